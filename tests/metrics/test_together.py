@@ -54,7 +54,7 @@ def several():
 
 
 def told(block):
-    found = block.estimates(), block.reliability_bins().to_dict()
+    found = block.estimates(), block.diagram()
     tests = [block.calibration_test(bins, SHARED) for bins in (15, 1)] if block.independent else []
     return *found, block.reliability_curve(POINTS, SHARED).to_dict(), tests, block.undefined
 

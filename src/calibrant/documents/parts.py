@@ -107,7 +107,7 @@ class Verification(Part, frozen=True, kw_only=True):
 
 
 class ReliabilityBin(Part, frozen=True, kw_only=True):
-    """A bin of a reliability diagram."""
+    """A stated value or a slice of the scale; `without`: values inside that stand alone."""
 
     lower: float
     upper: float
@@ -116,6 +116,7 @@ class ReliabilityBin(Part, frozen=True, kw_only=True):
     rate: float | None = None
     low: float | None = None
     high: float | None = None
+    without: list[float] = msgspec.field(default_factory=list)
 
 
 class ReliabilityCurve(Part, frozen=True, kw_only=True):

@@ -22,8 +22,9 @@ SORTS = ("worst", "confidence", "-confidence", "row")
 class RowQuery:
     """Which rows are wanted, and in which order.
 
-    `low` and `high` are the ends of a range of confidence, as the bins of an audit have them:
-    `low` belongs to it, `high` only where it is 1. `split`: models disagree on the question.
+    `low` and `high` are the ends of a range of confidence, as the cells of an audit have them:
+    `low` belongs to it, `high` only where it is 1 or the same; values of `without` do not.
+    `split`: models disagree on the question.
     """
 
     models: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class RowQuery:
     groups: tuple[tuple[str, str], ...] = ()
     low: float | None = None
     high: float | None = None
+    without: tuple[float, ...] = ()
     grade: str = ""
     split: bool = False
     words: str = ""
@@ -247,7 +249,10 @@ def _conditions(query: RowQuery) -> Iterator[pl.Expr]:
     if query.low is not None:
         yield confidence >= query.low
     if query.high is not None:
-        yield confidence <= 1 if query.high >= 1 else confidence < query.high
+        closed = query.high >= 1 or query.high == query.low
+        yield confidence <= query.high if closed else confidence < query.high
+    for stated in query.without:
+        yield confidence != stated
     if query.grade:
         yield {"wrong": grade < _HALF, "right": grade >= _HALF, "open": grade.is_null()}[
             query.grade

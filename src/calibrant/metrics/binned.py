@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -178,7 +176,7 @@ def shrunk_variance(stats: BinStats, shrink: float) -> Floats:
 
 
 def bin_statistics(data: Checked, *, bins: int, strategy: str, counted: bool = False) -> BinStats:
-    """Return the sums over bins of checked data; see `reliability_bins` for `counted`."""
+    """Return the sums over bins of checked data; weights may be counted rows."""
     place, edges = placement(data, bins, strategy)
     y, w = data.correct, data.weights
     columns = [_ones, _column(data, 1), _column(data, 2), lambda rows: _times(y, w, rows)]
@@ -275,7 +273,6 @@ def reliability_bins(
     strategy: str = "width",
     level: float = 0.95,
     weights: ArrayLike | None = None,
-    counted: bool = False,
 ) -> ReliabilityBins:
     """Return the bins of a reliability diagram with intervals and a consistency band.
 
@@ -285,9 +282,6 @@ def reliability_bins(
         As for `ece`.
     level
         Level of the intervals and of the band.
-    counted
-        Whether weights are numbers of equal rows, as of a table summed over cells. Otherwise a
-        row is one draw whatever its weight, and only the ratios of weights matter.
 
     Examples
     --------
@@ -297,40 +291,19 @@ def reliability_bins(
     """
     check_level(level)
     data = check(confidence, correct, weights)
-    stats = bin_statistics(data, bins=bins, strategy=strategy, counted=counted)
-    return bins_of_stats([stats], level)[0]
-
-
-def bins_of_stats(many: Sequence[BinStats], level: float) -> list[ReliabilityBins]:
-    """Return the bins of reliability diagrams from the sums over them, made together."""
-    whole = BinStats(*(np.concatenate(column) for column in zip(*map(_columns, many), strict=True)))
-    low, high = wilson_interval(whole.rate, whole.effective, level)
-    reach = special.ndtri((1 + level) / 2) * np.sqrt(whole.spread / whole.effective)
-    columns = [low, high, whole.confidence - reach, whole.confidence + reach]
-    np.maximum(columns[2], 0.0, out=columns[2])
-    np.minimum(columns[3], 1.0, out=columns[3])
-    found = []
-    for stats, (start, stop) in zip(
-        many, pairwise([0, *accumulate(stats.rows.size for stats in many)]), strict=True
-    ):
-        low, high, band_low, band_high = (column[start:stop] for column in columns)
-        found.append(
-            ReliabilityBins(
-                lower=stats.lower,
-                upper=stats.upper,
-                n=stats.rows,
-                mass=stats.mass,
-                confidence=stats.confidence,
-                rate=stats.rate,
-                low=low,
-                high=high,
-                band_low=band_low,
-                band_high=band_high,
-                level=level,
-            )
-        )
-    return found
-
-
-def _columns(stats: BinStats) -> list[Floats]:
-    return [getattr(stats, name) for name in stats.__slots__]
+    stats = bin_statistics(data, bins=bins, strategy=strategy)
+    low, high = wilson_interval(stats.rate, stats.effective, level)
+    reach = special.ndtri((1 + level) / 2) * np.sqrt(stats.spread / stats.effective)
+    return ReliabilityBins(
+        lower=stats.lower,
+        upper=stats.upper,
+        n=stats.rows,
+        mass=stats.mass,
+        confidence=stats.confidence,
+        rate=stats.rate,
+        low=low,
+        high=high,
+        band_low=np.maximum(stats.confidence - reach, 0.0),
+        band_high=np.minimum(stats.confidence + reach, 1.0),
+        level=level,
+    )

@@ -201,6 +201,11 @@ class MetricBlock:
         rows = Rows.merged(place, outcome, self.data.weights, codes)
         return CellError.of_rows(sums.confidence, rows, self.draw_noise)
 
+    def diagram(self) -> list[dict[str, Any]]:
+        """Return the cells of the calibration error, as a reliability diagram shows them."""
+        rows = self.distinct.weight if self.counted else np.bincount(self.ranked.group)[::-1]
+        return self.cell_error.diagram(self.level, rows)
+
     @property
     def draw_noise(self) -> tuple[float, float]:
         """Noise of gaps and of shares, over that of rows left to chance."""

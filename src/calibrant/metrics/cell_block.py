@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
+from calibrant.metrics.binned import BinStats
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.cell_bounds import middle_of_bend
 from calibrant.metrics.corp import ReliabilityCurve, calibrated_curves, merged_cells
@@ -271,19 +271,6 @@ class CellBlock(MetricBlock):
             confidence, correct, bins=bins, weights=self.counts, counted=True, rng=own
         )
         return replace(found, n=self.n)
-
-    def reliability_bins(self) -> ReliabilityBins:
-        """Return the bins of the reliability diagram."""
-        confidence, correct, _ = self.data
-        found = reliability_bins(
-            confidence,
-            correct,
-            bins=self.bins,
-            level=self.level,
-            weights=self.counts,
-            counted=True,
-        )
-        return replace(found, n=self.gaps.stats.rows)
 
     def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression over cells, with the band of all rows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,7 @@ from calibrant.stats.cell_bounds import (
 from calibrant.stats.cell_structure import structure_z
 from calibrant.stats.cells import CellTable, ValueSums, cell_table
 from calibrant.stats.clusters import ClusterSums
+from calibrant.stats.intervals import wilson_interval
 from calibrant.stats.perfect_law import cells_p_value, combined_p_value, mean_p_value, sum_p_value
 
 # What a calibrated model would show in the middle may be so many times the margin.
@@ -207,15 +209,71 @@ class CellError:
     @cached_property
     def _planned(self) -> UpperBound:
         """The bound that a calibrated model would show in the middle."""
-        table, sums = self.table, self.sums
-        own = sums.weight * sums.value * (1 - sums.value)
-        weight = np.bincount(table.place, sums.weight, table.count)
-        spread = np.bincount(table.place, own, table.count) / weight
+        table = self.table
         ratio, plain = math.sqrt(self.noise_ratio), float(self._plain.share @ self._plain.stray)
         if self.clusters is not None and plain > 0:
             ratio *= float(table.share @ table.stray) / plain
         together = self.clusters is not None
-        return planned_bound(table, spread, ratio, together=together)
+        return planned_bound(table, self._spread, ratio, together=together)
+
+    def diagram(self, level: float, rows: Floats) -> list[dict[str, Any]]:
+        """Return the cells in the order of the scale, as a reliability diagram shows them.
+
+        `rows` counts the rows of each value, those too that were merged within a cluster.
+
+        A stated value that is a cell of its own has one number as both ends. Of a slice the upper
+        end is the next value that somebody states, and `without` names values inside that are
+        cells of their own. `low` and `high` are the ends of the rate (Wilson), those of the band
+        are where it would lie if the confidences were right.
+        """
+        table = self.table
+        z = float(special.ndtri((1 + level) / 2))
+        rate = table.said - table.gap
+        # Rows of clusters tell less than as many independent ones.
+        noise = np.where(table.noise > 0, table.noise, 1.0)
+        told = table.rows * np.where(table.noise > 0, self._plain.noise / noise, 1.0) ** 2
+        told = np.maximum(told, 1.0)
+        low, high = wilson_interval(rate, told, level)
+        reach = z * np.sqrt(self._spread / told)
+        columns = {
+            "lower": table.low,
+            "upper": self._upper_ends,
+            "n": np.bincount(table.place, rows, table.count),
+            "mass": table.share,
+            "confidence": table.said,
+            "rate": np.clip(rate, 0.0, 1.0),
+            "low": low,
+            "high": high,
+            "band_low": np.maximum(table.said - reach, 0.0),
+            "band_high": np.minimum(table.said + reach, 1.0),
+        }
+        order = np.lexsort((table.high, table.said))
+        found = [
+            dict(zip(columns, row, strict=True))
+            for row in zip(*(column[order].tolist() for column in columns.values()), strict=True)
+        ]
+        alone = np.sort(table.low[table.single])
+        for cell in found:
+            # The last slice ends at 1, which may be a cell of its own.
+            below = (alone < cell["upper"]) | (alone == 1)
+            inside = alone[(alone > cell["lower"]) & (alone <= cell["upper"]) & below]
+            if inside.size:
+                cell["without"] = inside.tolist()
+        return found
+
+    @property
+    def _upper_ends(self) -> Floats:
+        table, value = self.table, self.sums.value
+        beyond = np.append(value, 1.0)[np.searchsorted(value, table.high, side="right")]
+        return np.where(table.single, table.low, beyond)
+
+    @property
+    def _spread(self) -> Floats:
+        """Mean variance of the outcomes of each cell, if the confidences were right."""
+        sums, table = self.sums, self.table
+        own = sums.weight * sums.value * (1 - sums.value)
+        weight = np.bincount(table.place, sums.weight, table.count)
+        return np.asarray(np.bincount(table.place, own, table.count) / weight)
 
     def _quantile(self, level: float) -> float:
         tail = (1 + level) / 2

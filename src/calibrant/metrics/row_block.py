@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.block import How, MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, curve_with_band, reliability_curve
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
@@ -86,17 +85,6 @@ class RowBlock(MetricBlock):
         if bins not in self.tests:
             self.tests[bins] = calibration_test(*self.given, bins=bins, weights=self.given_weights)
         return self.tests[bins]
-
-    def reliability_bins(self) -> ReliabilityBins:
-        """Return the bins of the reliability diagram."""
-        return self.diagram
-
-    @cached_property
-    def diagram(self) -> ReliabilityBins:
-        """The bins of the reliability diagram."""
-        return reliability_bins(
-            *self.given, bins=self.bins, weights=self.given_weights, level=self.level
-        )
 
     def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression, with the band of perfect calibration."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats
-from calibrant.metrics.binned import bins_of_stats
 from calibrant.metrics.corp import calibrated_bands
 from calibrant.metrics.corp_interval import corp_intervals
 from calibrant.metrics.debiased import matched_errors
@@ -55,19 +54,17 @@ def work_ahead(blocks: Sequence[object], streams: Sequence[Stream]) -> None:
         return
     _add_intervals(few)
     plain = [block for block in few if block.data.weights is None]
-    _add_diagrams([block for block in plain if not block.graded], shared)
+    _add_bands([block for block in plain if not block.graded], shared)
     _add_tests([block for block in plain if block.independent])
     _add_rankings([block for block in plain if not (block.one_class or block.graded)])
 
 
-def _add_diagrams(few: Sequence[RowBlock], shared: CommonDraws) -> None:
+def _add_bands(few: Sequence[RowBlock], shared: CommonDraws) -> None:
     if not few:
         return
     level = few[0].level
-    diagrams = bins_of_stats([block.gaps.stats for block in few], level)
     bands = calibrated_bands([block.distinct for block in few], level, shared)
-    for block, diagram, band in zip(few, diagrams, bands, strict=True):
-        block.diagram = diagram
+    for block, band in zip(few, bands, strict=True):
         block.bands[shared] = band
 
 

@@ -286,7 +286,7 @@ def _named_metrics(found: SourceBlock, block: Any, options: AuditOptions) -> dic
 def _reliability(block: RowBlock | CellBlock, rng: Stream) -> dict[str, Any]:
     """Return what a reliability diagram shows."""
     return {
-        "bins": block.reliability_bins().to_dict(),
+        "bins": block.diagram(),
         "curve": block.reliability_curve(_CURVE_POINTS, rng).to_dict(),
         "histogram": block.histogram(_HISTOGRAM_BINS),
     }

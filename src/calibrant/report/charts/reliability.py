@@ -13,8 +13,8 @@ _FEW = 5
 _BAND_PLACES = 24
 _SHARES = (0, 0.25, 0.5, 0.75, 1)
 _CAPTION = (
-    "Dots: share right in each bin, with its interval. Grey: where a perfectly calibrated model "
-    "would lie. Bars: number of rows."
+    "Dots: share right at each stated value, or in each slice of the scale, with its interval. "
+    "Grey: where a perfectly calibrated model would lie. Bars: number of rows."
 )
 _DIAGONAL = Line([(0, 0), (1, 1)], "plain", look="dashed")
 _SIDES = (
@@ -98,14 +98,22 @@ def _series(bins: Sequence[Mapping[str, Any]], tone: str, name: str = "") -> Ite
         size = bin_["n"] / most
         yield Dot(
             bin_["confidence"], bin_["rate"], *ends, tone, size=size, tip=_words(bin_, name),
-            key=f"bin:{bin_['lower']:.4g}:{bin_['upper']:.4g}" if "lower" in bin_ else "",
+            key=_key(bin_) if "lower" in bin_ else "",
         )  # fmt: skip
+
+
+def _key(bin_: Mapping[str, Any]) -> str:
+    """Return the name of the rows of a cell: its ends, and values inside that are not in it."""
+    without = ",".join(f"{value!r}" for value in bin_.get("without") or ())
+    return f"bin:{bin_['lower']!r}:{bin_['upper']!r}{without and ':' + without}"
 
 
 def _words(bin_: Mapping[str, Any], name: str) -> str:
     place = percent(bin_["confidence"])
-    if "lower" in bin_:
+    if "lower" in bin_ and bin_["lower"] < bin_["upper"]:
         place = f"{percent(bin_['lower'])} to {percent(bin_['upper'])}"
+    if bin_.get("without"):
+        place += f" without {', '.join(map(percent, bin_['without']))}"
     return (
         f"{name + ', ' if name else ''}{place}: right {percent(bin_['rate'])} "
         f"({percent(bin_['low'])} to {percent(bin_['high'])}), {bin_['n']:,.0f} rows"
