@@ -110,14 +110,17 @@ def cells_p_value(sums: ValueSums, table: CellTable) -> float:
     """
     rng = np.random.default_rng(_SEED)
     seen = float(np.abs(np.bincount(table.place, sums.weight * sums.value - sums.right)).sum())
+    own = sums.squares * sums.value * (1 - sums.value)
+    bound = _largest_tail(seen, np.sqrt(np.bincount(table.place, own, table.count)))
+    if bound * (_MORE_DRAWS + 1) <= 1:
+        # Rarer than draws could show.
+        return bound
     draws, beyond = 0, 0
     for draws in (_FEW_DRAWS, _MORE_DRAWS):
         beyond = int((_drawn_sizes(sums, table, draws, rng) >= seen - 1e-9).sum())
         if beyond >= _RARE:
             return (1 + beyond) / (draws + 1)
-    own = sums.squares * sums.value * (1 - sums.value)
-    spread = np.sqrt(np.bincount(table.place, own, table.count))
-    return min((1 + beyond) / (draws + 1), _largest_tail(seen, spread))
+    return min((1 + beyond) / (draws + 1), bound)
 
 
 def _largest_tail(seen: float, spread: Floats) -> float:
