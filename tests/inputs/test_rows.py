@@ -7,9 +7,9 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs import open_rows as module
+from calibrant.inputs import ways
 from calibrant.inputs.open_rows import open_rows
 from calibrant.inputs.rows import RowQuery, wrong_rows
-from calibrant.inputs.streams import large
 from calibrant.verbs._rows import with_rows
 
 rng = np.random.default_rng(3)
@@ -110,7 +110,7 @@ def test_a_large_table_is_looked_up_in_parts_and_says_the_same(frame, tmp_path, 
     path = tmp_path / "large.parquet"
     frame.write_parquet(path)
     small = open_rows(path)
-    monkeypatch.setattr(large, "STREAM_ROWS", 100)
+    monkeypatch.setattr(ways, "STREAM_ROWS", 100)
     monkeypatch.setattr(module, "_CHUNK", 256)
     big = open_rows(path)
     assert isinstance(big.stored, pl.LazyFrame)

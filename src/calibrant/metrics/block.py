@@ -203,7 +203,9 @@ class MetricBlock:
 
     def diagram(self) -> list[dict[str, Any]]:
         """Return the cells of the calibration error, as a reliability diagram shows them."""
-        rows = self.distinct.weight if self.counted else np.bincount(self.ranked.group)[::-1]
+        if self.counted:
+            return self.cell_error.diagram(self.level, self.distinct.weight)
+        rows = np.bincount(self.ranked.group)[::-1].astype(np.float64)
         return self.cell_error.diagram(self.level, rows)
 
     @property
