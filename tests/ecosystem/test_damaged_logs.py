@@ -235,7 +235,7 @@ def test_judged_answers_damaged_in_the_middle_are_counted(tmp_path):
     path.write_bytes(data)
     log = read_log(path)
     assert log.draws.height == 30
-    assert "at least 10 of its entries" in log.problems[0].reason
+    assert any("at least 10 of its entries" in problem.reason for problem in log.problems)
 
 
 def test_a_batch_output_cut_short(tmp_path):

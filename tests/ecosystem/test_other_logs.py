@@ -120,7 +120,7 @@ def test_log_probs_of_a_batch_are_believed_only_where_they_can_be_the_answers(
     log = read_log(path)
     assert log.draws["answer"].to_list() == ["Paris"]
     assert log.draws["token_logprobs"].to_list() == [None if why else [-0.1, -0.2]]
-    assert log.scores.height == (0 if why else 1)
+    assert log.scores.height == (0 if why else 2)
     assert any(why in note for note in log.notes) if why else len(log.notes) == 1
 
 

@@ -14,17 +14,16 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import (
     CONFIDENCE,
-    Draws,
     Exchange,
-    add_exchange,
+    NoAnswerError,
     grade_among,
     plain_text,
+    read_exchanges,
 )
-from calibrant.records.convert.json_text import ReadOptions, json_lines, load_json, readable_rows
+from calibrant.records.convert.json_text import ReadOptions, json_rows, load_json, numbered
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.tables import read_table
 
-RAGAS, MLFLOW = "ragas", "mlflow"
 _QUESTIONS = ("user_input", "question", "request", "inputs")
 _ANSWERS = ("response", "answer", "outputs", "predictions")
 _REFERENCES = ("reference", "ground_truth", "expected_response/value", "ground_truths", "targets")
@@ -38,60 +37,29 @@ _NO_SCORES = frozenset(
 )
 
 
-def is_ragas_row(row: Mapping[str, Any]) -> bool:
-    """Return whether a table with these columns is a result of ragas."""
-    names = set(row)
-    new = {"user_input", "response"} <= names
-    old = {"question", "answer", "contexts"} <= names
-    return (new and bool(names & {"retrieved_contexts", "reference"})) or old
-
-
-def is_mlflow_row(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is one of `mlflow.genai.evaluate`."""
-    return {"trace_id", "request", "response"} <= set(row) and bool(
-        set(row) & {"assessments", "trace_metadata", "execution_duration"}
-    )
-
-
-def is_mlflow(head: bytes) -> bool:
-    """Return whether the beginning of a file is that of an evaluation table of MLflow."""
-    start = head[:400].lstrip()
-    return start.startswith(b'{"columns":') and b'"data":' in head and b'"inputs"' in start
-
-
 def read_ragas(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a frame of ragas, written as csv, json, jsonl or parquet."""
-    builder = LogBuilder(RAGAS, str(path))
-    return _read(builder, _rows(path, builder), options, path)
+    return _read(LogBuilder("ragas", str(path)), path, options)
 
 
 def read_mlflow(path: Path, options: ReadOptions) -> ForeignLog:
     """Read an evaluation table of MLflow: its artifact, or the table of `genai.evaluate`."""
-    builder = LogBuilder(MLFLOW, str(path))
-    return _read(builder, _rows(path, builder), options, path)
+    return _read(LogBuilder("mlflow", str(path)), path, options)
 
 
-def _rows(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
+def _rows(path: Path, builder: LogBuilder) -> list[tuple[str, Mapping[str, Any]]]:
     with path.open("rb") as file:
         head = file.read(64).lstrip()
     if not head.startswith((b"{", b"[")):
-        return list(read_table(path).iter_rows(named=True))
-    data = path.read_bytes()
+        return list(numbered("row", read_table(path).iter_rows(named=True)))
+    if not head.startswith(b'{"columns"'):
+        return list(json_rows(path, builder))
     try:
-        found = load_json(data)
+        found = load_json(path.read_bytes())
     except ValueError as error:
-        if head.startswith(b"["):
-            builder.problem(path.name, f"the JSON is damaged: {error}; its end may be missing")
-            return [row for row in readable_rows(data) if isinstance(row, Mapping)]
-        if head.startswith(b'{"columns"'):
-            raise InputError(
-                f"the table of MLflow is cut or damaged: {error}", source=str(path)
-            ) from None
-        return [row for _, row in json_lines(path, builder)]
-    if isinstance(found, Mapping) and isinstance(found.get("columns"), list):
-        return list(_split_rows(found["columns"], found.get("data", ()), builder))
-    listed = found if isinstance(found, list) else [found]
-    return [row for row in listed if isinstance(row, Mapping)]
+        told = f"the table of MLflow is cut or damaged: {error}"
+        raise InputError(told, source=str(path)) from None
+    return list(numbered("row", _split_rows(found["columns"], found.get("data", ()), builder)))
 
 
 def _split_rows(
@@ -105,35 +73,27 @@ def _split_rows(
             builder.problem(f"row {number}", "it has other columns than the table says")
 
 
-def _read(
-    builder: LogBuilder, rows: Sequence[Mapping[str, Any]], options: ReadOptions, path: Path
-) -> ForeignLog:
-    draws: Draws = Draws()
+def _read(builder: LogBuilder, path: Path, options: ReadOptions) -> ForeignLog:
+    rows = _rows(path, builder)
     builder.expected, builder.expected_unit = len(rows) + len(builder.problems), "rows"
-    for number, row in enumerate(rows, start=1):
-        asked, said = _first(row, _QUESTIONS), _first(row, _ANSWERS)
-        if asked is None or said is None:
-            builder.problem(f"row {number}", "there is no question, or no answer")
-            continue
-        _add(builder, number, row, plain_text(asked), said, draws, options)
-    if not draws:
-        raise InputError("no row has a question and an answer", source=str(path))
-    return builder.finish()
+    return read_exchanges(
+        builder,
+        rows,
+        lambda row: [_exchange(row, options)],
+        options,
+        row_is="a row",
+        or_else="no row has a question and an answer",
+    ).finish()
 
 
 def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((row[name] for name in names if row.get(name) not in (None, "")), None)
 
 
-def _add(
-    builder: LogBuilder,
-    number: int,
-    row: Mapping[str, Any],
-    question: str,
-    said: Any,
-    draws: Draws,
-    options: ReadOptions,
-) -> None:
+def _exchange(row: Mapping[str, Any], options: ReadOptions) -> Exchange:
+    asked, said, right = (_first(row, names) for names in (_QUESTIONS, _ANSWERS, _REFERENCES))
+    if asked is None or said is None:
+        raise NoAnswerError("there is no question, or no answer")
     known = {*_QUESTIONS, *_ANSWERS, *_REFERENCES, *_NO_SCORES}
     scores = {_score_name(name): value for name, value in row.items() if name not in known}
     wanted = options.columns.get("confidence", CONFIDENCE)
@@ -141,22 +101,15 @@ def _add(
     if stated is None and isinstance(said, Mapping):
         stated = said.get(wanted)
     correct, reason, grader = grade_among(scores, options.grade or options.columns.get("correct"))
-    right = _first(row, _REFERENCES)
-    add_exchange(
-        builder,
-        Exchange(
-            question=question,
-            answer=plain_text(said),
-            model=str(row.get(options.columns.get("model", "model")) or "model"),
-            correct=correct,
-            reason=reason,
-            grader=grader,
-            confidence=stated,
-            references=[plain_text(right)] if right is not None else (),
-        ),
-        draws,
-        options,
-        place=f"row {number}",
+    return Exchange(
+        question=plain_text(asked),
+        answer=plain_text(said),
+        model=str(row.get(options.columns.get("model", "model")) or "model"),
+        correct=correct,
+        reason=reason,
+        grader=grader,
+        confidence=stated,
+        references=[plain_text(right)] if right is not None else (),
     )
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from calibrant.core.errors import InputError
 from calibrant.records.convert.believed import believed_tokens
 from calibrant.records.convert.json_text import ReadOptions, as_text, finite_number, load_json
 from calibrant.records.convert.log import LogBuilder
@@ -22,12 +23,14 @@ CONFIDENCE = "confidence"
 GRADES = ("correct", "is_correct", "correctness", "accuracy", "acc", "exact_match", "em")
 """Names that tell right from wrong in every tool, most telling first."""
 
-_RIGHT = frozenset({"yes", "true", "correct", "pass", "passed", "right", "c", "1", "1.0"})
-_WRONG = frozenset({"no", "false", "incorrect", "fail", "failed", "wrong", "i", "0", "0.0"})
+_RIGHT = frozenset({"yes", "true", "correct", "pass", "passed", "right", "c"})
+_WRONG = frozenset({"no", "false", "incorrect", "fail", "failed", "wrong", "i"})
 _SAID = ("content", "text", "answer", "output", "response", "completion", "value")
 
 Draws = Counter[tuple[str, str]]
 """How many answers of each question and model have been added."""
+# What a reader trips over where a value is not of the kind that its tool writes.
+_OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, SyntaxError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,19 @@ class Exchange:
         Log-probabilities of the tokens of the answer, each with its text where that is known.
     question_id, task, references, choices
         Where the log has them.
+    text
+        The whole reply, where the answer is a part of it.
+    draw
+        Number of the draw, where the log has one; else draws are counted.
+    scores
+        Confidences by method, as fractions.
+    details
+        Further columns of a draw.
     """
 
     question: str
-    answer: str
-    model: str
+    answer: str | None
+    model: str = "model"
     correct: float | None = None
     reason: str | None = None
     grader: str | None = None
@@ -59,20 +70,70 @@ class Exchange:
     question_id: str | None = None
     task: str | None = None
     references: Sequence[str] = ()
-    choices: Sequence[str] = field(default_factory=tuple)
+    choices: Sequence[str] = ()
+    text: str | None = None
+    draw: int | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def add_exchange(
+class NoAnswerError(Exception):
+    """A row has the layout of its tool and no answer of use: its call failed, for example."""
+
+
+def read_exchanges(
+    builder: LogBuilder,
+    rows: Iterable[tuple[str, Any]],
+    exchanges: Callable[[Any], Iterable[Exchange]],
+    options: ReadOptions,
+    *,
+    row_is: str,
+    or_else: str | None = None,
+) -> LogBuilder:
+    """Add what each row of a log says; a row of another layout is listed, and the next one read.
+
+    Parameters
+    ----------
+    builder
+        Takes questions, draws and confidences, and is returned.
+    rows
+        Places as messages name them, and rows.
+    exchanges
+        What a row says. It is read whole before any of it is added.
+    options
+        How the log is read.
+    row_is
+        What a row is, in messages.
+    or_else
+        What is said where there is not a single answer; without it an empty log is returned.
+    """
+    draws: Draws = Draws()
+    for place, row in rows:
+        try:
+            found = list(exchanges(row))
+        except NoAnswerError as error:
+            builder.problem(place, str(error))
+            continue
+        except InputError:
+            raise
+        except _OTHER_LAYOUT as error:
+            builder.problem(place, f"not the layout of {row_is}: {error!r:.120}")
+            continue
+        for one in found:
+            _add(builder, one, draws, options, place=place)
+    if or_else is not None and not draws:
+        first = next(iter(builder.problems), None)
+        why = "" if first is None else f"; {first.place}: {first.reason}"
+        raise InputError(f"{or_else}{why}", source=builder.source)
+    return builder
+
+
+def _add(
     builder: LogBuilder, one: Exchange, draws: Draws, options: ReadOptions, *, place: str
 ) -> None:
     """Add a question, its next draw, and the confidences that the log holds for it."""
-    question = one.question_id or one.question
-    key = {
-        "question_id": question,
-        "model": one.model,
-        "task": one.task,
-        "draw": draws[question, one.model],
-    }
+    question = one.question if one.question_id is None else one.question_id
+    draw = draws[question, one.model] if one.draw is None else one.draw
     draws[question, one.model] += 1
     builder.question(
         question_id=question,
@@ -82,30 +143,57 @@ def add_exchange(
         choices=list(one.choices) or None,
         domain=one.task,
     )
-    tokens = believed_tokens(builder, one.tokens or (), one.answer)
+    reply = one.answer if one.text is None else one.text
+    tokens = believed_tokens(builder, one.tokens or (), reply)
+    row: dict[str, Any] = {"question_id": question, "model": one.model, "task": one.task}
+    row |= {"draw": draw, "answer": one.answer, "correct": one.correct}
+    if tokens is None:
+        details = {name: x for name, x in one.details.items() if "logprobs" not in name}
+    else:
+        details = dict(one.details)
     builder.draw(
-        **key,
-        text=one.answer if options.texts else None,
-        answer=one.answer,
-        correct=one.correct,
+        **row,
+        text=reply if options.texts else None,
         reason=one.reason,
         grader=one.grader,
         token_logprobs=tokens,
+        **details,
     )
-    score = {**key, "answer": one.answer, "correct": one.correct}
-    if tokens:
-        mean = math.fsum(tokens) / len(tokens)
-        builder.score(**score, method="perplexity", confidence=math.exp(mean))
-    if one.confidence is None:
-        return
-    stated = _number(one.confidence)
-    if stated is None:
-        builder.problem(place, f"the confidence is no number: {one.confidence!r:.40}")
-        return
-    builder.score(**score, method="stated", confidence=options.fraction(stated))
+    scores = {**one.scores, **_of_tokens(tokens)}
+    if one.confidence is not None:
+        stated = number_in(one.confidence)
+        if stated is None:
+            builder.problem(place, f"the confidence is no number: {one.confidence!r:.40}")
+        else:
+            scores["stated"] = options.fraction(stated)
+    for method, confidence in scores.items():
+        builder.score(**row, method=method, confidence=confidence)
 
 
-def _number(value: Any) -> float | None:
+def _of_tokens(tokens: Sequence[float] | None) -> dict[str, float]:
+    """Return the probability of the whole reply, and its geometric mean per token."""
+    if not tokens:
+        return {}
+    total = math.fsum(tokens)
+    return {"perplexity": math.exp(total / len(tokens)), "sequence_probability": math.exp(total)}
+
+
+def most_likely(logs: Sequence[float]) -> tuple[int, float]:
+    """Return which option has the greatest log-likelihood, and its share of all of them.
+
+    Examples
+    --------
+    >>> most_likely([-1.0, -1.0, -50.0])
+    (0, 0.5)
+    """
+    chosen = max(range(len(logs)), key=logs.__getitem__)
+    share = 1.0 / math.fsum(math.exp(value - logs[chosen]) for value in logs)
+    if not math.isfinite(share):
+        raise ValueError(f"log-likelihoods {logs} have no softmax")
+    return chosen, share
+
+
+def number_in(value: Any) -> float | None:
     """Return a number, also one in a text: a CSV has no other values."""
     if isinstance(value, str):
         try:
@@ -113,6 +201,18 @@ def _number(value: Any) -> float | None:
         except ValueError:
             return None
     return finite_number(value)
+
+
+def first_grade(
+    values: Mapping[str, Any], names: Iterable[str]
+) -> tuple[float | None, str | None, str | None]:
+    """Return the first grade among values of these names, why there is none, and its name."""
+    tried = list(names)
+    for name in tried:
+        grade = grade_value(values.get(name))
+        if grade is not None:
+            return grade, None, name
+    return None, f"no metric between 0 and 1 among {', '.join(tried) or 'none'}", None
 
 
 def grade_among(
@@ -158,10 +258,10 @@ def grade_value(value: Any) -> float | None:
         return grade_value(value[0]) if len(value) == 1 else None
     if isinstance(value, bool):
         return float(value)
-    if isinstance(value, str):
-        word = value.strip().casefold()
-        return 1.0 if word in _RIGHT else 0.0 if word in _WRONG else None
-    number = finite_number(value)
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    if word in _RIGHT or word in _WRONG:
+        return float(word in _RIGHT)
+    number = number_in(value)
     return number if number is not None and 0.0 <= number <= 1.0 else None
 
 

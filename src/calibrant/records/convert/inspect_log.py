@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError, MissingDependencyError
 from calibrant.core.optional import optional_import
-from calibrant.records.convert.believed import believed_tokens
+from calibrant.records.convert.exchange import (
+    Exchange,
+    grade_value,
+    number_in,
+    read_exchanges,
+)
 from calibrant.records.convert.json_text import (
     ReadOptions,
     as_text,
     finite_number,
     load_json,
-    readable_samples,
+    read_json,
 )
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.convert.zip_entries import UnsupportedCompression, ZipEntries
@@ -101,12 +106,7 @@ def _content(archive: ZipEntries, name: str, builder: LogBuilder) -> dict[str, A
 
 def _read_json(path: Path, options: ReadOptions) -> ForeignLog:
     builder = LogBuilder(KIND, str(path))
-    data = path.read_bytes()
-    try:
-        log = load_json(data)
-    except ValueError as error:
-        builder.problem(path.name, f"the JSON is damaged: {error}")
-        log = readable_samples(data)
+    log = read_json(path, builder, rows="samples")
     if not isinstance(log, dict):
         raise InputError("a log of Inspect is an object", source=str(path))
     _add_all(builder, log, log.get("samples") or [], options)
@@ -114,7 +114,7 @@ def _read_json(path: Path, options: ReadOptions) -> ForeignLog:
 
 
 def _add_all(
-    builder: LogBuilder, head: Mapping[str, Any], samples: Any, options: ReadOptions
+    builder: LogBuilder, head: Mapping[str, Any], samples: Iterable[Any], options: ReadOptions
 ) -> None:
     version = head.get("version", VERSIONS[0])
     if version not in VERSIONS:
@@ -126,21 +126,22 @@ def _add_all(
         )
     spec = head.get("eval") or {}
     config = {**(head.get("plan") or {}).get("config", {}), **spec.get("model_generate_config", {})}
-    context = {
-        "model": str(spec.get("model", "model")),
-        "task": str(spec.get("task", "task")),
-        "temperature": config.get("temperature"),
-    }
-    scorer = options.grade
+    run = _Run(
+        str(spec.get("model", "model")),
+        str(spec.get("task", "task")),
+        finite_number(config.get("temperature")),
+        options.grade,
+    )
     seen: set[tuple[str, int]] = set()
-    for sample in samples:
-        if scorer is None:
-            scorer = graded_scorer(sample, builder)
-        try:
-            seen.add(add_sample(builder, sample, context, scorer, options))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            place = f"samples/{sample.get('id')}_epoch_{sample.get('epoch')}.json"
-            builder.problem(place, f"not the layout of a sample: {error!r}")
+
+    def exchanges(sample: Mapping[str, Any]) -> Iterator[Exchange]:
+        if run.scorer is None:
+            run.scorer = graded_scorer(sample, builder)
+        yield _sample(sample, run, options)
+        seen.add((str(sample["id"]), int(sample["epoch"])))
+
+    rows = ((_place(sample), sample) for sample in samples)
+    read_exchanges(builder, rows, exchanges, options, row_is="a sample")
     if not seen:
         first = next(iter(builder.problems), None)
         raise InputError(
@@ -151,6 +152,21 @@ def _add_all(
             hint="was it made with --no-log-samples?" if first is None else None,
         )
     _note_missing(builder, head, spec, seen)
+
+
+@dataclass(slots=True)
+class _Run:
+    """What the header says of all samples, and which scorer grades them."""
+
+    model: str
+    task: str
+    temperature: float | None
+    scorer: str | None
+
+
+def _place(sample: Any) -> str:
+    known = sample if isinstance(sample, Mapping) else {}
+    return f"samples/{known.get('id')}_epoch_{known.get('epoch')}.json"
 
 
 def _note_missing(
@@ -180,14 +196,6 @@ def _note_missing(
                 builder.problem(place, "not in the log")
 
 
-def is_inspect_json(head: bytes) -> bool:
-    """Return whether the beginning of a file is that of an Inspect log in JSON."""
-    text = head.lstrip()
-    if not text.startswith(b"{"):
-        return False
-    return b'"eval_id"' in text or (b'"eval"' in text and b'"task_id"' in text)
-
-
 def is_inspect_archive(path: Path) -> bool:
     """Return whether a zip file holds an Inspect log."""
     try:
@@ -200,9 +208,6 @@ def is_inspect_archive(path: Path) -> bool:
         return False
 
 
-_LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5}
-_NO_ANSWER = "N"
-_WORDS = {"yes": 1.0, "true": 1.0, "correct": 1.0, "no": 0.0, "false": 0.0, "incorrect": 0.0}
 _GRADE_KEYS = ("correct", "accuracy", "score", "grade")
 _CONFIDENCE_KEYS = ("confidence", "stated_confidence", "verbalized_confidence")
 
@@ -217,36 +222,20 @@ def grade_of(value: Any) -> tuple[float | None, str | None]:
     >>> grade_of("N")
     (None, 'no answer')
     """
-    if isinstance(value, bool):
-        return float(value), None
     if isinstance(value, Mapping):
-        for key in _GRADE_KEYS:
-            if key in value:
-                return grade_of(value[key])
-        return None, f"a score with the parts {', '.join(map(str, value))}, none a grade"
-    if isinstance(value, str):
-        return _grade_of_text(value)
-    number = finite_number(value)
-    if number is None:
-        missing = value is None or (isinstance(value, float) and math.isnan(value))
-        return None, "not scored" if missing else f"not a grade: {value!r:.40}"
-    if not 0.0 <= number <= 1.0:
+        found = next((key for key in _GRADE_KEYS if key in value), None)
+        parts = ", ".join(map(str, value))
+        none = (None, f"a score with the parts {parts}, none a grade")
+        return none if found is None else grade_of(value[found])
+    grade = 0.5 if value == "P" else grade_value(value)
+    if grade is not None:
+        return grade, None
+    if value is None or value != value:  # NaN
+        return None, "not scored"
+    number = number_in(value)
+    if number is not None:
         return None, f"a grade outside 0 to 1: {number:g}"
-    return number, None
-
-
-def _grade_of_text(value: str) -> tuple[float | None, str | None]:
-    if value == _NO_ANSWER:
-        return None, "no answer"
-    if value in _LETTERS:
-        return _LETTERS[value], None
-    word = value.strip().lower()
-    if word in _WORDS:
-        return _WORDS[word], None
-    try:
-        return grade_of(float(word))
-    except ValueError:
-        return None, f"not a grade: {value!r:.40}"
+    return None, "no answer" if value == "N" else f"not a grade: {value!r:.40}"
 
 
 def graded_scorer(sample: Mapping[str, Any], builder: LogBuilder) -> str | None:
@@ -265,62 +254,39 @@ def graded_scorer(sample: Mapping[str, Any], builder: LogBuilder) -> str | None:
     return names[0] if names else None
 
 
-def add_sample(
-    builder: LogBuilder,
-    sample: Mapping[str, Any],
-    context: Mapping[str, Any],
-    scorer: str | None,
-    options: ReadOptions,
-) -> tuple[str, int]:
-    """Add a sample as one draw, and return its id and epoch."""
-    question, epoch = str(sample["id"]), int(sample["epoch"])
+def _sample(sample: Mapping[str, Any], run: _Run, options: ReadOptions) -> Exchange:
+    """Return a sample as one draw."""
     attachments = sample.get("attachments") or {}
-    output = sample.get("output") or {}
+    output, scores = sample.get("output") or {}, sample.get("scores") or {}
     choice = (output.get("choices") or [{}])[0]
     text = _resolved(_content_text((choice.get("message") or {}).get("content")), attachments)
-    scores = sample.get("scores") or {}
-    score = scores.get(scorer) if scorer is not None else None
-    correct, reason = _grade(sample, score, scorer)
+    score = scores.get(run.scorer) if run.scorer is not None else None
+    correct, reason = _grade(sample, score, run.scorer)
     answer = as_text((score or {}).get("answer"))
-    answer = _resolved(answer, attachments) if answer is not None else text
-    usage = output.get("usage") or {}
-    logprobs = (choice.get("logprobs") or {}).get("content") or []
-    tokens = believed_tokens(builder, logprobs, text)
-    key = {"question_id": question, "model": context["model"], "task": context["task"]}
-    draw = {
-        "text": text if options.texts else None,
-        "answer": answer,
-        "correct": correct,
-        "reason": reason,
-        "grader": scorer,
-        "finish_reason": choice.get("stop_reason"),
-        "token_logprobs": tokens,
-        "first_token_top_logprobs": None if tokens is None else _first_tokens(logprobs),
-        "temperature": finite_number(context["temperature"]),
-        "prompt_tokens": usage.get("input_tokens"),
-        "completion_tokens": usage.get("output_tokens"),
-    }
-    asked = {
-        "text": _resolved(_input_text(sample.get("input")), attachments),
-        "references": _references(sample.get("target")),
-        "kind": "choice" if sample.get("choices") else "open",
-        "choices": sample.get("choices"),
-        "domain": context["task"],
-    }
-    found = {**_stated(scores, options), **_from_tokens(tokens)}
-    # All of it was read: a sample is added whole, or listed as unreadable.
-    builder.draw(**key, draw=epoch - 1, **draw)
-    builder.question(question_id=question, **asked)
-    for method, confidence in found.items():
-        builder.score(
-            **key,
-            draw=epoch - 1,
-            method=method,
-            answer=answer,
-            confidence=confidence,
-            correct=correct,
-        )
-    return question, epoch
+    usage, tokens = output.get("usage") or {}, (choice.get("logprobs") or {}).get("content") or []
+    return Exchange(
+        question_id=str(sample["id"]),
+        question=_resolved(_input_text(sample.get("input")), attachments),
+        text=text,
+        answer=text if answer is None else _resolved(answer, attachments),
+        model=run.model,
+        draw=int(sample["epoch"]) - 1,
+        correct=correct,
+        reason=reason,
+        grader=run.scorer,
+        tokens=tokens,
+        task=run.task,
+        references=_references(sample.get("target")),
+        choices=sample.get("choices") or (),
+        scores=_stated(scores, options),
+        details={
+            "finish_reason": choice.get("stop_reason"),
+            "first_token_top_logprobs": _first_tokens(tokens),
+            "temperature": run.temperature,
+            "prompt_tokens": usage.get("input_tokens"),
+            "completion_tokens": usage.get("output_tokens"),
+        },
+    )
 
 
 def _grade(
@@ -353,14 +319,6 @@ def _stated(scores: Mapping[str, Any], options: ReadOptions) -> dict[str, float]
     return found
 
 
-def _from_tokens(tokens: list[float] | None) -> dict[str, float]:
-    """Return the probability of the whole reply, and its geometric mean per token."""
-    if not tokens:
-        return {}
-    total = math.fsum(tokens)
-    return {"perplexity": math.exp(total / len(tokens)), "sequence_probability": math.exp(total)}
-
-
 def _first_tokens(logprobs: list[Any]) -> list[dict[str, Any]] | None:
     top = logprobs[0].get("top_logprobs") if logprobs else None
     if not top:
@@ -382,11 +340,10 @@ def _input_text(value: Any) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def _references(target: Any) -> list[list[str]] | None:
+def _references(target: Any) -> list[str]:
     """Return the target's texts as aliases of one right answer: Inspect accepts any of them."""
     texts = [target] if isinstance(target, str) else [str(text) for text in target or []]
-    texts = [text for text in texts if text]
-    return [texts] if texts else None
+    return [text for text in texts if text]
 
 
 def _resolved(text: str | None, attachments: Mapping[str, str]) -> str:

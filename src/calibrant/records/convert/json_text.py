@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import LogBuilder
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,57 @@ def json_lines(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str,
                 yield number, row
             else:
                 builder.problem(f"line {number}", "not an object")
+
+
+def read_json(path: Path, builder: LogBuilder, *, rows: str = "") -> Any:
+    """Return the JSON of a file; of a damaged one what can be read, and the damage is listed.
+
+    Parameters
+    ----------
+    path, builder
+        The file, and where damage is listed.
+    rows
+        The field that holds a list of rows, where the file is one object.
+    """
+    data = path.read_bytes()
+    try:
+        return load_json(data)
+    except ValueError as error:
+        listed = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        found = readable_rows(data) if listed else readable_samples(data, rows=rows)
+        held = found if isinstance(found, list) else found.get(rows, found)
+        why = f"the JSON is damaged: {error}; {len(held)} rows before it; its end may be missing"
+        builder.problem(path.name, why)
+        return found
+
+
+def json_rows(path: Path, builder: LogBuilder) -> list[tuple[str, dict[str, Any]]]:
+    """Return places and rows of a list of objects, in a file of its own or as ``data`` of one.
+
+    A file of which each line is an object is read as well.
+    """
+    start = path.read_bytes().lstrip(b"\xef\xbb\xbf \t\r\n")
+    try:
+        found = read_json(path, builder) if start.startswith(b"[") else load_json(start)
+    except ValueError:
+        return [(f"line {number}", row) for number, row in json_lines(path, builder)]
+    if isinstance(found, dict):
+        held = found.get("data")
+        found = held if isinstance(held, list) else [found]
+    listed = found if isinstance(found, list) else []
+    return [(place, row) for place, row in numbered("row", listed) if isinstance(row, dict)]
+
+
+def numbered(word: str, rows: Iterable[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield rows with the names by which messages call them.
+
+    Examples
+    --------
+    >>> list(numbered("case", "ab"))
+    [('case 1', 'a'), ('case 2', 'b')]
+    """
+    for number, row in enumerate(rows, start=1):
+        yield f"{word} {number}", row
 
 
 def readable_samples(data: bytes, *, rows: str = "samples") -> dict[str, Any]:

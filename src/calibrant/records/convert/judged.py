@@ -7,124 +7,106 @@ where the response states none, so a 100 that the response does not contain is n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.believed import stated_percent
+from calibrant.records.convert.exchange import (
+    Exchange,
+    NoAnswerError,
+    grade_value,
+    read_exchanges,
+)
 from calibrant.records.convert.json_text import (
     ReadOptions,
     finite_number,
     json_lines,
     load_json,
-    readable_samples,
+    read_json,
 )
+from calibrant.records.convert.kinds import kind_of_row
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 
-KIND = "hle"
-_GRADES = {"yes": 1.0, "no": 0.0}
-_JUDGED = b'"judge_response"'
 _DEFAULT = 100.0
 """What the judge writes where a response states no confidence."""
 
 
-def is_judged(head: bytes) -> bool:
-    """Return whether the beginning of a file is that of judged answers."""
-    return head.lstrip().startswith(b"{") and _JUDGED in head
-
-
-def is_judged_row(row: Mapping[str, Any]) -> bool:
-    """Return whether a row of a list or of a jsonl file is a judged answer."""
-    return isinstance(row.get("judge_response"), Mapping)
-
-
-def read_judged(path: Path, options: ReadOptions) -> ForeignLog:
+def read_hle(path: Path, options: ReadOptions) -> ForeignLog:
     """Read judged answers; entries that the judge has not answered are listed."""
-    builder = LogBuilder(KIND, str(path))
-    for question, entry in _entries(path, builder).items():
-        judged = entry.get("judge_response") if isinstance(entry, dict) else None
-        if not isinstance(judged, dict):
-            builder.problem(f"question {question}", "not judged")
-            continue
-        _add(builder, str(question), entry, judged, options)
-    log = builder.finish()
-    if not log.draws.height:
-        raise InputError("no entry of the file is judged", source=str(path))
-    return log
+    builder = LogBuilder("hle", str(path))
+
+    def exchanges(row: tuple[str, Any]) -> Iterator[Exchange]:
+        question, entry = row
+        judged = entry.get("judge_response") if isinstance(entry, Mapping) else None
+        if not isinstance(judged, Mapping):
+            raise NoAnswerError("not judged")
+        yield _answer(builder, question, entry, judged)
+
+    rows = ((f"question {name}", (name, entry)) for name, entry in _entries(path, builder).items())
+    no_entry = "no entry of the file is judged"
+    return read_exchanges(
+        builder, rows, exchanges, options, row_is="an entry", or_else=no_entry
+    ).finish()
 
 
 def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:
-    """Return the entries; of a damaged file those before the damage, and a count of the rest."""
+    """Return the entries by question; of a damaged file those before the damage."""
     data = path.read_bytes()
-    if _is_row(data):
+    if _is_row(data.partition(b"\n")[0]):
         lines = [(f"line {number}", row) for number, row in json_lines(path, builder)]
-        builder.expected = len(lines) + len(builder.problems)
-        return {str(row.get("id", place)): row for place, row in lines}
-    try:
-        entries = load_json(data)
-        if isinstance(entries, list):
-            rows = [one for one in entries if isinstance(one, dict)]
-            entries = {str(one.get("id", f"entry {i}")): one for i, one in enumerate(rows, 1)}
-    except ValueError as error:
-        entries = readable_samples(data, rows="")
-        read = sum(isinstance(e, dict) and "judge_response" in e for e in entries.values())
-        lost = data.count(_JUDGED) - read
-        rest = (
-            f"at least {lost} of its entries cannot be read" if lost else "its end may be missing"
-        )
-        builder.problem(path.name, f"the JSON is damaged: {error}; {rest}")
-    if not isinstance(entries, dict) or not entries:
+        entries = {str(row.get("id", place)): row for place, row in lines}
+        builder.expected = len(entries) + len(builder.problems)
+        return entries
+    found = read_json(path, builder)
+    if isinstance(found, list):
+        rows = [one for one in found if isinstance(one, dict)]
+        found = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
+    if not isinstance(found, dict) or not found:
         raise InputError("no entry of the file can be read", source=str(path))
-    builder.expected = len(entries) if not builder.problems else None
-    return entries
+    if not builder.problems:
+        builder.expected = len(found)
+    else:
+        read = sum(isinstance(one, dict) and "judge_response" in one for one in found.values())
+        lost = data.count(b'"judge_response"') - read
+        if lost:
+            builder.problem(path.name, f"at least {lost} of its entries cannot be read")
+    return found
 
 
-def _is_row(data: bytes) -> bool:
+def _is_row(line: bytes) -> bool:
     """Return whether the first line is a whole entry, as in a jsonl file."""
     try:
-        row = load_json(data.partition(b"\n")[0])
+        row = load_json(line)
     except ValueError:
         return False
-    return isinstance(row, dict) and is_judged_row(row)
+    return isinstance(row, dict) and kind_of_row(row) == "hle"
 
 
-def _add(
-    builder: LogBuilder,
-    question: str,
-    entry: dict[str, Any],
-    judged: dict[str, Any],
-    options: ReadOptions,
-) -> None:
-    correct = _GRADES.get(str(judged.get("correct")).strip().lower())
-    reference = judged.get("correct_answer")
-    builder.question(
-        question_id=question,
-        text=str(entry.get("question", "")),
-        references=[[str(reference)]] if reference is not None else None,
-        kind="open",
-    )
-    text = str(entry.get("response", ""))
-    answer = str(judged.get("model_answer", text))
-    key = {"question_id": question, "model": str(entry.get("model", "model")), "draw": 0}
-    builder.draw(
-        **key,
-        text=text if options.texts else None,
-        answer=answer,
-        correct=correct,
-        reason=None if correct is not None else f"the judge says {judged.get('correct')!r:.40}",
-        grader="judge",
-    )
-    confidence = finite_number(judged.get("confidence"))
+def _answer(
+    builder: LogBuilder, question: str, entry: Mapping[str, Any], judged: Mapping[str, Any]
+) -> Exchange:
+    correct, text = grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
+    confidence, reference = finite_number(judged.get("confidence")), judged.get("correct_answer")
+    made_up = confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None
     if confidence is None:
         builder.problem(f"question {question}", "the judge gives no confidence")
-        return
-    if confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None:
+    elif made_up:
         builder.problem(
             f"question {question}",
             "the response states no confidence; the judge writes 100 there, which is not read",
         )
-        return
-    builder.score(
-        **key, method="verb", answer=answer, confidence=confidence / 100.0, correct=correct
+    return Exchange(
+        question_id=question,
+        question=str(entry.get("question", "")),
+        text=text,
+        answer=str(judged.get("model_answer", text)),
+        model=str(entry.get("model", "model")),
+        draw=0,
+        correct=correct,
+        reason=None if correct is not None else f"the judge says {judged.get('correct')!r:.40}",
+        grader="judge",
+        scores={} if confidence is None or made_up else {"verb": confidence / 100.0},
+        references=[str(reference)] if reference is not None else (),
     )

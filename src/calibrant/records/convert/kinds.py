@@ -1,95 +1,129 @@
-"""The kinds of log, told apart by what a file begins with."""
+"""What tells the kinds of log apart: words that a file begins with, and fields of a row.
+
+A kind has one or more ways to be written. A way is a list of words that must be there; of several
+words in brackets one is enough.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from calibrant.records.convert.answer_tables import (
-    is_mlflow,
-    is_mlflow_row,
-    is_ragas_row,
-)
-from calibrant.records.convert.helm import is_helm
-from calibrant.records.convert.inspect_log import is_inspect_json
-from calibrant.records.convert.json_text import ReadOptions, load_json, readable_rows
-from calibrant.records.convert.judged import is_judged, is_judged_row
-from calibrant.records.convert.langfuse import is_langfuse_folder, is_langfuse_row
-from calibrant.records.convert.lm_eval import is_lm_eval
-from calibrant.records.convert.openai_logs import (
-    is_openai_batch,
-    is_openai_evals,
-    is_simple_evals,
-    is_simple_evals_page,
-)
-from calibrant.records.convert.phoenix import (
-    is_experiment_row,
-    is_phoenix_folder,
-    is_span_row,
-)
-from calibrant.records.convert.tables import columns_of, is_table, is_uqlm
-from calibrant.records.convert.test_runners import is_deepeval, is_promptfoo, is_promptfoo_row
+from calibrant.records.convert.json_text import load_json, readable_rows
 
-_BY_HEAD = {
-    "inspect": is_inspect_json,
-    "hle": is_judged,
-    "promptfoo": is_promptfoo,
-    "deepeval": is_deepeval,
-    "simple-evals": is_simple_evals,
-    "mlflow": is_mlflow,
+Ways: TypeAlias = tuple[tuple[Any, ...], ...]
+
+_MLFLOW_ROW = (
+    "trace_id",
+    "request",
+    "response",
+    ("assessments", "trace_metadata", "execution_duration"),
+)
+_LANGFUSE_ROW: Ways = (
+    (
+        *("id", "timestamp", "input", "output"),
+        ("observations", "htmlPath", "observationCount", "bookmarked", "environment"),
+    ),
+    ("id", "type", "input", "output", ("traceId", "trace_id"), ("startTime", "start_time")),
+)
+HEADS: dict[str, Ways] = {
+    "inspect": ((b'"eval_id"',), (b'"eval"', b'"task_id"')),
+    "hle": ((b'"judge_response"',),),
+    "promptfoo": ((b'"evalId"', b'"results"', b'"prompts"'),),
+    "deepeval": ((b'"testCases"', b'"metricsData"'),),
+    "simple-evals": ((b'"htmls"', b'"score"'),),
+    "mlflow": ((b'{"columns":', b'"data":', b'"inputs"'),),
 }
-_BY_ROW = {
-    "lm-eval": is_lm_eval,
-    "promptfoo": is_promptfoo_row,
-    "openai-batch": is_openai_batch,
-    "openai-evals": is_openai_evals,
-    "hle": is_judged_row,
-    "phoenix": is_experiment_row,
-    "mlflow": is_mlflow_row,
-    "langfuse": is_langfuse_row,
+"""Words in the beginning of one JSON object."""
+PAGES: dict[str, Ways] = {"simple-evals": ((b"<h3>Prompt conversation</h3>",),)}
+"""Words in the beginning of a page."""
+ROWS: dict[str, Ways] = {
+    "lm-eval": (("doc_id", "doc", "resps", "filtered_resps"),),
+    "promptfoo": (("promptIdx", "testIdx", "gradingResult"),),
+    "openai-batch": (("custom_id", "response"),),
+    "openai-evals": (("spec",), ("run_id", "event_id", "sample_id", "type", "data")),
+    "hle": (("judge_response",),),
+    "phoenix": (("example_id", "output", "annotations"),),
+    "mlflow": (_MLFLOW_ROW,),
+    "langfuse": _LANGFUSE_ROW,
 }
+"""Fields of a row of JSON."""
+TABLES: dict[str, Ways] = {
+    "phoenix": (("context.span_id", ("attributes.output.value", "attributes.input.value")),),
+    "langfuse": _LANGFUSE_ROW,
+    "ragas": (
+        ("user_input", "response", ("retrieved_contexts", "reference")),
+        ("question", "answer", "contexts"),
+    ),
+    "mlflow": (_MLFLOW_ROW,),
+}
+"""Columns of a table."""
+PARQUET: dict[str, Ways] = {
+    "lighteval": (
+        (b"model_response", b"metric", b"gold_index"),
+        (b"pred_logits", b"full_prompt", b"gold_index"),
+    ),
+    "phoenix": ((b"context.span_id", b"attributes."),),
+}
+"""Names of columns, which stand in clear at the end of a parquet file."""
+# Fields that hold an object, and one of its own fields: their names alone say too little.
+_INSIDE = {"hle": ("judge_response", None), "openai-evals": ("spec", "completion_fns")}
 _LINES = 20
+
+
+def fits(held: Container[Any], ways: Ways) -> bool:
+    """Return whether the words of one of the ways are there.
+
+    Examples
+    --------
+    >>> fits({"custom_id": 1, "response": {}}, ROWS["openai-batch"])
+    True
+    """
+    return any(
+        all(any(word in held for word in (w if isinstance(w, tuple) else (w,))) for w in way)
+        for way in ways
+    )
+
+
+def kind_among(held: Container[Any], kinds: Mapping[str, Ways]) -> str | None:
+    """Return the first kind that fits."""
+    return next((kind for kind, ways in kinds.items() if fits(held, ways)), None)
+
+
+def kind_of_row(row: Mapping[str, Any]) -> str | None:
+    """Return the kind of log that a row of JSON is of; an answer of an API holds rows itself."""
+    inner = row.get("data")
+    row = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else row
+    return next((k for k, ways in ROWS.items() if fits(row, ways) and _holds_more(row, k)), None)
+
+
+def _holds_more(row: Mapping[str, Any], kind: str) -> bool:
+    name, inner = _INSIDE.get(kind, ("", None))
+    if name not in row:
+        return True
+    return isinstance(row[name], Mapping) and (inner is None or inner in row[name])
 
 
 def kind_of_folder(path: Path) -> str | None:
     """Return the kind of a log that is a folder, or None."""
-    if is_helm(path):
+    if (path / "scenario_state.json").is_file():
         return "helm"
-    if is_langfuse_folder(path):
+    held = {entry.stem for entry in path.iterdir()}
+    if "scores" in held and held & {"observations", "observations_v2"}:
         return "langfuse"
-    return "phoenix" if is_phoenix_folder(path) else None
+    return "phoenix" if {"spans", "annotations"} <= held else None
 
 
 def kind_of_text(path: Path, head: bytes) -> str | None:
     """Return the kind of a file of JSON, JSON lines or HTML, or None."""
     if head.startswith(b"<"):
-        return "simple-evals" if is_simple_evals_page(head) else None
-    if head.startswith(b"{"):
-        for kind, is_one in _BY_HEAD.items():
-            if is_one(head):
-                return kind
+        return kind_among(head, PAGES)
+    if head.startswith(b"{") and (kind := kind_among(head, HEADS)) is not None:
+        return kind
     row = _first_of_list(head) if head.startswith(b"[") else _first_row(path)
     row = _whole(path, head) if row is None else row
-    if row is None:
-        return None
-    return next((kind for kind, is_one in _BY_ROW.items() if is_one(row)), None)
-
-
-def kind_of_table(path: Path, options: ReadOptions) -> str | None:
-    """Return the kind of a table: those of tools first, then any with columns that are known."""
-    columns = dict.fromkeys(columns_of(path))
-    if is_span_row(columns):
-        return "phoenix"
-    if is_langfuse_row(columns):
-        return "langfuse"
-    if is_ragas_row(columns):
-        return "ragas"
-    if is_mlflow_row(columns):
-        return "mlflow"
-    if is_uqlm(path):
-        return "uqlm"
-    return "table" if options.columns or is_table(path) else None
+    return None if row is None else kind_of_row(row)
 
 
 def _first_row(path: Path) -> Mapping[str, Any] | None:

@@ -8,21 +8,21 @@ folder of the scheduled export with ``observations*`` and ``scores``.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import (
     CONFIDENCE,
-    Draws,
     Exchange,
-    add_exchange,
     grade_among,
+    number_in,
     plain_text,
+    read_exchanges,
     response_logprobs,
 )
-from calibrant.records.convert.json_text import ReadOptions, json_lines, load_json, readable_rows
+from calibrant.records.convert.json_text import ReadOptions, json_rows, load_json, numbered
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 
 KIND = "langfuse"
@@ -39,41 +39,24 @@ _TRACE_FIELDS = frozenset(
 )
 
 
-def is_langfuse_folder(path: Path) -> bool:
-    """Return whether a folder is one of the scheduled export."""
-    return path.is_dir() and (path / "scores").is_dir() and bool(_observation_folders(path))
-
-
-def is_langfuse_row(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is a trace or an observation of Langfuse."""
-    if isinstance(data := row.get("data"), list):
-        return bool(data) and isinstance(data[0], Mapping) and is_langfuse_row(data[0])
-    names = set(row)
-    trace = {"id", "timestamp", "input", "output"} <= names and bool(
-        names & {"observations", "htmlPath", "observationCount", "bookmarked", "environment"}
-    )
-    observed = {"id", "type", "input", "output"} <= names and bool(
-        names & {"traceId", "trace_id"} and names & {"startTime", "start_time"}
-    )
-    return trace or observed
-
-
 def read_langfuse(path: Path, options: ReadOptions) -> ForeignLog:
     """Read an export; the same input asked again is another draw of it."""
     builder = LogBuilder(KIND, str(path))
     if path.is_dir():
         rows = _scheduled(path, builder)
     else:
-        rows = [row for found in _rows(path, builder) for row in _unfolded(found)]
-    if not any(_is_answer(row) for row in rows):
+        rows = [_unfolded(found) for found in _rows(path, builder)]
+    answers = [(row, _scores(row)) for row in rows if _is_answer(row)]
+    if not answers:
         raise InputError("no answer of a model is in this export of Langfuse", source=str(path))
-    values = [_scores(row) for row in rows]
-    _require_zeros(rows, values, options, path)
-    draws: Draws = Draws()
-    for number, (row, found) in enumerate(zip(rows, values, strict=True), start=1):
-        if _is_answer(row):
-            _add(builder, f"row {number}", row, found, draws, options)
-    return builder.finish()
+    _require_zeros(answers, options, path)
+    return read_exchanges(
+        builder,
+        numbered("answer", answers),
+        lambda answer: [_exchange(options.grade, *answer)],
+        options,
+        row_is="an answer",
+    ).finish()
 
 
 # -- what the files hold --------------------------------------------------------------------------
@@ -83,56 +66,37 @@ def _rows(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
     if path.suffix == ".csv":
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             return [dict(row) for row in csv.DictReader(file)]
-    data = path.read_bytes()
-    try:
-        found = load_json(data)
-    except ValueError as error:
-        if data.lstrip().startswith(b"["):
-            builder.problem(path.name, f"the JSON is damaged: {error}; its end may be missing")
-            found = readable_rows(data)
-        else:
-            return [row for _, row in json_lines(path, builder)]
-    if isinstance(found, Mapping):
-        held = found.get("data")
-        found = held if isinstance(held, list) else [found]
-    listed = found if isinstance(found, list) else []
-    return [row for row in listed if isinstance(row, Mapping)]
+    return [row for _, row in json_rows(path, builder)]
 
 
-def _unfolded(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the answers of a trace: itself, or its generation where it has no output."""
+def _unfolded(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the answer of a trace: itself, or its generation where it has no output."""
     inner = row.get("observations")
     held = [one for one in inner or () if isinstance(one, Mapping)]
     generations = [one for one in held if one.get("type") == "GENERATION"]
     if not generations:
-        return [row]
+        return row
     last = generations[-1]
     model = last.get("model") or last.get("providedModelName")
     filled = {**row, "model": row.get("model") or model, "answer_of": last.get("output")}
     if row.get("output") in (None, ""):
         filled |= {"input": row.get("input") or last.get("input"), "output": last.get("output")}
-    return [filled]
-
-
-def _observation_folders(path: Path) -> list[Path]:
-    # The enriched table has every observation of the plain one.
-    for name in ("observations_v2", "observations"):
-        if (path / name).is_dir():
-            return [path / name]
-    return []
+    return filled
 
 
 def _scheduled(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
     """Join the observations of a scheduled export with their scores, or those of their trace."""
     scores: dict[str, dict[str, Any]] = {}
-    for row in _all_rows([path / "scores"], builder):
+    for row in _all_rows(path / "scores", builder):
         name, value = row.get("name"), row.get("value")
         if row.get("data_type") not in ("NUMERIC", None) and row.get("string_value"):
             value = row["string_value"]
-        for key in (row.get("observation_id") or row.get("trace_id"),):
-            scores.setdefault(str(key), {})[str(name)] = value
+        key = str(row.get("observation_id") or row.get("trace_id"))
+        scores.setdefault(key, {})[str(name)] = value
     found: list[Mapping[str, Any]] = []
-    for row in _all_rows(_observation_folders(path), builder):
+    # The enriched table has every observation of the plain one.
+    folders = (path / name for name in ("observations_v2", "observations"))
+    for row in _all_rows(next((one for one in folders if one.is_dir()), path), builder):
         own = scores.get(str(row.get("id")), {})
         whole = (
             scores.get(str(row.get("trace_id")), {}) if not row.get("parent_observation_id") else {}
@@ -141,8 +105,8 @@ def _scheduled(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
     return found
 
 
-def _all_rows(folders: Iterable[Path], builder: LogBuilder) -> list[Mapping[str, Any]]:
-    files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.is_file()]
+def _all_rows(folder: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
     return [row for file in files for row in _rows(file, builder)]
 
 
@@ -193,30 +157,20 @@ def _short(text: str) -> bool:
 
 
 def _require_zeros(
-    rows: list[Mapping[str, Any]],
-    values: list[dict[str, Any]],
-    options: ReadOptions,
-    path: Path,
+    answers: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], options: ReadOptions, path: Path
 ) -> None:
     """Refuse grades of a table from which the scores of 0 are missing.
 
     The pages of Langfuse leave a numeric score of 0 out of their tables. What is left are the right
     answers, and nothing tells a wrong one from one that was never graded.
     """
-    if path.is_dir() or any(isinstance(row.get("scores"), list) for row in rows):
+    if path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
         return
-    found = [
-        grade_among(one, options.grade)
-        for row, one in zip(rows, values, strict=True)
-        if _is_answer(row)
-    ]
+    found = [grade_among(scores, options.grade) for _, scores in answers]
     grades = [grade for grade, _, _ in found if grade is not None]
     names = {name for _, _, name in found if name is not None}
-    numbers = any(
-        isinstance(one.get(name), int | float) or _is_number(one.get(name))
-        for one in values
-        for name in names
-    )
+    values = (scores.get(name) for _, scores in answers for name in names)
+    numbers = any(number_in(value) is not None for value in values)
     if numbers and grades and len(grades) < len(found) and all(grade > 0 for grade in grades):
         name = next(iter(names))
         raise InputError(
@@ -228,38 +182,20 @@ def _require_zeros(
         )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, str) and value.replace(".", "", 1).isdecimal()
-
-
-def _add(
-    builder: LogBuilder,
-    place: str,
-    row: Mapping[str, Any],
-    scores: Mapping[str, Any],
-    draws: Draws,
-    options: ReadOptions,
-) -> None:
+def _exchange(grade: str | None, row: Mapping[str, Any], scores: Mapping[str, Any]) -> Exchange:
     metadata = _mapping(row.get("metadata"))
     graded = {name: value for name, value in scores.items() if name != CONFIDENCE}
-    correct, reason, grader = grade_among(graded, options.grade)
-    stated = scores.get(CONFIDENCE, metadata.get(CONFIDENCE))
+    correct, reason, grader = grade_among(graded, grade)
     model = row.get("model") or row.get("provided_model_name") or row.get("providedModelName")
-    add_exchange(
-        builder,
-        Exchange(
-            question=plain_text(row.get("input")),
-            answer=plain_text(row["output"]),
-            model=str(model or metadata.get("model") or "model"),
-            correct=correct,
-            reason=reason,
-            grader=grader,
-            confidence=stated,
-            tokens=response_logprobs(row.get("answer_of") or row["output"]),
-        ),
-        draws,
-        options,
-        place=place,
+    return Exchange(
+        question=plain_text(row.get("input")),
+        answer=plain_text(row["output"]),
+        model=str(model or metadata.get("model") or "model"),
+        correct=correct,
+        reason=reason,
+        grader=grader,
+        confidence=scores.get(CONFIDENCE, metadata.get(CONFIDENCE)),
+        tokens=response_logprobs(row.get("answer_of") or row["output"]),
     )
 
 

@@ -9,8 +9,7 @@ and ``metric`` (since 0.9), and the flat one before it.
 from __future__ import annotations
 
 import ast
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,14 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import Draws, Exchange, add_exchange, grade_value
+from calibrant.records.convert.exchange import (
+    Exchange,
+    NoAnswerError,
+    first_grade,
+    grade_value,
+    most_likely,
+    read_exchanges,
+)
 from calibrant.records.convert.json_text import ReadOptions, finite_number
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 from calibrant.records.tables import UNREADABLE, reason_of
@@ -67,17 +73,32 @@ def read_lighteval(path: Path, options: ReadOptions) -> ForeignLog:
     builder = LogBuilder(KIND, str(path))
     builder.expected = table.height
     model, task = _model_and_task(path)
-    draws: Draws = Draws()
     seen = _Seen()
-    for number, values in enumerate(table.iter_rows(named=True), start=1):
-        try:
-            row = _nested(values) if nested else _flat(values)
-            if row.choices and len(row.logs) >= len(row.choices) > 1:
-                _add_choice(builder, number, row, model, task, draws, seen, options)
-            else:
-                _add_replies(builder, number, row, model, task, draws, options)
-        except (KeyError, TypeError, AttributeError, ValueError, SyntaxError) as error:
-            builder.problem(f"row {number}", f"not the layout of a detail: {error!r:.120}")
+
+    def exchanges(numbered: tuple[int, Mapping[str, Any]]) -> Iterator[Exchange]:
+        number, values = numbered
+        row = _nested(values) if nested else _flat(values)
+        about = Exchange(
+            question_id=row.name or f"row {number}",
+            question=row.question,
+            answer=None,
+            model=model,
+            task=task,
+            references=[row.choices[at].strip() for at in row.gold if 0 <= at < len(row.choices)],
+        )
+        if row.choices and len(row.logs) >= len(row.choices) > 1:
+            yield _choice(about, row, seen, options.grade)
+        elif row.texts:
+            correct, reason, grader = _grade(row, options.grade)
+            graded = replace(about, correct=correct, reason=reason, grader=grader)
+            yield from (replace(graded, answer=text.strip()) for text in row.texts)
+        else:
+            raise NoAnswerError("neither a written answer nor log-likelihoods of several options")
+
+    rows = enumerate(table.iter_rows(named=True), start=1)
+    read_exchanges(
+        builder, ((f"row {row[0]}", row) for row in rows), exchanges, options, row_is="a detail"
+    )
     return _finished(builder, seen)
 
 
@@ -159,92 +180,28 @@ def _model_and_task(path: Path) -> tuple[str, str]:
     return "model", task
 
 
-def _add_choice(
-    builder: LogBuilder,
-    number: int,
-    row: _Row,
-    model: str,
-    task: str,
-    draws: Draws,
-    seen: _Seen,
-    options: ReadOptions,
-) -> None:
+def _choice(about: Exchange, row: _Row, seen: _Seen, grade: str | None) -> Exchange:
     # Twice as many: those behind are the options without the question.
     logs = row.logs[: len(row.choices)]
-    chosen = max(range(len(logs)), key=logs.__getitem__)
-    confidence = 1.0 / math.fsum(math.exp(value - logs[chosen]) for value in logs)
-    if not math.isfinite(confidence):
-        raise ValueError(f"log-likelihoods {logs} have no softmax")
+    chosen, share = most_likely(logs)
     correct = float(chosen in row.gold)
-    theirs = grade_value(row.metrics.get(options.grade or "acc"))
+    theirs = grade_value(row.metrics.get(grade or "acc"))
     seen.chosen += 1
     seen.spread |= max(logs) != min(logs)
     seen.other_grade += theirs is not None and theirs != correct
-    question = row.name or f"row {number}"
-    one = Exchange(
-        question_id=question,
-        question=row.question,
+    return replace(
+        about,
         answer=row.choices[chosen].strip(),
-        model=model,
         correct=correct,
         grader="gold_index",
-        task=task,
-        references=[row.choices[place].strip() for place in row.gold if place < len(logs)],
         choices=[option.strip() for option in row.choices],
+        scores={"option_softmax": share},
     )
-    draw = draws[question, model]
-    add_exchange(builder, one, draws, options, place=f"row {number}")
-    builder.score(
-        question_id=question,
-        model=model,
-        task=task,
-        draw=draw,
-        method="option_softmax",
-        answer=one.answer,
-        confidence=confidence,
-        correct=correct,
-    )
-
-
-def _add_replies(
-    builder: LogBuilder,
-    number: int,
-    row: _Row,
-    model: str,
-    task: str,
-    draws: Draws,
-    options: ReadOptions,
-) -> None:
-    if not row.texts:
-        builder.problem(
-            f"row {number}", "neither a written answer nor log-likelihoods of several options"
-        )
-        return
-    correct, reason, grader = _grade(row, options.grade)
-    golds = [row.choices[place] for place in row.gold if 0 <= place < len(row.choices)]
-    for text in row.texts:
-        one = Exchange(
-            question_id=row.name or f"row {number}",
-            question=row.question,
-            answer=text.strip(),
-            model=model,
-            correct=correct,
-            reason=reason,
-            grader=grader,
-            task=task,
-            references=golds,
-        )
-        add_exchange(builder, one, draws, options, place=f"row {number}")
 
 
 def _grade(row: _Row, name: str | None) -> tuple[float | None, str | None, str | None]:
     if len(row.texts) > 1:
         # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
         return None, FILTERED_ONLY, None
-    names = [name] if name else [one for one in _GRADES if one in row.metrics]
-    grades = [(grade_value(row.metrics.get(one)), one) for one in names]
-    found = next((pair for pair in grades if pair[0] is not None), None)
-    if found is None:
-        told = ", ".join(row.metrics) or "none"
-        return None, f"no metric that says right or wrong; it has: {told}", None
-    return found[0], None, found[1]
+    known = [one for one in _GRADES if one in row.metrics]
+    return first_grade(row.metrics, [name] if name else known or row.metrics)

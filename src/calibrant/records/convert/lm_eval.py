@@ -7,14 +7,20 @@ is the confidence in the option that the harness took.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from calibrant.core.errors import InputError
+from calibrant.records.convert.exchange import (
+    Exchange,
+    NoAnswerError,
+    first_grade,
+    most_likely,
+    read_exchanges,
+)
 from calibrant.records.convert.json_text import (
     ReadOptions,
     as_text,
@@ -22,12 +28,14 @@ from calibrant.records.convert.json_text import (
     json_lines,
     load_json,
 )
+from calibrant.records.convert.kinds import ROWS, fits
 from calibrant.records.convert.lm_eval_filters import Extraction, extraction
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 
 KIND = "lm-eval"
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 _GRADES = ("acc", "exact_match", "em", "exact", "correct")
+_Row: TypeAlias = Mapping[str, Any]
 _QUESTION_KEYS = ("question", "query", "prompt", "input", "text", "problem")
 
 
@@ -41,49 +49,34 @@ class _Run:
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Document:
-    """The rows of one question, one per filter."""
-
-    rows: list[Mapping[str, Any]] = field(default_factory=list)
-
-
-def is_lm_eval(row: Mapping[str, Any]) -> bool:
-    """Return whether a jsonl file that begins with this row is a samples file."""
-    return {"doc_id", "doc", "resps", "filtered_resps"} <= set(row)
-
-
 def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a samples file; model and expected size come from the results file beside it."""
     builder = LogBuilder(KIND, str(path))
     run = _run(path, builder)
     builder.expected = run.expected
-    documents: dict[str, _Document] = {}
-    filters: list[str] = []
+    documents: dict[str, dict[str, _Row]] = {}
     for number, row in json_lines(path, builder):
-        if not is_lm_eval(row):
+        if not fits(row, ROWS[KIND]):
             builder.problem(f"line {number}", "not a row of a samples file")
             continue
-        name = str(row.get("filter", "none"))
-        if name not in filters:
-            filters.append(name)
-        document = documents.setdefault(str(row["doc_id"]), _Document())
-        if any(str(known.get("filter", "none")) == name for known in document.rows):
-            builder.problem(
-                f"line {number}",
-                f"doc_id {row['doc_id']} of the filter {name!r} is there already: left out",
-            )
-            continue
-        document.rows.append(row)
+        name, own = _filter(row), documents.setdefault(str(row["doc_id"]), {})
+        if name in own:
+            told = f"doc_id {row['doc_id']} of the filter {name!r} is there already: left out"
+            builder.problem(f"line {number}", told)
+        own.setdefault(name, row)
+    filters = list(dict.fromkeys(name for own in documents.values() for name in own))
     _check_filter(filters, options, path)
     _note_missing_filters(builder, documents, filters)
-    for question, document in documents.items():
-        try:
-            _add_document(builder, question, document, run, options)
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            builder.problem(f"doc_id {question}", f"not the layout of a sample: {error!r}")
+
+    def exchanges(document: tuple[str, Mapping[str, _Row]]) -> Iterable[Exchange]:
+        question, own = document
+        rows = [row for name, row in own.items() if options.filter in (None, name)]
+        if not rows:
+            raise NoAnswerError(f"no row of the filter {options.filter!r}")
+        return _document(builder, question, rows, run, options)
+
+    places = ((f"doc_id {question}", (question, own)) for question, own in documents.items())
+    read_exchanges(builder, places, exchanges, options, row_is="a sample")
     if run.expected is not None and len(documents) < run.expected:
         builder.problem(
             path.name,
@@ -93,16 +86,16 @@ def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
     return builder.finish()
 
 
+def _filter(row: _Row) -> str:
+    return str(row.get("filter", "none"))
+
+
 def _note_missing_filters(
-    builder: LogBuilder, documents: Mapping[str, _Document], filters: Sequence[str]
+    builder: LogBuilder, documents: Mapping[str, Mapping[str, _Row]], filters: Sequence[str]
 ) -> None:
     """List the filters that do not have a row for every question: their grades are lost."""
     for name in filters:
-        without = [
-            question
-            for question, document in documents.items()
-            if not any(str(row.get("filter", "none")) == name for row in document.rows)
-        ]
+        without = [question for question, own in documents.items() if name not in own]
         if without:
             builder.problem(
                 f"filter {name}",
@@ -146,122 +139,90 @@ def _run(path: Path, builder: LogBuilder) -> _Run:
     return run
 
 
-def _add_document(
-    builder: LogBuilder, question: str, document: _Document, run: _Run, options: ReadOptions
-) -> None:
-    rows = document.rows
-    if options.filter is not None:
-        rows = [row for row in rows if str(row.get("filter")) == options.filter]
-        if not rows:
-            builder.problem(f"doc_id {question}", f"no row of the filter {options.filter!r}")
-            return
+def _document(
+    builder: LogBuilder, question: str, rows: Sequence[_Row], run: _Run, options: ReadOptions
+) -> Iterable[Exchange]:
     first = rows[0]
-    if _is_pair(first) and len(first["resps"]) == 1:
-        builder.problem(
-            f"doc_id {question}",
-            "the log-likelihood of one continuation is no confidence in an answer",
-        )
-        return
-    arguments = _arguments(first)
-    choices = [option.strip() for option in arguments] if _is_choice(first) else []
-    builder.question(
+    pairs = _is_pair(first)
+    if pairs and len(first["resps"]) == 1:
+        raise NoAnswerError("the log-likelihood of one continuation is no confidence in an answer")
+    asked = [_arguments(value) for value in _values(first)]
+    choices = [option.strip() for _, option in asked] if pairs else []
+    about = Exchange(
         question_id=question,
-        text=_question_text(first),
+        question=_question_text(first, asked),
+        answer=None,
+        model=run.model,
+        task=run.task,
         references=_references(first, choices),
-        kind="choice" if choices else "open",
-        choices=choices or None,
-        domain=run.task,
+        choices=choices,
     )
     if choices:
-        _add_choice(builder, question, first, choices, run, options)
-    else:
-        _add_replies(builder, question, rows, run, options)
+        return [_choice(about, first, options)]
+    return _replies(builder, about, rows, run, options)
 
 
-def _arguments(row: Mapping[str, Any]) -> list[str]:
-    """Return the continuations that were scored, or the settings as text, in order."""
+def _values(row: _Row) -> list[Any]:
     given = row.get("arguments") or {}
-    values = list(given.values()) if isinstance(given, Mapping) else list(given)
-    found = []
-    for value in values:
-        item = value.get("arg_1") if isinstance(value, Mapping) else value[1]
-        found.append(str(item))
-    return found
+    return list(given.values()) if isinstance(given, Mapping) else list(given)
 
 
-def _question_text(row: Mapping[str, Any]) -> str:
+def _arguments(value: Any) -> tuple[str, str]:
+    """Return the prompt, and the continuation that was scored or the settings as text."""
+    if isinstance(value, Mapping):
+        return str(value.get("arg_0")), str(value.get("arg_1"))
+    return str(value[0]), str(value[1])
+
+
+def _question_text(row: _Row, asked: Sequence[tuple[str, str]]) -> str:
     document = row.get("doc")
-    if isinstance(document, Mapping):
-        for key in _QUESTION_KEYS:
-            if isinstance(document.get(key), str):
-                return str(document[key])
-    given = row.get("arguments") or {}
-    values = list(given.values()) if isinstance(given, Mapping) else list(given)
-    if values:
-        return str(values[0].get("arg_0") if isinstance(values[0], Mapping) else values[0][0])
-    return ""
+    held = document if isinstance(document, Mapping) else {}
+    texts = (held[key] for key in _QUESTION_KEYS if isinstance(held.get(key), str))
+    return next(texts, asked[0][0] if asked else "")
 
 
-def _references(row: Mapping[str, Any], choices: Sequence[str]) -> list[list[str]] | None:
+def _references(row: _Row, choices: Sequence[str]) -> list[str]:
     target = row.get("target")
     if isinstance(target, list):
-        return [[str(text) for text in target]] if target else None
+        return [str(text) for text in target]
     text = as_text(target)
     if text is not None and text.isdecimal() and int(text) < len(choices):
-        return [[choices[int(text)]]]  # the target of a choice is the place of the option
-    return [[text]] if text else None
+        return [choices[int(text)]]  # the target of a choice is the place of the option
+    return [text] if text else []
 
 
-def _is_choice(row: Mapping[str, Any]) -> bool:
-    return _is_pair(row) and len(row["resps"]) > 1
-
-
-def _is_pair(row: Mapping[str, Any]) -> bool:
+def _is_pair(row: _Row) -> bool:
     """Return whether replies are (log-likelihood, greedy) pairs rather than texts."""
     response = row["resps"][0][0]
     return isinstance(response, list | tuple) and len(response) == 2
 
 
-def _grade(row: Mapping[str, Any], wanted: str | None) -> tuple[float | None, str | None, str]:
+def _grade(row: _Row, wanted: str | None) -> tuple[float | None, str | None, str | None]:
     """Return the grade, the reason where there is none, and the metric that gave it."""
-    names = [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])]
-    for name in names:
-        value = row.get(name)
-        number = float(value) if isinstance(value, bool) else finite_number(value)
-        if number is not None and 0.0 <= number <= 1.0:
-            return number, None, name
-    return None, f"no metric between 0 and 1 among {', '.join(names)}", ""
+    return first_grade(row, [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])])
 
 
-def _add_choice(
-    builder: LogBuilder,
-    question: str,
-    row: Mapping[str, Any],
-    choices: Sequence[str],
-    run: _Run,
-    options: ReadOptions,
-) -> None:
+def _choice(about: Exchange, row: _Row, options: ReadOptions) -> Exchange:
     logs = [float(response[0][0]) for response in row["resps"]]
     # Mutual-information accuracy asks every option a second time, without the question.
-    if len(set(choices)) * 2 == len(logs):
+    if len(set(about.choices)) * 2 == len(logs):
         logs = logs[: len(logs) // 2]
-    chosen = max(range(len(logs)), key=logs.__getitem__)
-    top = logs[chosen]
-    confidence = 1.0 / math.fsum(math.exp(value - top) for value in logs)
-    if not math.isfinite(confidence):
-        raise ValueError(f"log-likelihoods {logs} have no softmax")
+    chosen, share = most_likely(logs)
     correct, reason, grader = _choice_grade(row, chosen, options)
-    answer = choices[chosen]
-    key = {"question_id": question, "model": run.model, "task": run.task, "draw": 0}
-    builder.draw(**key, text=answer, answer=answer, correct=correct, reason=reason, grader=grader)
-    builder.score(
-        **key, method="option_softmax", answer=answer, confidence=confidence, correct=correct
+    return replace(
+        about,
+        answer=about.choices[chosen],
+        draw=0,
+        correct=correct,
+        reason=reason,
+        grader=grader,
+        scores={"option_softmax": share},
     )
 
 
 def _choice_grade(
-    row: Mapping[str, Any], chosen: int, options: ReadOptions
-) -> tuple[float | None, str | None, str]:
+    row: _Row, chosen: int, options: ReadOptions
+) -> tuple[float | None, str | None, str | None]:
     """Return the grade of the most likely option: the harness's, or else from the target."""
     if options.grade not in (None, "acc"):
         raise InputError(
@@ -274,19 +235,15 @@ def _choice_grade(
     target = as_text(row.get("target"))
     if target is not None and target.isdecimal():
         return float(int(target) == chosen), None, "target"
-    return None, "neither acc nor the place of the right option is in the file", ""
+    return None, "neither acc nor the place of the right option is in the file", None
 
 
-def _add_replies(
-    builder: LogBuilder,
-    question: str,
-    rows: Sequence[Mapping[str, Any]],
-    run: _Run,
-    options: ReadOptions,
-) -> None:
+def _replies(
+    builder: LogBuilder, about: Exchange, rows: Sequence[_Row], run: _Run, options: ReadOptions
+) -> Iterator[Exchange]:
     texts = [str(text) for text in rows[0]["resps"][0]]
     read, answers = _read_answers(builder, rows, texts, run)
-    grades: dict[str, tuple[float | None, str]] = {}
+    grades: dict[str, tuple[float | None, str | None]] = {}
     for row in rows:
         filtered = row["filtered_resps"]
         graded = as_text(filtered[0] if isinstance(filtered, list) else filtered) or ""
@@ -301,26 +258,24 @@ def _add_replies(
         )
     settings = run.config.get("generation_kwargs") or {}
     for draw, (text, answer) in enumerate(zip(texts, answers, strict=True)):
-        correct, grader = grades.get(answer, (None, ""))
-        builder.draw(
-            question_id=question,
-            model=run.model,
-            task=run.task,
-            draw=draw,
-            text=text if options.texts else None,
+        correct, grader = grades.get(answer, (None, None))
+        yield replace(
+            about,
+            text=text,
             answer=answer,
+            draw=draw,
             correct=correct,
             reason=None if correct is not None else FILTERED_ONLY,
             grader=grader,
-            temperature=finite_number(settings.get("temperature")),
+            details={"temperature": finite_number(settings.get("temperature"))},
         )
 
 
 def _read_answers(
-    builder: LogBuilder, rows: Sequence[Mapping[str, Any]], texts: list[str], run: _Run
+    builder: LogBuilder, rows: Sequence[_Row], texts: list[str], run: _Run
 ) -> tuple[bool, list[str]]:
     """Return the answer in each repeat, read in the way of the first filter where it is known."""
-    name = str(rows[0].get("filter", "none"))
+    name = _filter(rows[0])
     steps: Extraction | None = extraction(run.config, name)
     if steps is None:
         return False, texts

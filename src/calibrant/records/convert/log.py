@@ -147,6 +147,11 @@ class LogBuilder:
         if text not in self.notes:
             self.notes.append(text)
 
+    def expect_sum(self, counts: Sequence[Any], unit: str = "draws") -> None:
+        """Keep how much there should be, where the log counts all of its parts."""
+        if all(isinstance(count, int) for count in counts):
+            self.expected, self.expected_unit = sum(counts), unit
+
     def finish(self) -> ForeignLog:
         """Return the tables; what a writer puts in place of a probability is taken out."""
         draws, scores, notes = without_placeholders(

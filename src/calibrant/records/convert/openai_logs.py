@@ -1,85 +1,79 @@
-"""What OpenAI's tools write: batch outputs, logs of evals, results of simple-evals."""
+"""What OpenAI's tools write: batch outputs, logs of evals (``oaieval``), results of simple-evals.
+
+A batch output holds no grades. The grade of a sample of evals is its ``match``, or the score of a
+model that graded it. simple-evals holds every question as a piece of HTML; a confidence is what the
+reply itself states in the line ``Confidence: 85%`` that some of its tasks ask for: their grader
+writes 100 where there is none, so what the grader says is not read.
+"""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import unescape
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.believed import believed_tokens, stated_percent
+from calibrant.records.convert.believed import stated_percent
 from calibrant.records.convert.exchange import (
     CONFIDENCE,
-    Draws,
     Exchange,
-    add_exchange,
+    NoAnswerError,
     grade_among,
     grade_value,
     plain_text,
+    read_exchanges,
     response_logprobs,
 )
 from calibrant.records.convert.json_text import (
     ReadOptions,
     as_text,
     json_lines,
-    load_json,
-    readable_samples,
+    numbered,
+    read_json,
 )
+from calibrant.records.convert.kinds import PAGES, fits
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 
-
-def is_openai_batch(row: Mapping[str, Any]) -> bool:
-    """Return whether a jsonl file that begins with this row is a batch output."""
-    return "custom_id" in row and "response" in row
+# -- batch outputs ---------------------------------------------------------------------------------
 
 
 def read_openai_batch(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a batch output; every choice is a draw of the question named by ``custom_id``."""
     builder = LogBuilder("openai-batch", str(path))
     builder.note("a batch output holds no grades: import it and grade the draws")
-    for number, row in json_lines(path, builder):
-        try:
-            _add(builder, row, options)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            builder.problem(f"line {number}", f"not the layout of a response: {error!r}")
-    return builder.finish()
+    rows = ((f"line {number}", row) for number, row in json_lines(path, builder))
+    return read_exchanges(builder, rows, _choices, options, row_is="a response").finish()
 
 
-def _add(builder: LogBuilder, row: Mapping[str, Any], options: ReadOptions) -> None:
-    question = str(row["custom_id"])
-    response = row["response"]
+def _choices(row: Mapping[str, Any]) -> Iterator[Exchange]:
+    question, response = str(row["custom_id"]), row["response"]
     if row.get("error") or response is None or response.get("status_code", 200) != 200:
         why = row.get("error") or (response or {}).get("body")
-        builder.problem(f"custom_id {question}", f"the request failed: {why!r:.120}")
-        return
+        raise NoAnswerError(f"the request {question} failed: {why!r:.120}")
     body = response["body"]
     usage = body.get("usage") or {}
-    builder.question(question_id=question, text="", kind="open")
     for choice in body["choices"]:
-        content = (choice.get("logprobs") or {}).get("content") or []
-        text = choice["message"].get("content") or ""
-        tokens = believed_tokens(builder, content, text)
-        key = {"question_id": question, "model": str(body["model"]), "draw": int(choice["index"])}
-        builder.draw(
-            **key,
-            text=text if options.texts else None,
-            answer=text,
+        yield Exchange(
+            question_id=question,
+            question="",
+            answer=choice["message"].get("content") or "",
+            model=str(body["model"]),
+            draw=int(choice["index"]),
             reason="a batch output holds no grades",
-            finish_reason=choice.get("finish_reason"),
-            token_logprobs=tokens,
-            prompt_tokens=usage.get("prompt_tokens"),
-            completion_tokens=usage.get("completion_tokens"),
+            tokens=(choice.get("logprobs") or {}).get("content"),
+            details={
+                "finish_reason": choice.get("finish_reason"),
+                "prompt_tokens": usage.get("prompt_tokens"),
+                "completion_tokens": usage.get("completion_tokens"),
+            },
         )
-        if tokens:
-            mean = math.fsum(tokens) / len(tokens)
-            builder.score(**key, method="perplexity", answer=text, confidence=math.exp(mean))
 
 
-_GRADED = ("match", "metrics")
+# -- evals: one event per line, a run's description first ------------------------------------------
 
 
 @dataclass(slots=True)
@@ -87,17 +81,10 @@ class _Sample:
     """The events of one sample of one run."""
 
     run: str
+    name: str
     asked: Mapping[str, Any] = field(default_factory=dict)
     graded: dict[str, Any] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-
-
-def is_openai_evals(row: Mapping[str, Any]) -> bool:
-    """Return whether a jsonl file that begins with this row is a log of OpenAI's evals."""
-    described = row.get("spec")
-    if isinstance(described, Mapping) and "completion_fns" in described:
-        return True
-    return {"run_id", "event_id", "sample_id", "type", "data"} <= set(row)
 
 
 def read_openai_evals(path: Path, options: ReadOptions) -> ForeignLog:
@@ -108,82 +95,60 @@ def read_openai_evals(path: Path, options: ReadOptions) -> ForeignLog:
     for number, row in json_lines(path, builder):
         if isinstance(described := row.get("spec"), Mapping):
             runs[str(described.get("run_id"))] = described
+        elif row.get("sample_id") is not None and isinstance(row.get("data"), Mapping):
+            key = str(row.get("run_id")), str(row["sample_id"])
+            _add_event(samples.setdefault(key, _Sample(*key)), row["data"], row.get("type"))
         elif "final_report" not in row:
-            _add_event(builder, f"line {number}", row, samples)
+            builder.problem(f"line {number}", "not the layout of an event")
     if not samples:
         raise InputError(
             "this log of OpenAI's evals holds no events of samples",
             source=str(path),
             hint="a run that ended early leaves its description and its report only: run it again",
         )
-    draws: Draws = Draws()
-    for (_, name), sample in samples.items():
-        _add_sample(builder, name, sample, runs.get(sample.run, {}), draws, options)
-    return builder.finish()
+    return read_exchanges(
+        builder,
+        ((f"sample {sample.name}", sample) for sample in samples.values()),
+        lambda sample: [_sample(sample, runs.get(sample.run, {}), options.grade)],
+        options,
+        row_is="a sample",
+    ).finish()
 
 
-def _add_event(
-    builder: LogBuilder,
-    place: str,
-    row: Mapping[str, Any],
-    samples: dict[tuple[str, str], _Sample],
-) -> None:
-    data, kind = row.get("data"), row.get("type")
-    if row.get("sample_id") is None or not isinstance(data, Mapping):
-        builder.problem(place, "not the layout of an event")
-        return
-    run = str(row.get("run_id"))
-    sample = samples.setdefault((run, str(row["sample_id"])), _Sample(run))
+def _add_event(sample: _Sample, data: Mapping[str, Any], kind: Any) -> None:
     if kind == "sampling":
         sample.asked = data
-    elif kind in _GRADED:
+    elif kind in ("match", "metrics"):
         sample.graded |= data
     elif kind == "error":
         sample.errors.append(str(data.get("message") or data))
 
 
-def _add_sample(
-    builder: LogBuilder,
-    name: str,
-    sample: _Sample,
-    run: Mapping[str, Any],
-    draws: Draws,
-    options: ReadOptions,
-) -> None:
+def _sample(sample: _Sample, run: Mapping[str, Any], grade: str | None) -> Exchange:
     asked, graded = sample.asked, sample.graded
     if sample.errors:
-        builder.problem(f"sample {name}", f"it failed: {sample.errors[0]!r:.120}")
-        return
-    models = run.get("completion_fns") or []
-    correct, reason, grader = _grade(graded, options.grade)
+        raise NoAnswerError(f"it failed: {sample.errors[0]!r:.120}")
+    models = run.get("completion_fns") or ["model"]
+    correct, reason, grader = _sample_grade(graded, grade)
     expected = graded.get("expected")
+    right = expected if isinstance(expected, list) else [expected]
     said = graded.get("sampled", asked.get("sampled"))
-    add_exchange(
-        builder,
-        Exchange(
-            question_id=name,
-            question=plain_text(asked.get("prompt") or graded.get("prompt") or ""),
-            answer=plain_text(said[0] if isinstance(said, list) and said else said),
-            model=str(models[0] if models else "model"),
-            correct=correct,
-            reason=reason,
-            grader=grader,
-            confidence=graded.get(CONFIDENCE, asked.get(CONFIDENCE)),
-            tokens=response_logprobs(asked),
-            task=as_text(run.get("eval_name")),
-            references=[str(one) for one in expected]
-            if isinstance(expected, list)
-            else [str(expected)]
-            if expected is not None
-            else (),
-        ),
-        draws,
-        options,
-        place=f"sample {name}",
+    return Exchange(
+        question_id=sample.name,
+        question=plain_text(asked.get("prompt") or graded.get("prompt") or ""),
+        answer=plain_text(said[0] if isinstance(said, list) and said else said),
+        model=str(models[0]),
+        correct=correct,
+        reason=reason,
+        grader=grader,
+        confidence=graded.get(CONFIDENCE, asked.get(CONFIDENCE)),
+        tokens=response_logprobs(asked),
+        task=as_text(run.get("eval_name")),
+        references=[str(one) for one in right if one is not None],
     )
 
 
-def _grade(
+def _sample_grade(
     graded: Mapping[str, Any], name: str | None
 ) -> tuple[float | None, str | None, str | None]:
     if name is None and "correct" not in graded:
@@ -196,10 +161,10 @@ def _grade(
     return grade_among(graded, name)
 
 
+# -- simple-evals: *_allresults.json, and the HTML report of a run ---------------------------------
+
 _PROMPT, _SAMPLED, _RESULTS = (
-    "<h3>Prompt conversation</h3>",
-    "<h3>Sampled message</h3>",
-    "<h3>Results</h3>",
+    f"<h3>{title}</h3>" for title in ("Prompt conversation", "Sampled message", "Results")
 )
 _MESSAGE = re.compile(
     r'<div class="message (\w+)">.*?<div class="content">\s*<pre>(.*?)</pre>', re.DOTALL
@@ -207,49 +172,27 @@ _MESSAGE = re.compile(
 _RESULT = re.compile(r"<p>(Correct Answer|Extracted Answer|Score): (.*?)</p>", re.DOTALL)
 
 
-def is_simple_evals(head: bytes) -> bool:
-    """Return whether the beginning of a file is that of all results of simple-evals."""
-    return b'"htmls"' in head and b'"score"' in head
-
-
-def is_simple_evals_page(head: bytes) -> bool:
-    """Return whether the beginning of a file is that of a report of simple-evals."""
-    start = head[:200].lstrip().lower()
-    return start.startswith(b"<!doctype html") and _PROMPT.encode() in head
-
-
 def read_simple_evals(path: Path, options: ReadOptions) -> ForeignLog:
     """Read all results, or a report; the same question asked again is another draw of it."""
     builder = LogBuilder("simple-evals", str(path))
-    task, pages, conversations = _examples(path, builder)
-    draws: Draws = Draws()
-    for number, page in enumerate(pages, start=1):
-        talk = conversations[number - 1] if number <= len(conversations) else None
-        try:
-            one = _exchange(page, talk, task)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            builder.problem(f"example {number}", f"not the layout of an example: {error!r:.120}")
-            continue
-        # What a reply states is turned into a fraction here, whatever the scale of the log.
-        add_exchange(
-            builder, one, draws, replace(options, scale="fraction"), place=f"example {number}"
-        )
-    if not draws:
-        raise InputError("no example of simple-evals can be read", source=str(path))
     builder.note("simple-evals does not name the model: it is called 'model'")
-    return builder.finish()
+    task, pages, talks = _examples(path, builder)
+    return read_exchanges(
+        builder,
+        numbered("example", zip_longest(pages, talks[: len(pages)])),
+        lambda example: [_example(task, *example)],
+        options,
+        row_is="an example",
+        or_else="no example of simple-evals can be read",
+    ).finish()
 
 
 def _examples(path: Path, builder: LogBuilder) -> tuple[str | None, Sequence[Any], Sequence[Any]]:
     """Return the name of the task, the examples as HTML, and their conversations."""
     data = path.read_bytes()
-    if is_simple_evals_page(data[:262_144]):
-        return None, list(_from_page(data.decode("utf-8", errors="replace"), builder)), ()
-    try:
-        found = load_json(data)
-    except ValueError as error:
-        builder.problem(path.name, f"the JSON is damaged: {error}; its end may be missing")
-        found = readable_samples(data, rows="htmls")
+    if data.lstrip().startswith(b"<") and fits(data, PAGES["simple-evals"]):
+        return None, data.decode("utf-8", errors="replace").split(_PROMPT)[1:], ()
+    found = read_json(path, builder, rows="htmls")
     pages = found.get("htmls") if isinstance(found, Mapping) else None
     if not isinstance(pages, list) or not pages:
         raise InputError(
@@ -261,36 +204,25 @@ def _examples(path: Path, builder: LogBuilder) -> tuple[str | None, Sequence[Any
     return as_text(found.get("task_name")), pages, talks
 
 
-def _from_page(text: str, builder: LogBuilder) -> Iterator[str]:
-    """Yield the examples of a report; one that is cut off is listed."""
-    _, *pieces = text.split(_PROMPT)
-    for number, piece in enumerate(pieces, start=1):
-        if _RESULTS not in piece or "Score:" not in piece:
-            builder.problem(f"example {number}", "it is cut off before its score")
-            continue
-        yield _PROMPT + piece
-
-
-def _exchange(page: Any, talk: Any, task: str | None) -> Exchange:
-    if not isinstance(page, str) or _SAMPLED not in page:
-        raise ValueError("there is no sampled message")
+def _example(task: str | None, page: Any, talk: Any) -> Exchange:
+    if not isinstance(page, str):
+        raise TypeError("an example is a page")
     asked, _, rest = page.partition(_SAMPLED)
     sampled, _, results = rest.partition(_RESULTS)
+    if "Score:" not in results:
+        raise NoAnswerError("it is cut off before its score")
     prompts, replies = _messages(asked), _messages(sampled)
     held = {name: unescape(value.strip()) for name, value in _RESULT.findall(results)}
-    reply = replies[-1] if replies else _last_message(talk)
-    correct = grade_value(held.get("Score")) if "Score" in held else None
-    if correct is None and "Score" in held:
-        correct = _fraction(held["Score"])
-    right = held.get("Correct Answer")
+    reply = replies[-1] if replies else str(talk[-1]["content"]) if talk else ""
+    correct, right = grade_value(held.get("Score")), held.get("Correct Answer")
+    taken, stated = held.get("Extracted Answer"), stated_percent(reply)
     return Exchange(
         question=prompts[-1] if prompts else "",
-        answer=_extracted(held.get("Extracted Answer")) or reply,
-        model="model",
+        answer=reply if taken in (None, "None", "") else taken,
         correct=correct,
         reason=None if correct is not None else f"the score is {held.get('Score')!r:.40}",
         grader="score",
-        confidence=stated_percent(reply),
+        scores={} if stated is None else {"stated": stated},
         task=task,
         references=[right] if right and right != "None" else (),
     )
@@ -298,18 +230,3 @@ def _exchange(page: Any, talk: Any, task: str | None) -> Exchange:
 
 def _messages(html: str) -> list[str]:
     return [unescape(text) for _, text in _MESSAGE.findall(html)]
-
-
-def _last_message(talk: Any) -> str:
-    return str(talk[-1]["content"]) if talk else ""
-
-
-def _extracted(text: str | None) -> str | None:
-    return None if text in (None, "None", "") else text
-
-
-def _fraction(text: str) -> float | None:
-    try:
-        return grade_value(float(text))
-    except ValueError:
-        return None

@@ -6,21 +6,28 @@ Read are the runs of an experiment (``/v1/experiments/ID/json``), a table of spa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import (
     CONFIDENCE,
-    Draws,
     Exchange,
-    add_exchange,
+    NoAnswerError,
     grade_among,
     plain_text,
+    read_exchanges,
     response_logprobs,
 )
-from calibrant.records.convert.json_text import ReadOptions, as_text, load_json, readable_rows
+from calibrant.records.convert.json_text import (
+    ReadOptions,
+    as_text,
+    json_rows,
+    load_json,
+    numbered,
+)
+from calibrant.records.convert.kinds import ROWS, fits
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.tables import read_table
 
@@ -30,73 +37,49 @@ _KIND = ("span_kind", "attributes.openinference.span.kind")
 _TABLES = (".parquet", ".csv", ".jsonl")
 
 
-def is_experiment_row(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is a run of an experiment."""
-    return {"example_id", "output", "annotations"} <= set(row)
-
-
-def is_span_row(row: Mapping[str, Any]) -> bool:
-    """Return whether a table with these columns holds spans of OpenInference."""
-    return _SPAN in row and any(name.startswith("attributes.") for name in row)
-
-
-def is_phoenix_folder(path: Path) -> bool:
-    """Return whether a folder holds a table of spans and one of their annotations."""
-    return path.is_dir() and _named(path, "spans") is not None and _notes(path) is not None
-
-
 def _named(path: Path, stem: str) -> Path | None:
     return next(
         (path / f"{stem}{end}" for end in _TABLES if (path / f"{stem}{end}").is_file()), None
     )
 
 
-def _notes(path: Path) -> Path | None:
-    return _named(path, "annotations")
-
-
 def read_phoenix(path: Path, options: ReadOptions) -> ForeignLog:
     """Read spans or runs; the same input asked again is another draw of it."""
     builder = LogBuilder(KIND, str(path))
-    draws: Draws = Draws()
     rows, annotations = _content(path, builder)
-    for number, row in enumerate(rows, start=1):
-        place = f"row {number}"
-        if is_experiment_row(row):
-            _add_run(builder, place, row, draws, options)
+
+    def exchanges(row: Mapping[str, Any]) -> Iterator[Exchange]:
+        if fits(row, ROWS[KIND]):
+            yield _run(row, options.grade)
         elif _is_answer(row):
-            _add_span(builder, place, row, annotations, draws, options)
-    if not draws:
-        first = next(iter(builder.problems), None)
-        why = "" if first is None else f"; {first.place}: {first.reason}"
-        raise InputError(f"no answer of a model is among the spans{why}", source=str(path))
-    return builder.finish()
+            yield _span(row, annotations, options.grade)
+
+    return read_exchanges(
+        builder,
+        rows,
+        exchanges,
+        options,
+        row_is="a span or a run",
+        or_else="no answer of a model is among the spans",
+    ).finish()
 
 
 def _content(
     path: Path, builder: LogBuilder
-) -> tuple[Sequence[Mapping[str, Any]], Mapping[str, dict[str, Any]]]:
+) -> tuple[Iterable[tuple[str, Mapping[str, Any]]], Mapping[str, dict[str, Any]]]:
     """Return the rows, and the annotations by span."""
     if path.is_dir():
-        spans, notes = _named(path, "spans"), _notes(path)
+        spans, notes = _named(path, "spans"), _named(path, "annotations")
         if spans is None or notes is None:
             raise InputError(
                 "a folder of Phoenix holds a table `spans` and a table `annotations`",
                 source=str(path),
                 hint="write both with the client of Phoenix, as parquet, csv or jsonl",
             )
-        return _table(spans), _by_span(_table(notes))
+        return numbered("row", _table(spans)), _by_span(_table(notes))
     with path.open("rb") as file:
-        head = file.read(64).lstrip()
-    if not head.startswith(b"["):
-        return _table(path), {}
-    data = path.read_bytes()
-    try:
-        found = load_json(data)
-    except ValueError as error:
-        builder.problem(path.name, f"the JSON is damaged: {error}; its end may be missing")
-        found = readable_rows(data)
-    return [row for row in found if isinstance(row, Mapping)], {}
+        listed = file.read(64).lstrip().startswith(b"[")
+    return (json_rows(path, builder) if listed else numbered("row", _table(path))), {}
 
 
 def _table(path: Path) -> list[Mapping[str, Any]]:
@@ -124,41 +107,27 @@ def _is_answer(row: Mapping[str, Any]) -> bool:
     return kind == "LLM" and row.get("attributes.output.value") not in (None, "")
 
 
-def _add_span(
-    builder: LogBuilder,
-    place: str,
-    row: Mapping[str, Any],
-    annotations: Mapping[str, dict[str, Any]],
-    draws: Draws,
-    options: ReadOptions,
-) -> None:
+def _span(
+    row: Mapping[str, Any], annotations: Mapping[str, dict[str, Any]], grade: str | None
+) -> Exchange:
     values = dict(annotations.get(str(row.get(_SPAN)), {}))
     for name, value in row.items():
         base, _, last = name.rpartition(".")
         if name.startswith("eval.") and last in ("score", "label") and value is not None:
             values.setdefault(base.removeprefix("eval."), value)
-    correct, reason, grader = grade_among(_without(values), options.grade)
+    stated = values.pop(CONFIDENCE, _metadata(row).get(CONFIDENCE))
+    correct, reason, grader = grade_among(values, grade)
     output = row["attributes.output.value"]
-    add_exchange(
-        builder,
-        Exchange(
-            question=plain_text(row.get("attributes.input.value")),
-            answer=plain_text(output),
-            model=str(row.get("attributes.llm.model_name") or "model"),
-            correct=correct,
-            reason=reason,
-            grader=grader,
-            confidence=values.get(CONFIDENCE, _metadata(row).get(CONFIDENCE)),
-            tokens=response_logprobs(output),
-        ),
-        draws,
-        options,
-        place=place,
+    return Exchange(
+        question=plain_text(row.get("attributes.input.value")),
+        answer=plain_text(output),
+        model=str(row.get("attributes.llm.model_name") or "model"),
+        correct=correct,
+        reason=reason,
+        grader=grader,
+        confidence=stated,
+        tokens=response_logprobs(output),
     )
-
-
-def _without(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name != CONFIDENCE}
 
 
 def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -177,38 +146,26 @@ def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**found, **inner}
 
 
-def _add_run(
-    builder: LogBuilder, place: str, row: Mapping[str, Any], draws: Draws, options: ReadOptions
-) -> None:
+def _run(row: Mapping[str, Any], grade: str | None) -> Exchange:
     if row.get("error"):
-        builder.problem(place, f"the run failed: {row['error']!r:.120}")
-        return
+        raise NoAnswerError(f"the run failed: {row['error']!r:.120}")
     values = {
         str(one["name"]): _opinion(one)
         for one in row["annotations"] or ()
         if isinstance(one, Mapping) and "name" in one
     }
-    correct, reason, grader = grade_among(_without(values), options.grade)
-    output = row["output"]
-    stated = values.get(CONFIDENCE)
-    if stated is None and isinstance(output, Mapping):
-        stated = output.get(CONFIDENCE)
-    right = row.get("reference_output")
-    add_exchange(
-        builder,
-        Exchange(
-            question_id=str(row["example_id"]),
-            question=plain_text(row.get("input")),
-            answer=plain_text(output),
-            model="model",
-            correct=correct,
-            reason=reason,
-            grader=grader,
-            confidence=stated,
-            tokens=response_logprobs(output),
-            references=[plain_text(right)] if right else (),
-        ),
-        draws,
-        options,
-        place=place,
+    output, right = row["output"], row.get("reference_output")
+    beside = output.get(CONFIDENCE) if isinstance(output, Mapping) else None
+    stated = values.pop(CONFIDENCE, beside)
+    correct, reason, grader = grade_among(values, grade)
+    return Exchange(
+        question_id=str(row["example_id"]),
+        question=plain_text(row.get("input")),
+        answer=plain_text(output),
+        correct=correct,
+        reason=reason,
+        grader=grader,
+        confidence=beside if stated is None else stated,
+        tokens=response_logprobs(output),
+        references=[plain_text(right)] if right else (),
     )

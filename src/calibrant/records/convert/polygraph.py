@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.records.convert.exchange import Exchange, read_exchanges
 from calibrant.records.convert.json_text import ReadOptions, finite_number
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.limits import limit, limit_hint
@@ -26,20 +27,12 @@ _PARTS = ("estimations", "gen_metrics", "stats")
 _BINARY = frozenset({0.0, 1.0})
 
 
-def _from_log(uncertainty: float) -> float:
-    return math.exp(-uncertainty)
-
-
-def _from_complement(uncertainty: float) -> float:
-    return 1.0 - uncertainty
-
-
 _PROBABILITIES: dict[str, tuple[str, Callable[[float], float]]] = {
-    "MaximumSequenceProbability": ("sequence_probability", _from_log),
-    "Perplexity": ("perplexity", _from_log),
-    "PTrue": ("p_true_prob", _from_log),
-    "Verbalized1S": ("verb", _from_complement),
-    "Verbalized2S": ("verb", _from_complement),
+    "MaximumSequenceProbability": ("sequence_probability", lambda found: math.exp(-found)),
+    "Perplexity": ("perplexity", lambda found: math.exp(-found)),
+    "PTrue": ("p_true_prob", lambda found: math.exp(-found)),
+    "Verbalized1S": ("verb", lambda found: 1.0 - found),
+    "Verbalized2S": ("verb", lambda found: 1.0 - found),
 }
 
 
@@ -52,7 +45,7 @@ def is_polygraph(path: Path) -> bool:
     return all(name.encode() in content for name in _PARTS)
 
 
-def read_polygraph(path: Path, options: ReadOptions) -> ForeignLog:
+def read_lm_polygraph(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a saved manager: one question and one greedy answer per input."""
     builder = LogBuilder(KIND, str(path))
     saved = _saved(path)
@@ -67,28 +60,41 @@ def read_polygraph(path: Path, options: ReadOptions) -> ForeignLog:
         builder.problem("greedy_texts", f"{len(replies)} replies for {len(inputs)} inputs")
         replies = [None] * len(inputs)
     targets = _of_length(stats.get("target_texts"), len(inputs))
-    keys = [
-        {"question_id": str(row), "model": path.stem, "task": KIND, "draw": 0}
-        for row in range(len(inputs))
-    ]
-    for row, (text, reply, target) in enumerate(zip(inputs, replies, targets, strict=True)):
-        builder.question(
-            question_id=str(row),
-            text=_text(text),
-            references=[_texts(target)] if target is not None else None,
-            kind="open",
-            domain=KIND,
-        )
-        builder.draw(
-            **keys[row],
-            text=reply if options.texts else None,
-            answer=reply,
-            correct=grades[row],
-            reason=None if grades[row] is not None else "the file holds no grade of it",
-            grader=grader,
-        )
-    _add_scores(builder, saved["estimations"], keys, replies, grades)
-    return builder.finish()
+    scores = _scores(builder, saved["estimations"], len(inputs))
+    rows = enumerate(zip(inputs, replies, targets, grades, scores, strict=True))
+    return read_exchanges(
+        builder,
+        ((f"input {place}", (place, *row)) for place, row in rows),
+        lambda row: [_exchange(path.stem, grader, *row)],
+        options,
+        row_is="an input",
+    ).finish()
+
+
+def _exchange(
+    model: str,
+    grader: str | None,
+    place: int,
+    text: Any,
+    reply: Any,
+    target: Any,
+    grade: float | None,
+    scores: Mapping[str, float],
+) -> Exchange:
+    right = target if isinstance(target, list) else [] if target is None else [target]
+    return Exchange(
+        question_id=str(place),
+        question=str(text),
+        answer=reply,
+        model=model,
+        task=KIND,
+        draw=0,
+        correct=grade,
+        reason=None if grade is not None else "the file holds no grade of it",
+        grader=grader,
+        references=[str(one) for one in right],
+        scores=scores,
+    )
 
 
 def _pickle(path: Path) -> bytes:
@@ -150,44 +156,34 @@ def _says_right_or_wrong(values: Sequence[float | None]) -> bool:
     return bool(stated) and stated <= _BINARY
 
 
-def _add_scores(
-    builder: LogBuilder,
-    estimations: Mapping[Any, Any],
-    keys: Sequence[Mapping[str, Any]],
-    replies: Sequence[Any],
-    grades: Sequence[float | None],
-) -> None:
+def _scores(
+    builder: LogBuilder, estimations: Mapping[Any, Any], count: int
+) -> list[dict[str, float]]:
+    """Return the confidences of each input by method."""
+    found: list[dict[str, float]] = [{} for _ in range(count)]
     for (level, name), values in estimations.items():
         if level != _LEVEL:
             builder.note(f"{name} is about each {level}, not about an answer: not read")
             continue
-        if len(values) != len(keys):
+        if len(values) != count:
             builder.problem(
-                f"estimator {name}", f"{len(values)} values for {len(keys)} inputs: no way to match"
+                f"estimator {name}", f"{len(values)} values for {count} inputs: no way to match"
             )
             continue
-        method, confidence_of = _PROBABILITIES.get(name, (name, None))
-        if confidence_of is None:
+        method, confidence_of = _PROBABILITIES.get(name, (name, float.__neg__))
+        if name not in _PROBABILITIES:
             builder.ranking.add(method)
-        for key, reply, grade, value in zip(keys, replies, grades, values, strict=True):
+        for place, value in enumerate(values):
             number = finite_number(value)
             if number is None:
-                builder.problem(f"estimator {name}, input {key['question_id']}", "no number")
-                continue
-            confidence = -number if confidence_of is None else confidence_of(number)
-            builder.score(**key, method=method, answer=reply, confidence=confidence, correct=grade)
+                builder.problem(f"estimator {name}, input {place}", "no number")
+            else:
+                found[place][method] = confidence_of(number)
+    return found
 
 
 def _of_length(values: Any, count: int) -> Sequence[Any]:
     return values if isinstance(values, list) and len(values) == count else [None] * count
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
-
-
-def _texts(value: Any) -> list[str]:
-    return [_text(item) for item in value] if isinstance(value, list) else [_text(value)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,15 @@ Readers are loaded when a file is one of theirs: a table that is no log needs no
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.records.convert.json_text import ReadOptions
+from calibrant.records.convert.kinds import PARQUET, kind_among, kind_of_folder, kind_of_text
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import ForeignLog
@@ -28,8 +28,7 @@ _FOOTER = 131_072
 """Bytes at the end of a parquet file, where the names of its columns are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(NamedTuple):
     """A kind of log: its name, what it is, and the function that reads it."""
 
     kind: str
@@ -43,7 +42,7 @@ class Reader:
         return log
 
 
-READERS: dict[str, Reader] = {
+READERS = {
     reader.kind: reader
     for reader in (
         Reader("inspect", "Inspect log (.eval or .json)", "inspect_log.read_inspect"),
@@ -52,33 +51,25 @@ READERS: dict[str, Reader] = {
         Reader("lighteval", "details of LightEval (parquet)", "lighteval.read_lighteval"),
         Reader(
             "simple-evals",
-            "results of simple-evals (*_allresults.json or HTML)",
+            "results of simple-evals",
             "openai_logs.read_simple_evals",
         ),
         Reader("openai-evals", "log of OpenAI's evals", "openai_logs.read_openai_evals"),
         Reader(
             "openai-batch",
-            "batch output of an OpenAI-style endpoint",
+            "batch output (OpenAI style)",
             "openai_logs.read_openai_batch",
         ),
-        Reader("hle", "judged answers in the manner of HLE", "judged.read_judged"),
-        Reader(
-            "promptfoo",
-            "results of promptfoo (.json or .jsonl)",
-            "test_runners.read_promptfoo",
-        ),
+        Reader("hle", "judged answers in the manner of HLE", "judged.read_hle"),
+        Reader("promptfoo", "results of promptfoo", "test_runners.read_promptfoo"),
         Reader("deepeval", "test run of DeepEval", "test_runners.read_deepeval"),
         Reader("langfuse", "export of Langfuse", "langfuse.read_langfuse"),
-        Reader(
-            "phoenix",
-            "spans or experiment of Phoenix / OpenInference",
-            "phoenix.read_phoenix",
-        ),
+        Reader("phoenix", "spans or experiment of Phoenix / OpenInference", "phoenix.read_phoenix"),
         Reader("mlflow", "evaluation table of MLflow", "answer_tables.read_mlflow"),
         Reader("ragas", "result frame of ragas", "answer_tables.read_ragas"),
-        Reader("lm-polygraph", "saved manager of LM-Polygraph", "polygraph.read_polygraph"),
+        Reader("lm-polygraph", "saved manager of LM-Polygraph", "polygraph.read_lm_polygraph"),
         Reader("uqlm", "result table of uqlm", "tables.read_uqlm"),
-        Reader("table", "table of confidences and outcomes", "tables.read_plain_table"),
+        Reader("table", "table of confidences and outcomes", "tables.read_table"),
     )
 }
 
@@ -91,7 +82,7 @@ def recognise(path: str | Path) -> Reader | None:
     """
     place = Path(path)
     if place.is_dir():
-        return _named(_kind_of_folder(place))
+        return _named(kind_of_folder(place))
     if not place.is_file():
         return None
     with place.open("rb") as file:
@@ -104,19 +95,11 @@ def recognise(path: str | Path) -> Reader | None:
     refuse_stand_in(place, text)
     if text[:1] not in (b"{", b"[", b"<"):
         return None
-    from calibrant.records.convert.kinds import kind_of_text
-
     return _named(kind_of_text(place, text))
 
 
 def _named(kind: str | None) -> Reader | None:
     return None if kind is None else READERS[kind]
-
-
-def _kind_of_folder(path: Path) -> str | None:
-    from calibrant.records.convert.kinds import kind_of_folder
-
-    return kind_of_folder(path)
 
 
 def _kind_of_parquet(path: Path) -> str | None:
@@ -125,13 +108,7 @@ def _kind_of_parquet(path: Path) -> str | None:
         size = file.seek(0, 2)
         file.seek(max(0, size - _FOOTER))
         footer = file.read()
-    if b"model_response" in footer and b"metric" in footer and b"gold_index" in footer:
-        return "lighteval"
-    if b"pred_logits" in footer and b"full_prompt" in footer and b"gold_index" in footer:
-        return "lighteval"
-    if b"context.span_id" in footer and b"attributes." in footer:
-        return "phoenix"
-    return None
+    return kind_among(footer, PARQUET)
 
 
 def _reader_of_archive(path: Path) -> Reader | None:
@@ -145,7 +122,7 @@ def _reader_of_archive(path: Path) -> Reader | None:
 
 def _reader_of_table(path: Path, options: ReadOptions) -> Reader | None:
     """Return the reader of a table that only `import` takes for a log."""
-    from calibrant.records.convert.kinds import kind_of_table
+    from calibrant.records.convert.tables import kind_of_table
 
     return _named(kind_of_table(path, options)) if path.is_file() else None
 

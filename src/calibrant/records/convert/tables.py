@@ -16,14 +16,16 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.records.convert.exchange import Exchange, grade_value, read_exchanges
 from calibrant.records.convert.json_text import ReadOptions, as_text, finite_number, json_lines
+from calibrant.records.convert.kinds import TABLES, kind_among
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 from calibrant.records.formats import column_separator, file_format
 from calibrant.records.rules import RULES
 from calibrant.records.scores import load_scores
-from calibrant.records.tables import column_names, read_table, scan_table
+from calibrant.records.tables import collect, column_names, scan_table
 
-UQLM, TABLE = "uqlm", "table"
+_UQLM = "uqlm"
 _GRADES = ("response_correct", "correct", "is_correct")
 _SCORERS = frozenset(
     {
@@ -37,23 +39,19 @@ _SCORERS = frozenset(
 )
 
 
-def is_table(path: Path) -> bool:
-    """Return whether a file is a table with a confidence and an outcome under the usual names."""
-    return {"confidence", "correct"} <= set(columns_of(path))
-
-
-def is_uqlm(path: Path) -> bool:
-    """Return whether a table has the columns that uqlm's results have."""
-    columns = columns_of(path)
-    return {"prompt", "response"} <= set(columns) and any(map(_is_scorer, columns))
-
-
-def columns_of(path: Path) -> list[str]:
-    """Return the names of the columns of a table, none where it cannot be read."""
+def kind_of_table(path: Path, options: ReadOptions) -> str | None:
+    """Return the kind of a table: those of tools first, then any with columns that are known."""
     try:
-        return column_names(scan_table(path), path)
+        columns = column_names(scan_table(path), path)
     except InputError:
-        return []
+        columns = []
+    kind = kind_among(columns, TABLES)
+    if kind is not None:
+        return kind
+    if {"prompt", "response"} <= set(columns) and any(map(_is_scorer, columns)):
+        return "uqlm"
+    known = {"confidence", "correct"} <= set(columns)
+    return "table" if options.columns or known else None
 
 
 def _is_scorer(column: str) -> bool:
@@ -63,9 +61,9 @@ def _is_scorer(column: str) -> bool:
 # -- any table -----------------------------------------------------------------------------------
 
 
-def read_plain_table(path: Path, options: ReadOptions) -> ForeignLog:
+def read_table(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a table of confidences and outcomes; rows that break a rule are listed."""
-    builder = LogBuilder(TABLE, str(path))
+    builder = LogBuilder("table", str(path))
     table, numbers = _readable(path, builder)
     columns = dict(options.columns)
     if options.grade is not None:
@@ -100,7 +98,7 @@ def read_plain_table(path: Path, options: ReadOptions) -> ForeignLog:
 def _readable(path: Path, builder: LogBuilder) -> tuple[pl.DataFrame, Sequence[int]]:
     """Return the rows that can be read, and their numbers; the others are listed."""
     try:
-        table = read_table(path)
+        table = collect(scan_table(path), path)
         return table, range(1, table.height + 1)
     except InputError:
         kind = file_format(path)
@@ -134,7 +132,7 @@ def _csv_rows(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str, 
 
 def read_uqlm(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a table that ``UQResult.to_df()`` made: the response is draw 0, the samples follow."""
-    builder = LogBuilder(UQLM, str(path))
+    builder = LogBuilder(_UQLM, str(path))
     table, numbers = _readable(path, builder)
     missing = [column for column in ("prompt", "response") if column not in table.columns]
     if missing:
@@ -146,12 +144,14 @@ def read_uqlm(path: Path, options: ReadOptions) -> ForeignLog:
     others = [column for column in table.columns if column not in known]
     if others:
         builder.note(f"columns that are no scores of uqlm: {', '.join(others)}")
-    for number, row in zip(numbers, table.iter_rows(named=True), strict=True):
-        try:
-            _add_row(builder, number, row, grade, scorers, options)
-        except (TypeError, ValueError, SyntaxError) as error:
-            builder.problem(f"row {number}", f"not the layout of a result: {error!r}")
-    return builder.finish()
+    rows = zip(numbers, table.iter_rows(named=True), strict=True)
+    return read_exchanges(
+        builder,
+        ((f"row {number}", (f"row {number}", row)) for number, row in rows),
+        lambda row: _responses(builder, grade, scorers, options, *row),
+        options,
+        row_is="a result",
+    ).finish()
 
 
 def _grade_column(columns: Sequence[str], options: ReadOptions, builder: LogBuilder) -> str | None:
@@ -168,51 +168,37 @@ def _grade_column(columns: Sequence[str], options: ReadOptions, builder: LogBuil
     return found
 
 
-def _add_row(
+def _responses(
     builder: LogBuilder,
-    number: int,
-    row: Mapping[str, Any],
     grade: str | None,
     scorers: Sequence[str],
     options: ReadOptions,
-) -> None:
-    question = f"row {number}"
+    question: str,
+    row: Mapping[str, Any],
+) -> Iterator[Exchange]:
     response = as_text(row["response"])
     if response is None:
         raise ValueError("there is no response")
-    correct = _grade_of(row[grade]) if grade is not None else None
-    samples = _samples(row.get("sampled_responses"))
-    key = {"question_id": question, "model": "model", "task": UQLM}
-    builder.question(
-        question_id=question, text=as_text(row["prompt"]) or "", kind="open", domain=UQLM
-    )
-    for draw, text in enumerate([response, *samples]):
-        builder.draw(
-            **key,
-            draw=draw,
-            text=text if options.texts else None,
-            answer=text,
-            correct=correct if draw == 0 else None,
-            reason=None if draw == 0 and correct is not None else FILTERED_ONLY,
-            grader=grade if draw == 0 else None,
-        )
-    for scorer in scorers:
-        value = finite_number(row[scorer])
+    correct = grade_value(row[grade]) if grade is not None else None
+    values = {scorer: finite_number(row[scorer]) for scorer in scorers}
+    for scorer, value in values.items():
         if value is None:
             builder.problem(question, f"{scorer} is no number")
-            continue
-        builder.score(
-            **key,
-            draw=0,
-            method=scorer,
-            answer=response,
-            confidence=options.fraction(value),
-            correct=correct,
+    first = Exchange(
+        question_id=question,
+        question=as_text(row["prompt"]) or "",
+        answer=response,
+        task=_UQLM,
+        correct=correct,
+        reason=None if correct is not None else FILTERED_ONLY,
+        grader=grade,
+        scores={name: options.fraction(x) for name, x in values.items() if x is not None},
+    )
+    yield first
+    for text in _samples(row.get("sampled_responses")):
+        yield replace(
+            first, answer=text, correct=None, reason=FILTERED_ONLY, grader=None, scores={}
         )
-
-
-def _grade_of(value: Any) -> float | None:
-    return float(value) if isinstance(value, bool) else finite_number(value)
 
 
 def _samples(value: Any) -> list[str]:
