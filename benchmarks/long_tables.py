@@ -15,7 +15,7 @@ from benchmarks.harness import ROOT
 
 FOLDERS = tuple(ROOT / "docs" / name for name in ("studies", "simulations", "benchmarks"))
 # A table of more rows than this is cut to the rows shown.
-MOST, SHOWN = 8, 5
+MOST, SHOWN = 5, 3
 _TABLE = re.compile(r"(?:^\|.*(?:\n|\Z))+", re.MULTILINE)
 _BETWEEN = re.compile(r"(?<!\\)\|")
 
