@@ -232,6 +232,8 @@ class EndpointRefusedError(PermanentClientError):
     Unlike another permanent error it is no property of one question: the run stops.
     """
 
+    retry_after: float | None = None
+
 
 class OverloadError(TransientClientError):
     """The endpoint has too much to do (429, 503, time-out, lost connection): ask more slowly.

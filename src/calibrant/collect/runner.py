@@ -81,6 +81,7 @@ async def collect(
     prices: Mapping[str, Price | None],
     watch: ProgressWatch | None = None,
     retry_failures: bool = False,
+    **patience: Any,
 ) -> Collected:
     """Ask every model everything that is wanted and not yet in the ledger.
 
@@ -102,10 +103,13 @@ async def collect(
         Is told about progress.
     retry_failures
         Ask again for what earlier runs set aside for good.
+    **patience
+        How long to try; see `Dispatcher`.
     """
     run = _Run(config, list(questions), ledger, extract, watch)
+    how = {"retry_failures": retry_failures, **patience}
     models = [
-        _ModelRun(run, model, wanted[model.name], clients[model.name], prices, retry_failures)
+        _ModelRun(run, model, wanted[model.name], clients[model.name], prices, how)
         for model in config.models
     ]
     for model in models:
@@ -173,7 +177,7 @@ class _ModelRun:
         wanted: Wanted,
         client: Client,
         prices: Mapping[str, Price | None],
-        retry_failures: bool,
+        how: Mapping[str, Any],
     ) -> None:
         self.run = run
         self.config = config
@@ -183,7 +187,7 @@ class _ModelRun:
         self.asker = Asker(own, config, wanted, client.capabilities, book)
         self.client = client
         self.price = prices[config.name]
-        self.retry_failures = retry_failures
+        self.how = how
         self.rounds = Rounds(own.sampling, run.extract) if own.sampling.adaptive else None
         self.dispatchers: list[Dispatcher] = []
         self.elapsed_s = 0.0
@@ -245,8 +249,8 @@ class _ModelRun:
             caps=caps_of(run.config.budget),
             prices={} if self.price is None else {self.config.model: self.price},
             max_concurrency=run.config.concurrency,
-            retry_failures=self.retry_failures,
             progress=None if run.watch is None else run.watch.update,
+            **self.how,
         )
         if run.config.methods is not None and self.wanted.logprobs:
             # A study that names its methods would buy answers that they cannot use.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import os
 import secrets
 import sys
@@ -18,6 +19,7 @@ from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.epistemic import GroupCorrector, SelectivePolicy, Step, load_policy
 from calibrant.epistemic.deferral.embedding import QuestionEmbedding
 from calibrant.inputs.provenance import document_head
+from calibrant.mending.mend_map import load_mend
 from calibrant.records.ledger import Ledger
 from calibrant.report.typed import ServeResult
 from calibrant.workflows.serving.engine import Engine, policy_id
@@ -67,6 +69,14 @@ def serve(
             metavar="METHOD",
         ),
     ] = None,
+    mend: Annotated[
+        str | Path | None,
+        Option(
+            "Map of `mend`: callers are told the probability that it gives, with its interval.",
+            metavar="FILE",
+            place="read",
+        ),
+    ] = None,
     reuse: Annotated[
         bool, Option("Answer equal requests from the ledger also at a temperature above 0.")
     ] = False,
@@ -110,6 +120,9 @@ def serve(
     measured_by
         How the confidences of a table's policy are computed from an answer. A policy of a study
         knows its method, prompts and draws and takes none.
+    mend
+        Map of `mend` for the model and method of the policy. Decisions rest on the confidence that
+        was certified; the probability told is the map's.
     reuse
         Answer equal requests from the ledger also where they are drawn at a temperature.
     log_requests
@@ -140,6 +153,7 @@ def serve(
         token=token,
         defer=defer,
         measured_by=measured_by,
+        mend=mend,
         reuse=reuse,
         log_requests=log_requests,
     )
@@ -208,6 +222,7 @@ def open_engine(
     per_token: bool,
     ledger: str | Path,
     measured_by: str | None = None,
+    mend: str | Path | None = None,
     reuse: bool = False,
 ) -> Engine:
     """Return what asks and decides for a saved policy, or say why it cannot be served.
@@ -230,6 +245,9 @@ def open_engine(
     _check_names({**endpoints, **keys, **price}, models, policy)
     recipe = dict(fitted_on.get("asked") or {"not_live": "it does not say how it was asked"})
     method = _check_live(recipe, measured_by, models, endpoints, policy)
+    # Map and policy come from the same labels, so they know model and method by the same names.
+    named = fitted_on.get("method")
+    mends = {} if mend is None else {n: load_mend(mend, model=n, method=named) for n in models}
     kept = Ledger(ledger)
     try:
         measures: dict[str, Measure] = {
@@ -250,8 +268,18 @@ def open_engine(
         "made": getattr(loaded, "made", ""),
         "promise": _promise(getattr(loaded, "promise", {})),
     }
-    rows = Path(ledger).with_suffix(".jsonl")
-    return Engine(decide, measures, kept, rows, told, price, per_token, describe)
+    return Engine(
+        decide,
+        measures,
+        kept,
+        Path(ledger).with_suffix(".jsonl"),
+        told,
+        price,
+        per_token,
+        describe,
+        mends,
+        expires=_expiry(loaded),
+    )
 
 
 def _check_names(given: Mapping[str, Any], models: Sequence[str], policy: str | Path) -> None:
@@ -299,6 +327,14 @@ def _check_live(
             hint=Hint("give {endpoint}", endpoint=f"{missing[0]}=http://127.0.0.1:8001/v1"),
         )
     return measured_by
+
+
+def _expiry(loaded: Any) -> dt.date | None:
+    """Return the day from which on a policy promises nothing, where it names one."""
+    named = getattr(loaded, "expires", None)
+    if isinstance(named, dt.date):
+        return named
+    return dt.date.fromisoformat(named) if isinstance(named, str) and named else None
 
 
 def _promise(promise: Mapping[str, Any]) -> str:

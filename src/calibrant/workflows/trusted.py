@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module, util
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.epistemic import load_policy
 from calibrant.workflows.serve import open_engine
 from calibrant.workflows.serving.engine import Engine, Told, asked_of
+from calibrant.workflows.serving.shapes import as_completion
 
+T = TypeVar("T")
 OPENAI_KEY = "OPENAI_API_KEY"
 
 
@@ -21,12 +25,14 @@ class TrustedAnswer:
     """An answer, how probable it is that it is right, and whether the policy stands by it.
 
     `decision` is ``answer``, ``defer`` (leave the question to somebody else) or ``degraded`` (a
-    stronger model was wanted and failed). `promise` holds for ``answer`` alone. `cost` counts
+    stronger model was wanted and failed). `interval` is the 95 % interval of the probability, where
+    a map of `mend` was given. `promise` holds for ``answer`` alone. `cost` counts
     calls, or what they cost where prices are given.
     """
 
     text: str | None
     probability: float | None
+    interval: tuple[float, float] | None
     decision: str
     promise: str
     why: str
@@ -34,10 +40,19 @@ class TrustedAnswer:
     cost: float
 
 
+class DeferredError(CalibrantError):
+    """The policy leaves a question to somebody else; `answer` holds what is known of it."""
+
+    def __init__(self, answer: TrustedAnswer) -> None:
+        super().__init__(f"the policy leaves this question to somebody else: {answer.why}")
+        self.answer = answer
+
+
 class Trusted:
     """A policy that asks its models; made by `trusted`.
 
-    Use `ask` in ordinary programs and `aask` inside an event loop, not both.
+    Use `ask` and `score` in ordinary programs and `aask` and `ascore` inside an event loop, not
+    both. ``chat.completions.create`` takes the place of an OpenAI client's.
     """
 
     def __init__(
@@ -47,6 +62,12 @@ class Trusted:
         self._folder = folder
         self._loop: OwnLoop | None = None
         self._is_open = False
+        self.chat = _Chat(self)
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """Calls that one question takes of each model at most, known before anything is asked."""
+        return {name: measure.calls for name, measure in self._engine.measures.items()}
 
     def ask(self, messages: str | Sequence[Mapping[str, Any]], **known: Any) -> TrustedAnswer:
         """Ask a question: a text, or messages as a chat model takes them.
@@ -58,19 +79,77 @@ class Trusted:
         **known
             What is known of it: ``question_id``, ``kind``, ``choices``, features of the policy.
         """
+        return self.wait_for(self.aask(messages, **known))
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run to its end what would be awaited inside an event loop."""
         self._loop = self._loop or OwnLoop()
-        return self._loop.run(self.aask(messages, **known))
+        return self._loop.run(work)
 
     async def aask(
         self, messages: str | Sequence[Mapping[str, Any]], **known: Any
     ) -> TrustedAnswer:
         """Ask a question inside an event loop; see `ask`."""
+        told = await self._ask({"messages": _turns(messages), "calibrant": known})
+        return self._answer(told)
+
+    def score(
+        self, messages: str | Sequence[Mapping[str, Any]], answer: str, **known: Any
+    ) -> TrustedAnswer:
+        """Say how probable it is that an answer at hand is right, whoever gave it.
+
+        The model is asked about this very answer in the way that was certified: self-asking and
+        P(True) ask about it, consistency counts the draws that mean the same. What was promised
+        holds for the model's own answers, so nothing is promised of others.
+
+        Parameters
+        ----------
+        messages
+            The question.
+        answer
+            The answer.
+        **known
+            As in `ask`.
+        """
+        return self.wait_for(self.ascore(messages, answer, **known))
+
+    async def ascore(
+        self, messages: str | Sequence[Mapping[str, Any]], answer: str, **known: Any
+    ) -> TrustedAnswer:
+        """Score an answer inside an event loop; see `score`."""
+        await self._open()
+        asked = asked_of({"messages": _turns(messages), "calibrant": known})
+        told = await self._engine.score(asked, answer)
+        return replace(self._answer(told), promise="none for an answer at hand")
+
+    async def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a chat completion with the field ``calibrant``, or raise DeferredError."""
+        told = await self._ask({k: v for k, v in body.items() if k != "model"})
+        if told.decision == "defer":
+            raise DeferredError(self._answer(told))
+        said, number = self._engine.said(told), self._engine.counts["questions"]
+        return as_completion(told.answer or "", told.model, said, told.response, number)
+
+    async def _open(self) -> None:
         if not self._is_open:
             await self._engine.open()
             self._is_open = True
-        turns = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-        told = await self._engine.ask(asked_of({"messages": list(turns), "calibrant": known}))
-        return _answer(told, str(self._engine.about["promise"]))
+
+    async def _ask(self, body: Mapping[str, Any]) -> Told:
+        await self._open()
+        return await self._engine.ask(asked_of(body))
+
+    def _answer(self, told: Told) -> TrustedAnswer:
+        return TrustedAnswer(
+            told.answer,
+            told.probability,
+            told.interval,
+            told.decision,
+            self._engine.promise_for(told),
+            told.why if told.failure is None else told.failure,
+            told.model,
+            told.cost,
+        )
 
     async def aclose(self) -> None:
         """Close connections and ledger."""
@@ -96,6 +175,7 @@ def trusted(
     *,
     key_env: str | None = None,
     measured_by: str | None = None,
+    mend: str | Path | None = None,
     ledger: str | Path | None = None,
 ) -> Trusted:
     """Put a saved policy into a program: one line that asks, measures and decides.
@@ -114,6 +194,8 @@ def trusted(
         Environment variable with the key; for a client of openai ``OPENAI_API_KEY``.
     measured_by
         For a policy of a table, how its confidence was made; see `serve`.
+    mend
+        Map of `mend`: the probability and its interval are then what the confidence means.
     ledger
         File that keeps every call; a temporary one by default.
 
@@ -136,26 +218,73 @@ def trusted(
     else:
         endpoints = {} if address is None else dict.fromkeys(models, str(address).rstrip("/"))
     folder = tempfile.TemporaryDirectory() if ledger is None else None
-    engine = open_engine(
-        policy,
-        endpoints=endpoints,
-        keys={} if key_env is None else dict.fromkeys(models, key_env),
-        price=dict.fromkeys(models, 1.0),
-        per_token=False,
-        ledger=Path(folder.name) / "served.sqlite" if folder is not None else Path(str(ledger)),
-        measured_by=measured_by,
-    )
+    try:
+        engine = open_engine(
+            policy,
+            endpoints=endpoints,
+            keys={} if key_env is None else dict.fromkeys(models, key_env),
+            price=dict.fromkeys(models, 1.0),
+            per_token=False,
+            ledger=Path(folder.name) / "served.sqlite" if folder is not None else Path(str(ledger)),
+            measured_by=measured_by,
+            mend=mend,
+        )
+    except BaseException:
+        if folder is not None:
+            folder.cleanup()
+        raise
     return Trusted(engine, folder)
 
 
-def _answer(told: Told, promise: str) -> TrustedAnswer:
-    stands = told.decision == "answer"
-    return TrustedAnswer(
-        told.answer,
-        told.confidence,
-        told.decision,
-        promise if stands else "none for this answer",
-        told.why if told.failure is None else told.failure,
-        told.model,
-        told.cost,
-    )
+class _Chat:
+    """``chat.completions.create`` of a trusted model, as an OpenAI client has it."""
+
+    def __init__(self, trusted: Trusted) -> None:
+        self._trusted = trusted
+
+    @property
+    def completions(self) -> _Chat:
+        """The same object: what an OpenAI client calls by two names."""
+        return self
+
+    def create(self, *, messages: Sequence[Mapping[str, Any]], **body: Any) -> Any:
+        """Return a chat completion with the field ``calibrant``, or raise DeferredError.
+
+        Parameters
+        ----------
+        messages
+            The conversation.
+        **body
+            Further fields of the request; what is known of the question goes under ``extra_body``
+            as ``{"calibrant": {..}}``.
+        """
+        return self._trusted.wait_for(self.acreate(messages=messages, **body))
+
+    async def acreate(self, *, messages: Sequence[Mapping[str, Any]], **body: Any) -> Any:
+        """Return a chat completion inside an event loop; see `create`."""
+        if body.get("stream"):
+            raise InputError("a trusted answer is not streamed: it is judged as a whole")
+        more = body.pop("extra_body", None) or {}
+        made = await self._trusted.complete({**body, **more, "messages": list(messages)})
+        if util.find_spec("openai") is None:
+            return _Fields(made)
+        return import_module("openai.types.chat").ChatCompletion.model_validate(made)
+
+
+class _Fields(dict[str, Any]):
+    """A completion whose fields are attributes, where the openai package is not installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            value = self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+        if isinstance(value, list):
+            return [_Fields(one) if isinstance(one, dict) else one for one in value]
+        return _Fields(value) if isinstance(value, dict) else value
+
+
+def _turns(messages: str | Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    return list(messages)

@@ -268,10 +268,12 @@ class Caller:
         of, now = self._of, asyncio.get_running_loop().time()
         call.patience_until = min(call.patience_until, now + of.patience_s)
         if (error.retry_after or 0.0) > of.patience_s:
-            raise EndpointRefusedError(
+            refused = EndpointRefusedError(
                 f"the endpoint asks to wait {_duration(error.retry_after or 0.0)}; stopping, since "
                 f"the patience of this run is {_duration(of.patience_s)}: {error}"
             )
+            refused.status, refused.retry_after = error.status, error.retry_after
+            raise refused
         wait = backoff_s(call.tries + call.refusals, rng=self._rng, first=of.first_backoff_s)
         wait = max(wait, error.retry_after or 0.0)
         most = min(of.patience_s, DEAD_AFTER_S)

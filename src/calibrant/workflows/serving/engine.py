@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import orjson
 
 from calibrant.clients.dispatch.commit import GroupCommit
 from calibrant.core.errors import InputError
+from calibrant.mending.mend_map import MendMap
 from calibrant.records.ledger import Ledger
 from calibrant.workflows.serving.measure import Asked, Measure, Measured, UpstreamError
 
@@ -71,6 +73,8 @@ class Told:
     answer: str | None
     model: str | None
     confidence: float | None
+    probability: float | None
+    interval: tuple[float, float] | None
     why: str
     asked: tuple[str, ...]
     risk: float | None
@@ -99,6 +103,12 @@ class Engine:
         What a call, or a token of an answer, costs.
     describe
         Adds features that are computed from the text.
+    mends
+        What a confidence means, by model; the probability and interval told are then the map's.
+    expires
+        Day from which on nothing is promised any more.
+    defer_shifted
+        Whether questions are left to somebody else while a shift or a broken promise is known.
     """
 
     decide: Callable[[Mapping[str, Any], Mapping[str, Any]], Any]
@@ -109,6 +119,13 @@ class Engine:
     price: Mapping[str, float] = field(default_factory=dict)
     per_token: bool = False
     describe: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    mends: Mapping[str, MendMap] = field(default_factory=dict)
+    expires: dt.date | None = None
+    defer_shifted: bool = False
+    shift: str | None = None
+    """What about the questions of late is not as it was certified."""
+    expired: str | None = None
+    """Why the promise does not hold any more."""
     counts: Counter[str] = field(default_factory=Counter)
     answered_by: Counter[str] = field(default_factory=Counter)
     cost: float = 0.0
@@ -161,6 +178,19 @@ class Engine:
         self._keep(asked, told, time.perf_counter() - started)
         return told
 
+    async def score(self, asked: Asked, answer: str) -> Told:
+        """Say how probable it is that an answer at hand is right; it is neither kept nor given."""
+        model = next(iter(self.measures))
+        measured = await self.measures[model].score(asked, answer)
+        known = {model: _row(measured)}
+        step = self.decide({"text": asked.text, **asked.known}, known)
+        paid = self.price.get(model, 0.0) * (
+            measured.new_tokens if self.per_token else measured.new_calls
+        )
+        self.cost += paid
+        decided = step if step.action == "answer" else replace(step, action="defer")
+        return self._told(decided, {model: measured}, paid, None)
+
     async def _measured(self, model: str, asked: Asked) -> tuple[Measured, float]:
         """Ask one model; who asks the same at the same time shares the answer and its cost."""
         breaker = self.breakers[model]
@@ -194,14 +224,19 @@ class Engine:
     ) -> Told:
         model = step.model if step.action == "answer" else next(reversed(found), None)
         at_hand = None if model is None else found[model]
-        decision = "answer" if step.action == "answer" else "defer"
+        troubled = self.defer_shifted and (self.shift or self.expired)
+        decision = "answer" if step.action == "answer" and not troubled else "defer"
+        confidence = None if at_hand is None else at_hand.confidence
+        probability, interval = self._probability(model, confidence)
         if failure is not None:
             decision = "degraded"
         return Told(
             decision,
             None if at_hand is None else at_hand.answer,
             model,
-            None if at_hand is None else at_hand.confidence,
+            confidence,
+            probability,
+            interval,
             "" if at_hand is None else at_hand.why,
             tuple(found),
             step.risk,
@@ -209,6 +244,52 @@ class Engine:
             None if at_hand is None else at_hand.response,
             failure,
         )
+
+    def _probability(
+        self, model: str | None, confidence: float | None
+    ) -> tuple[float | None, tuple[float, float] | None]:
+        """Return the chance that an answer is right and its interval, where a map tells it."""
+        fitted = self.mends.get(model or "")
+        if fitted is None or confidence is None:
+            return confidence, None
+        return fitted.probability(confidence), fitted.interval(confidence)
+
+    def said(self, told: Told) -> dict[str, Any]:
+        """Return what a caller is told about an answer, beside the answer."""
+        return {
+            "decision": told.decision,
+            "answered_by": told.model if told.decision != "defer" else None,
+            "asked": list(told.asked),
+            "probability": told.probability,
+            "interval": told.interval,
+            "confidence": told.confidence,
+            "why": told.why,
+            "risk": told.risk,
+            "cost": told.cost,
+            "policy": self.about["id"],
+            "method": self.about["method"],
+            "promise": self.promise_for(told),
+            "days_left": self.days_left,
+            "shift": self.shift,
+            "degraded": told.failure,
+        }
+
+    @property
+    def days_left(self) -> int | None:
+        """Days for which the promise holds; None where it names no end."""
+        if self.expires is None:
+            return None
+        return max(0, (self.expires - dt.datetime.now(dt.UTC).date()).days)
+
+    def promise_for(self, told: Told) -> str:
+        """Return what is promised of this very answer."""
+        if told.decision != "answer":
+            return "none for this answer"
+        if self.expired is not None:
+            return f"none: {self.expired}"
+        if self.days_left == 0:
+            return f"none: it ended on {self.expires}"
+        return str(self.about["promise"])
 
     def _keep(self, asked: Asked, told: Told, seconds: float) -> None:
         self.counts["questions"] += 1
@@ -224,6 +305,7 @@ class Engine:
             "method": self.about["method"],
             "answer": told.answer,
             "confidence": told.confidence,
+            "probability": told.probability,
             "decision": told.decision,
             "policy": self.about["id"],
             "cost": told.cost,
@@ -242,6 +324,8 @@ class Engine:
             "deferred": self.counts["defer"],
             "degraded": self.counts["degraded"],
             "failures": self.counts["failures"],
+            "shift": self.shift,
+            "expired": self.expired,
         }
 
 

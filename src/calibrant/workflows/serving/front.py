@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +15,22 @@ from calibrant.core.errors import InputError
 from calibrant.core.loopback import Loopback
 from calibrant.workflows.serving.engine import Engine, Told, asked_of
 from calibrant.workflows.serving.measure import PassedOn, UpstreamError
+from calibrant.workflows.serving.shapes import (
+    as_chat,
+    as_completion,
+    as_response,
+    chat_events,
+    response_events,
+)
 
 _MOST_BODY = 4 * 1024 * 1024
 _DRAIN_S = 30.0
 # What an endpoint says about the caller's own request is handed on; the rest is a bad gateway.
+_IN_HEADERS = (
+    "decision", "probability", "interval", "policy", "method", "promise", "days_left", "shift",
+    "answered_by",
+)  # fmt: skip
 _HANDED_ON = frozenset({400, 408, 413, 415, 422, 429, 503, 504})
-_PIECE = 24
 
 
 @dataclass
@@ -80,7 +89,21 @@ class Front:
     # -- requests --------------------------------------------------------------------------
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
+        return await self._served(request, await _body(request), lambda a: a, chat_events)
+
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
+        """Answer in the shape of the Responses interface; texts only."""
         body = await _body(request)
+        asked = {**as_chat(body), "stream": body.get("stream")}
+        return await self._served(request, asked, as_response, response_events)
+
+    async def _served(
+        self,
+        request: web.Request,
+        body: Mapping[str, Any],
+        shape: Callable[[dict[str, Any]], dict[str, Any]],
+        events: Callable[[dict[str, Any]], Iterator[bytes]],
+    ) -> web.StreamResponse:
         try:
             told, answer = await self._answer(body)
         except UpstreamError as error:
@@ -89,29 +112,15 @@ class Front:
         if answer is None:
             return _json(self._deferred(told), 409, headers)
         if not body.get("stream"):
-            return _json(answer, 200, headers)
+            return _json(shape(answer), 200, headers)
         response = web.StreamResponse(
             headers={**headers, "Content-Type": "text/event-stream; charset=utf-8"}
         )
         await response.prepare(request)
-        async for piece in _chunks(answer):
-            await response.write(b"data: " + piece + b"\n\n")
+        for event in events(answer):
+            await response.write(event)
         await response.write_eof()
         return response
-
-    async def _respond(self, request: web.Request) -> web.StreamResponse:
-        """Answer in the shape of the Responses interface; texts only."""
-        body = await _body(request)
-        if body.get("stream"):
-            raise InputError("streams are served at /v1/chat/completions")
-        try:
-            told, answer = await self._answer(_as_chat(body))
-        except UpstreamError as error:
-            return _failed(error)
-        headers = self._headers(told)
-        if answer is None:
-            return _json(self._deferred(told), 409, headers)
-        return _json(_as_response(answer), 200, headers)
 
     async def _answer(self, body: Mapping[str, Any]) -> tuple[Told, dict[str, Any] | None]:
         """Return what became of a request, and the answer; None where it is deferred by status."""
@@ -137,50 +146,21 @@ class Front:
     def _completion(
         self, told: Told, text: str, response: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        made = {
-            "id": f"calibrant-{self.engine.counts['questions']}",
-            "object": "chat.completion",
-            "created": int(time.time()),
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": text},
-                    "finish_reason": "stop",
-                }
-            ],
-        }
-        return {**(response or made), "model": told.model, "calibrant": self._said(told)}
-
-    def _said(self, told: Told) -> dict[str, Any]:
-        about = self.engine.about
-        kept = told.decision == "answer"
-        return {
-            "decision": told.decision,
-            "answered_by": told.model if told.decision != "defer" else None,
-            "asked": list(told.asked),
-            "probability": told.confidence,
-            "why": told.why,
-            "risk": told.risk,
-            "cost": told.cost,
-            "policy": about["id"],
-            "method": about["method"],
-            "promise": about["promise"] if kept else "none for this answer",
-            "degraded": told.failure,
-        }
+        number = self.engine.counts["questions"]
+        return as_completion(text, told.model, self.engine.said(told), response, number)
 
     def _deferred(self, told: Told) -> dict[str, Any]:
         message = "The policy leaves this question to somebody else."
         return {
             "error": {"message": message, "type": "deferred", "code": "deferred"},
-            "calibrant": self._said(told),
+            "calibrant": self.engine.said(told),
         }
 
     def _headers(self, told: Told) -> dict[str, str]:
-        said = self._said(told)
-        names = ("decision", "probability", "policy", "method", "promise", "answered_by")
+        said = self.engine.said(told)
         return {
-            f"X-Calibrant-{name.replace('_', '-').title()}": str(said[name]).replace("\n", " ")
-            for name in names
+            f"X-Calibrant-{name.replace('_', '-').title()}": _header(said[name])
+            for name in _IN_HEADERS
             if said[name] is not None
         }
 
@@ -228,11 +208,18 @@ class Front:
             ("request_seconds_total", "counter", engine.seconds),
         ):
             lines += [f"# TYPE calibrant_{name} {kind}", f"calibrant_{name} {value}"]
+        for name, on in (("shifted", engine.shift), ("promise_expired", engine.expired)):
+            lines += [f"# TYPE calibrant_{name} gauge", f"calibrant_{name} {int(on is not None)}"]
         lines.append("# TYPE calibrant_endpoint_up gauge")
         for model, breaker in engine.breakers.items():
             up = int(breaker.closed_for(now) == 0)
             lines.append(f"calibrant_endpoint_up{{model={orjson.dumps(model).decode()}}} {up}")
         return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
+
+
+def _header(value: Any) -> str:
+    text = " to ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    return " ".join(text.encode("ascii", "replace").decode().split())
 
 
 def _failed(error: UpstreamError) -> web.Response:
@@ -243,66 +230,6 @@ def _failed(error: UpstreamError) -> web.Response:
     if error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
     return _json({"error": known}, status or 502, headers)
-
-
-async def _chunks(answer: Mapping[str, Any]) -> AsyncIterator[bytes]:
-    """Yield an answer in the pieces of a stream."""
-    head = {k: answer.get(k) for k in ("id", "created", "model")}
-    head["object"] = "chat.completion.chunk"
-    choice = (answer.get("choices") or [{}])[0]
-    message = dict(choice.get("message") or {})
-    text = message.pop("content", None) or ""
-    yield _chunk(head, {**message, "role": "assistant", "content": ""})
-    for start in range(0, len(text), _PIECE):
-        yield _chunk(head, {"content": text[start : start + _PIECE]})
-        await asyncio.sleep(0)
-    last = {"calibrant": answer["calibrant"], "usage": answer.get("usage")}
-    yield _chunk({**head, **last}, {}, choice.get("finish_reason") or "stop")
-    yield b"[DONE]"
-
-
-def _chunk(head: Mapping[str, Any], delta: Mapping[str, Any], finish: str | None = None) -> bytes:
-    return orjson.dumps(
-        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-    )
-
-
-def _as_chat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request of the Responses interface as a chat request."""
-    given = body.get("input")
-    if isinstance(given, str):
-        messages = [{"role": "user", "content": given}]
-    elif isinstance(given, list) and all(isinstance(item, dict) for item in given):
-        messages = [{"role": i.get("role"), "content": _texts(i.get("content"))} for i in given]
-    else:
-        raise InputError("input is a text or a list of messages")
-    if isinstance(body.get("instructions"), str):
-        messages.insert(0, {"role": "system", "content": body["instructions"]})
-    kept = {k: body[k] for k in ("temperature", "top_p", "metadata", "calibrant") if k in body}
-    most = body.get("max_output_tokens")
-    return {**kept, **({} if most is None else {"max_tokens": most}), "messages": messages}
-
-
-def _texts(content: Any) -> Any:
-    if not isinstance(content, list):
-        return content
-    return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-
-
-def _as_response(answer: Mapping[str, Any]) -> dict[str, Any]:
-    text = answer["choices"][0]["message"].get("content") or ""
-    part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
-    message = {"type": "message", "role": "assistant", "status": "completed", "content": [part]}
-    return {
-        "id": answer.get("id"),
-        "object": "response",
-        "created_at": answer.get("created"),
-        "status": "completed",
-        "model": answer.get("model"),
-        "output": [message],
-        "usage": answer.get("usage"),
-        "calibrant": answer["calibrant"],
-    }
 
 
 async def _body(request: web.Request) -> dict[str, Any]:

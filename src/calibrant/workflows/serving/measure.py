@@ -28,9 +28,16 @@ from calibrant.records.ledger import Ledger
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options as SemanticOptions
 from calibrant.workflows.meanings import answer_in
+from calibrant.workflows.serving.given import (
+    GivenAnswer,
+    about_given,
+    check_scorable,
+    scoring_of,
+)
 
 PATIENCE_S = 60.0
-TRIES = 3
+PATIENCE: dict[str, Any] = {"max_attempts": 3, "patience_s": 8.0}
+"""A caller waits: an endpoint that is too busy for longer is handed on as such, with its wait."""
 KINDS = ("open", "choice", "number", "binary")
 
 
@@ -87,6 +94,13 @@ class Measure(Protocol):
     async def measure(self, asked: Asked) -> Measured:
         """Ask, and return the answer with its confidence, or raise UpstreamError."""
 
+    async def score(self, asked: Asked, answer: str) -> Measured:
+        """Return how sure the model is of an answer at hand."""
+
+    @property
+    def calls(self) -> int:
+        """Calls that one question takes at most."""
+
     async def close(self) -> None:
         """Close the connections."""
 
@@ -130,13 +144,20 @@ class PassedOn:
         spec = {"kind": "openai", "model": model, "base_url": address, "api_key_env": key_env or ""}
         self.client = open_client(spec)
         self._model, self._method, self._reuse = model, method, reuse
-        self._dispatcher = Dispatcher(
-            self.client, ledger, max_attempts=TRIES, patience_s=PATIENCE_S, retry_failures=True
-        )
+        self._dispatcher = Dispatcher(self.client, ledger, retry_failures=True, **PATIENCE)
 
     async def close(self) -> None:
         """Close the connections."""
         await self.client.close()
+
+    calls = 1
+
+    async def score(self, asked: Asked, answer: str) -> Measured:  # noqa: ARG002
+        """Refuse: only the tokens of the endpoint's own answer have probabilities."""
+        raise InputError(
+            f"{self._method} reads the tokens of the model's own answer, and a given one has none",
+            hint="certify a policy of a study on self_ask, p_true_prob or consistency",
+        )
 
     def key(self, asked: Asked) -> bytes:
         """Return the request as it is sent."""
@@ -158,7 +179,7 @@ class PassedOn:
         except TimeoutError:
             raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
         except ClientError as error:
-            raise UpstreamError(str(error), error.status) from None
+            raise upstream(error) from None
         problem = outcomes[0].problem
         if problem is not None:
             raise UpstreamError(problem.message, problem.status, problem.retry_after)
@@ -215,9 +236,13 @@ class AsInStudy:
         )  # fmt: skip
         self.client = open_study_client(self.config.models[0], source=source)
         self._model, self._method, self._ledger = model, str(recipe["method"]), ledger
-        needs = needs_of(METHODS[self._method], Options(**self.config.scoring))
+        self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring))
         self._wanted = select_probes(
-            {self._method: needs}, self.config, self.client.capabilities, kinds=KINDS, model=model
+            {self._method: self._needs},
+            self.config,
+            self.client.capabilities,
+            kinds=KINDS,
+            model=model,
         ).wanted
 
     async def close(self) -> None:
@@ -231,20 +256,18 @@ class AsInStudy:
 
     async def measure(self, asked: Asked) -> Measured:
         """Ask for everything that the method needs, and score it."""
-        choices = tuple(map(str, asked.known.get("choices") or ()))
-        kind = str(asked.known.get("kind") or ("choice" if choices else "open"))
-        question = Question(asked.question_id, asked.text, kind, choices)
+        question = _question(asked)
         try:
             async with asyncio.timeout(PATIENCE_S):
                 found = await collect(
                     self.config, [question], {self._model: self._wanted},
                     {self._model: self.client}, self._ledger, extract=answer_in,
-                    prices={self._model: None}, retry_failures=True,
+                    prices={self._model: None}, retry_failures=True, **PATIENCE,
                 )  # fmt: skip
         except TimeoutError:
             raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
         except ClientError as error:
-            raise UpstreamError(str(error), error.status) from None
+            raise upstream(error) from None
         if found.failures:
             raise UpstreamError(found.failures[0]["reason"], found.failures[0]["status"])
         counts = found.counts[self._model]
@@ -256,7 +279,43 @@ class AsInStudy:
             new_tokens=counts["completion_tokens"],
         )
 
-    def _scored(self, question: Question, draws: pl.DataFrame) -> tuple[str, float | None, str]:
+    async def score(self, asked: Asked, answer: str) -> Measured:
+        """Ask how sure the model is of an answer that is at hand, in the way that was certified."""
+        check_scorable(self._method, self._needs)
+        question = _question(asked)
+        dispatcher = Dispatcher(self.client, self._ledger, retry_failures=True, **PATIENCE)
+        given = GivenAnswer(self.config, self._wanted, self.client, dispatcher, answer_in)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                draws, outcomes = await given.draws(question, answer)
+        except TimeoutError:
+            raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
+        except ClientError as error:
+            raise upstream(error) from None
+        for problem in (outcome.problem for outcome in outcomes):
+            if problem is not None:
+                raise UpstreamError(problem.message, problem.status, problem.retry_after)
+        how = scoring_of(self._method)
+        said, confidence, why = await asyncio.to_thread(self._scored, question, draws, how)
+        if confidence is not None:
+            row = {"answer": said, "confidence": confidence}
+            confidence, silent = about_given(row, answer, question.text)
+            why = silent or why
+        counts = dispatcher.progress
+        return Measured(
+            answer, confidence, why, counts.completion_tokens, counts.calls,
+            counts.completion_tokens,
+        )  # fmt: skip
+
+    @property
+    def calls(self) -> int:
+        """Calls that one question takes at most."""
+        most = max(1, self.client.capabilities.native_n)
+        return sum(-(-draws // most) for draws in self._wanted.draws.values())
+
+    def _scored(
+        self, question: Question, draws: pl.DataFrame, about: Mapping[str, str] | None = None
+    ) -> tuple[str, float | None, str]:
         table = pl.DataFrame(
             {
                 "question_id": [question.question_id],
@@ -271,14 +330,25 @@ class AsInStudy:
             clustering=chosen.clustering, grading=chosen.grading, math=chosen.math
         )
         filled, semantics = annotate(draws, table, options=rules)
+        how = {**self.config.scoring, **(about or {})}
         scored = score_table(
-            filled, semantics, table, methods=[self._method], seed=self.config.seed,
-            **self.config.scoring,
-        )  # fmt: skip
+            filled, semantics, table, methods=[self._method], seed=self.config.seed, **how
+        )
         if not scored.scores.height:
             return "", None, "no confidence could be computed"
         row = scored.scores.row(0, named=True)
         return str(row["answer"] or ""), row["confidence"], _why(semantics, row, self._method)
+
+
+def upstream(error: ClientError) -> UpstreamError:
+    """Return what a caller is told of an endpoint that could not be asked."""
+    return UpstreamError(str(error), error.status, getattr(error, "retry_after", None))
+
+
+def _question(asked: Asked) -> Question:
+    choices = tuple(map(str, asked.known.get("choices") or ()))
+    kind = str(asked.known.get("kind") or ("choice" if choices else "open"))
+    return Question(asked.question_id, asked.text, kind, choices)
 
 
 def _why(semantics: pl.DataFrame, row: Mapping[str, Any], method: str) -> str:

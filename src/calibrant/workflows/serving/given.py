@@ -1,0 +1,99 @@
+"""How sure is a model of an answer that somebody else gives? Measured as its own answers were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from calibrant.clients import Dispatcher
+from calibrant.clients.asks import Ask, LedgeredDraw, Outcome
+from calibrant.clients.protocol import Client, Completion, Usage
+from calibrant.collect import NEEDS, Asker, Question, StudyConfig, Wanted
+from calibrant.collect.plan import Tag
+from calibrant.collect.prompts import PromptBook
+from calibrant.collect.subjects import Extract, find_subject
+from calibrant.collect.tables import DrawRows
+from calibrant.core.errors import InputError
+from calibrant.semantics import cluster_answers
+
+
+def scoring_of(method: str) -> dict[str, str]:
+    """Return how scores are made about the answer in the greedy place."""
+    # Consistency is about the most frequent answer, unless it is asked for another one's share.
+    variant = {"variant": "paper"} if method == "consistency" else {}
+    return {"about": "greedy", **variant}
+
+
+def check_scorable(method: str, needs: Sequence[str]) -> None:
+    """Refuse a method that reads what only the model's own answer has."""
+    if any(NEEDS[name].probe == "greedy" and NEEDS[name].logprobs for name in needs):
+        raise InputError(
+            f"{method} reads the tokens of the model's own answer, and a given one has none",
+            hint="certify a policy on self_ask, p_true_prob or consistency to score given answers",
+        )
+
+
+class GivenAnswer:
+    """Asks about an answer at hand in place of the model's own greedy one.
+
+    The answer at hand goes no further than the table that is scored; the ledger keeps what the
+    model said about it.
+    """
+
+    def __init__(
+        self, config: StudyConfig, wanted: Wanted, client: Client, dispatcher: Dispatcher,
+        extract: Extract,
+    ) -> None:  # fmt: skip
+        own = config.for_model(config.models[0])
+        book = PromptBook(own.prompts, folder=own.folder)
+        self._asker = Asker(own, config.models[0], wanted, client.capabilities, book)
+        self._dispatcher, self._extract = dispatcher, extract
+        self._candidates = own.sampling.candidates
+
+    async def draws(self, question: Question, answer: str) -> tuple[pl.DataFrame, list[Outcome]]:
+        """Return the draws table, with the answer in the greedy place, and what was asked for."""
+        model = self._asker.model.name
+        rows, asked, texts = DrawRows(), list[Outcome](), list[str]()
+        first = [ask for ask in self._asker.first_turn([question]) if _probe(ask) != "greedy"]
+        async for outcome in self._dispatcher.ask_all(first):
+            asked.append(outcome)
+            rows.add(model, outcome)
+            if _probe(outcome.ask) == "samples":
+                texts = [draw.completion.text for draw in outcome.draws]
+        rows.add(model, self._stand_in(question, answer))
+        subject = find_subject(
+            question, answer, texts, extract=self._extract, candidates=self._candidates
+        )
+        if subject is not None:
+            turn = self._asker.second_turn([question], {question.question_id: subject})
+            async for outcome in self._dispatcher.ask_all(turn):
+                asked.append(outcome)
+                rows.add(model, outcome)
+        return rows.frame([model], [question.question_id]), asked
+
+    def _stand_in(self, question: Question, answer: str) -> Outcome:
+        ask = next(ask for ask in self._greedy(question) if _probe(ask) == "greedy")
+        done = Completion(answer, "stop", Usage(0, 0))
+        return Outcome(ask, (LedgeredDraw(0, done, cached=True),))
+
+    def _greedy(self, question: Question) -> list[Ask]:
+        asker = self._asker
+        with_greedy = Wanted({**asker.wanted.draws, "greedy": 1})
+        whole = Asker(asker.config, asker.model, with_greedy, asker.able, asker.book)
+        return list(whole.first_turn([question]))
+
+
+def about_given(row: Mapping[str, Any], answer: str, question: str) -> tuple[float | None, str]:
+    """Return the confidence of a row for the answer at hand, and why it says nothing of it."""
+    own = str(row["answer"] or "")
+    same = cluster_answers([answer, own], question=question)
+    if own and same[0] == same[1]:
+        return row["confidence"], ""
+    return None, f"the model answers {own!r} itself, and this method says nothing of other answers"
+
+
+def _probe(ask: Ask) -> str:
+    assert isinstance(ask.tag, Tag)
+    return ask.tag.probe.name
