@@ -7,9 +7,12 @@ import pkgutil
 
 import calibrant.claims
 
+# Rules that live with what they are about.
+_ELSEWHERE = ("calibrant.bench.evaluation_claims", "calibrant.bench.question_claims")
+
 
 def load() -> None:
-    """Load every file of the package, so that `declared` lists all rules.
+    """Load every file that declares rules, so that `declared` lists all rules.
 
     Examples
     --------
@@ -20,3 +23,5 @@ def load() -> None:
     """
     for module in pkgutil.iter_modules(calibrant.claims.__path__):
         importlib.import_module(f"calibrant.claims.{module.name}")
+    for name in _ELSEWHERE:
+        importlib.import_module(name)
