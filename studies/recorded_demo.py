@@ -5,9 +5,14 @@ Writes `src/calibrant/workflows/recorded/`; SOURCES.md there says where the ques
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import orjson
 import polars as pl
 from benchmarks.harness import ROOT
 
+from calibrant.semantics.annotate import Annotated, annotate
+from calibrant.workflows.recorded_study import recorded_draws, recorded_questions
 from studies._confidence_tables import local_draws
 
 DATA = ROOT.parent / "shared" / "data"
@@ -28,6 +33,8 @@ DOMAINS = {
     "mace_award": "awards",
 }
 DRAWS = 20
+# What reading adds to the draws.
+READ = ("answer", "stated_confidence", "stated_answers", "stated_confidences")
 MODELS = ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 
 
@@ -77,7 +84,25 @@ def main() -> None:
         pl.col("temperature").cast(pl.Float32),
     )
     OUT.mkdir(parents=True, exist_ok=True)
-    tables = {"questions": questions, "draws": draws, "candidates": candidates(ids)}
+    write({"questions": questions, "draws": draws, "candidates": candidates(ids)})
+    grade()
+
+
+def grade() -> None:
+    """Put the recorded answers into classes and grade them, by the rules as they are now."""
+    found = graded()
+    write({"answers": found.draws, "semantics": found.semantics})
+    text = orjson.dumps(found.document, option=orjson.OPT_INDENT_2).decode() + "\n"
+    (OUT / "semantics.json").write_text(text, encoding="utf-8")
+
+
+def graded() -> Annotated:
+    """Return what the rules read in the recorded draws: answers, classes, grades."""
+    found = annotate(recorded_draws(), recorded_questions())
+    return replace(found, draws=found.draws.select(READ))
+
+
+def write(tables: dict[str, pl.DataFrame]) -> None:
     for name, table in tables.items():
         path = OUT / f"{name}.parquet"
         table.write_parquet(path, compression="zstd", compression_level=19)

@@ -5,12 +5,13 @@ import tomllib
 
 import polars as pl
 import pytest
+from studies.recorded_demo import graded
 
 import calibrant as cal
 from calibrant.collect import parse_config
 from calibrant.core.document import kind_of, load_document
 from calibrant.workflows import demo
-from calibrant.workflows.recorded_study import METHODS, recorded_questions
+from calibrant.workflows.recorded_study import _FOLDER, METHODS, recorded_questions
 from support import schema_errors
 
 SIZE_LIMIT = 3_000_000
@@ -48,7 +49,17 @@ def test_the_recorded_study_ends_in_a_finding(recorded):
     assert [error for document in stored for error in schema_errors(document)] == []
 
 
-def test_grades_are_made_here_and_agree_with_the_models_skill(recorded):
+def test_shipped_classes_and_grades_are_those_that_the_rules_make_now():
+    found = graded()
+    how = 'python -c "from studies.recorded_demo import grade; grade()"'
+    for name, table in (("answers", found.draws), ("semantics", found.semantics)):
+        shipped = pl.read_parquet((_FOLDER / f"{name}.parquet").read_bytes())
+        assert shipped.equals(table), how
+    told = json.loads((_FOLDER / "semantics.json").read_bytes())
+    assert told == json.loads(json.dumps(found.document)), how
+
+
+def test_grades_agree_with_the_models_skill(recorded):
     _, folder = recorded
     scores = pl.read_parquet(folder / "tables" / "scores.parquet")
     assert set(scores["method"].unique()) == set(METHODS)

@@ -23,7 +23,7 @@ from calibrant.verbs.models import fetch_model
 from calibrant.workflows.analysis import analyse
 from calibrant.workflows.recorded_study import recorded_questions, recorded_study
 from calibrant.workflows.run import run
-from calibrant.workflows.study_page import write_study_page
+from calibrant.workflows.study_page import study_document
 
 _RECORDED = """\
 # Written by `calibrant demo`: recorded answers, graded and scored here. SOURCES.md says whose.
@@ -145,8 +145,8 @@ def _recorded(study: Study, seed: int) -> dict[str, Any]:
     with writing(study.config_path):
         study.config_path.write_text(_RECORDED.format(seed=seed), encoding="utf-8")
     if new or not study.report_path.is_file():
+        study.write_result("study", study_document(study))
         analyse(study.path, seed=seed)
-        write_study_page(study)
     return _part(study, started)
 
 
@@ -166,8 +166,8 @@ def _live(study: Study, seed: int, watch: ProgressWatch | None, *, whole: bool) 
     with writing(study.config_path):
         study.config_path.write_text(text + (_SECOND_MODEL if whole else ""), encoding="utf-8")
     collected = run(study.path, watch=watch)
+    study.write_result("study", study_document(study))
     analyse(study.path, seed=seed)
-    write_study_page(study)
     return {**_part(study, started), "counts": collected["counts"]}
 
 

@@ -1,7 +1,8 @@
 """The recorded study of the package: real answers, so that a first look needs no model.
 
-Answers, log-probabilities and stated confidences are recorded; meaning classes, grades, scores and
-everything that follows are computed here, as for any study.
+Answers, log-probabilities and stated confidences are recorded. Meaning classes and grades are
+shipped beside them, as `annotate` makes them (a test makes them again); scores and everything that
+follows are computed here, as for any study.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
+import orjson
 import polars as pl
 
 from calibrant.confidence import score_table
 from calibrant.core.output import writing
 from calibrant.records import Study
-from calibrant.semantics.annotate import annotate
 
 _FOLDER = files("calibrant.workflows") / "recorded"
-_TABLES = ("questions", "draws", "candidates")
+_TABLES = ("questions", "draws", "answers", "semantics", "candidates")
 _MARK = "recorded.sha256"
 # One method of each kind: samples, stated, probabilities of the answer, asked about the answer.
 METHODS = ("consistency", "sca", "verb", "perplexity", "sequence_probability", "p_true_prob")
@@ -45,13 +46,12 @@ def recorded_study(out: str | Path, *, seed: int = 0) -> tuple[Study, bool]:
         notes = (_FOLDER / "SOURCES.md").read_text(encoding="utf-8")
         (study.path / "SOURCES.md").write_text(notes, encoding="utf-8")
     tables = {name: _read(name) for name in _TABLES}
-    annotated = annotate(tables["draws"], tables["questions"])
-    draws, semantics = annotated
-    scored = score_table(draws, semantics, tables["questions"], methods=list(METHODS), seed=seed)
-    tables |= {"draws": draws, "semantics": semantics, "scores": scored.scores}
+    tables["draws"] = tables["draws"].hstack(tables.pop("answers"))
+    parts = (tables["draws"], tables["semantics"], tables["questions"])
+    tables["scores"] = score_table(*parts, methods=list(METHODS), seed=seed).scores
     for name, frame in tables.items():
         study.write(name, frame)
-    study.write_result("semantics", annotated.document)
+    study.write_result("semantics", orjson.loads((_FOLDER / "semantics.json").read_bytes()))
     mark.write_text(digest + "\n", encoding="utf-8")
     return study, True
 
@@ -65,6 +65,11 @@ def recorded_questions() -> pl.DataFrame:
     ('q0002', 'open', 1)
     """
     return _read("questions")
+
+
+def recorded_draws() -> pl.DataFrame:
+    """Return the draws that ship with the package, as they were recorded: not yet read."""
+    return _read("draws")
 
 
 def _read(name: str) -> pl.DataFrame:
