@@ -1,15 +1,18 @@
 # Two commands do everything: `make demo` and `make test`. `make quick` is for every day,
 # `make test-all` for a change that lands.
+SHELL := /bin/bash
 PYTHON ?= python3
+comma := ,
 VENV := .venv
 BIN := $(VENV)/bin
 FRAMEWORKS := .venv-frameworks
 PURELIB := -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 
 .PHONY: demo test test-all quick lint types imports tests all-tests hidden-data growth weights browser \
-	frameworks bench simulate studies docs dist clean
+	frameworks bench simulate studies docs dist sbom lock clean
 
 demo: $(VENV)/.demo
+	@echo 'Recorded answers first, then a small model answers on this machine (a few minutes).'
 	$(BIN)/calibrant demo --out demo
 
 # The types take a minute: they are looked at beside the tests, and told of below them.
@@ -24,16 +27,23 @@ test: lint imports
 test-all: lint imports
 	$(call BESIDE_TYPES,all-tests hidden-data growth)
 
+# One line per package says that it goes on: a first install takes minutes.
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -e '.[$(1)]' \
+	| awk '/^Collecting/ {print "  " $$2; fflush()} /^Installing collected/ {print "  unpacking"; fflush()}'
+
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@echo 'Making an environment in $(VENV).'
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local]'
-	touch $@
+	@echo 'Installing calibrant and what it needs into $(VENV):'
+	@set -o pipefail; $(call INSTALL,local)
+	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,test,docs]'
-	touch $@
+	@echo 'Installing calibrant with what its tests and pages need into $(VENV):'
+	@set -o pipefail; $(call INSTALL,local$(comma)test$(comma)docs)
+	@touch $@
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -129,6 +139,20 @@ dist: $(VENV)/.test
 	cd $(FRESH) && bin/calibrant demo --recorded --out demo
 	cd $(FRESH) && CALIBRANT_DATA=$${CALIBRANT_DATA:-$(CURDIR)/../shared/data} \
 		bin/python -m pytest -q -c /dev/null --rootdir $(FRESH) tests/test_docs.py
+
+# What the wheel brings along, as a CycloneDX bill of materials, and what is known to be weak of it.
+sbom: dist
+	$(PYTHON) -m venv $(FRESH)-tools
+	$(FRESH)-tools/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom pip-audit
+	$(FRESH)-tools/bin/cyclonedx-py environment $(FRESH)/bin/python --output-reproducible -o dist/sbom.json
+	$(FRESH)-tools/bin/pip-audit --path "$$($(FRESH)/bin/python $(PURELIB))"
+
+# The versions that contributors share: pip install -r requirements.lock, then -e . without its dependencies.
+lock:
+	$(PYTHON) -m venv $(FRESH)-lock
+	$(FRESH)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(FRESH)-lock/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --upgrade --quiet \
+		--extra local --extra test --extra docs --extra bench --no-annotate --no-header -o requirements.lock
 
 clean:
 	rm -rf $(VENV) $(FRAMEWORKS) site dist .pytest_cache .mypy_cache .ruff_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from calibrant.inputs.opened import Opened
 from calibrant.inputs.tables import OpenArrays, OpenTables
 from calibrant.records import Scores, Study, load_scores
 from calibrant.records.convert.recognise import recognise
+from calibrant.records.folder_walk import entries_below
 from calibrant.records.formats import database_part, is_fetched, is_study, store_path
 from calibrant.records.reading import FRACTION
 from calibrant.records.tables import collect, column_names, scan_table
@@ -59,20 +61,22 @@ def logs_in(folder: str | Path) -> list[Path]:
     place = Path(folder)
     if not place.is_dir() or is_study(place):
         return []
-    parquet = next(place.rglob("*.parquet"), None)
+    entries = entries_below(place)
+    parquet = next((entry for entry in entries if entry.suffix == ".parquet"), None)
     if parquet is not None and _kind_of(parquet) is None:
         return []
     found: dict[str, list[Path]] = {}
     runs: list[Path] = []
-    for entry in sorted(place.rglob("*")):
+    for entry in entries:
         if any(run in entry.parents for run in runs):
             continue
-        if entry.is_dir() or entry.suffix in _LOG_ENDINGS:
+        is_folder = os.path.isdir(entry)  # False where nobody may look, as below /proc
+        if is_folder or entry.suffix in _LOG_ENDINGS:
             kind = _kind_of(entry)
             if kind is not None:
                 found.setdefault(kind, []).append(entry)
                 # The files of a folder that is one log, such as a run of HELM, are its parts.
-                runs += [entry] if entry.is_dir() else []
+                runs += [entry] if is_folder else []
     if len(found) > 1:
         told = ", ".join(f"{len(files)} of {kind}" for kind, files in found.items())
         raise InputError(
@@ -86,7 +90,7 @@ def logs_in(folder: str | Path) -> list[Path]:
 def _kind_of(place: Path) -> str | None:
     try:
         reader = recognise(place)
-    except InputError:
+    except (InputError, OSError):
         return None
     return None if reader is None else reader.kind
 

@@ -10,6 +10,7 @@ from typing import Any
 import calibrant
 from calibrant.core.errors import InputError
 from calibrant.records import Study, source_name
+from calibrant.records.folder_walk import entries_below
 from calibrant.records.formats import database_part, is_fetched
 from calibrant.records.places import fetched
 
@@ -104,7 +105,7 @@ def _files(item: Any) -> Iterable[Path]:
     if Study.is_study(path):
         return sorted((path / "tables").glob("*.parquet"))
     if path.is_dir():
-        return sorted(path.rglob("*.parquet"))
+        return entries_below(path, ".parquet")
     if path.is_file():
         return [path]
     if any(mark in str(item) for mark in "*?["):

@@ -20,6 +20,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
 from calibrant.core.registry import did_you_mean
+from calibrant.records.folder_walk import entries_below
 from calibrant.records.formats import is_url
 
 Coded: TypeAlias = tuple[Array | None, list[str | None]]
@@ -95,7 +96,7 @@ def parquet_files(source: str | Path) -> list[str]:
     if any(mark in text for mark in "*?[") and not Path(text).exists():
         found = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())
     elif Path(text).is_dir():
-        found = sorted(str(path) for path in Path(text).rglob("*.parquet"))
+        found = [str(path) for path in entries_below(text, ".parquet")]
     else:
         found = [text] if Path(text).is_file() else []
     if not found:

@@ -13,6 +13,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import InputError
+from calibrant.records.folder_walk import entries_below
 from calibrant.records.formats import database_part, file_format, is_fetched, require_unpackable
 from calibrant.records.json_tables import bad_row, scan_json_lines, scan_json_list
 from calibrant.records.places import fetched, read_database
@@ -198,7 +199,7 @@ def _scan_path(
     if not path.exists():
         raise InputError("there is no such file", source=str(path), hint="check the path")
     if path.is_dir():
-        if not any(path.rglob("*.parquet")):
+        if not entries_below(path, ".parquet"):
             raise InputError("the folder holds no parquet files", source=str(path))
         return _scan_parquet(path)
     kind = file_format(path)

@@ -23,6 +23,7 @@ from calibrant.records.guesses import usual_columns
 # Columns of names: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
 _NAMES = frozenset({"question_id", "model", "method", "judge", "author"})
 _HEAD = 65_536
+_LONGEST_HEADER = 16_777_216
 _CHUNK = 1 << 26
 _QUOTE = ord('"')
 _ODD, _FOREIGN = r"^\s*[+-]?(?:0\d|\d{19})", r"[^\x00-\x7f]"
@@ -116,13 +117,13 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     """Look at a table once; time and size of the file tell whether it is still the same."""
     del changed, size
     packing = packed_by(path)
-    head = first_bytes(path, _HEAD)
+    head = _header(path)
     as_is = not head.startswith(MARKED) and (b"\r" not in head or b"\n" in head)
     as_is = as_is and packing in (None, "gzip")
     if not head.startswith(MARKED) and b"\x00" in head:
         raise _zero_bytes(path)
     if not as_is:
-        head = _plain(path)[:_HEAD]
+        head = _plain(path)[: len(head)]
     separator = separator_of(_first_line(head))
     check_names(head, separator, str(path))
     if packing is None and as_is and path.stat().st_size:
@@ -163,6 +164,19 @@ def _check_joined_rows(
             row=row,
             hint='double a quote that belongs to the text (""), or save the table as parquet',
         )
+
+
+def _header(path: Path) -> bytes:
+    """Return the start of the file with its whole first line: thousands of columns make it long."""
+    for size in (_HEAD, _LONGEST_HEADER):
+        head = first_bytes(path, size)
+        if len(head) < size or re.search(rb"[\r\n]", head.lstrip(b"\r\n")):
+            return head
+    raise InputError(
+        f"the first line has more than {_LONGEST_HEADER >> 20} MB: this is no header of a table",
+        source=str(path),
+        hint="give a file whose first line names the columns",
+    )
 
 
 def _plain(path: Path) -> bytes:

@@ -24,6 +24,7 @@ from calibrant.records.convert.exchange import (
 )
 from calibrant.records.convert.json_text import ReadOptions, json_rows, load_json, numbered
 from calibrant.records.convert.log import ForeignLog, LogBuilder
+from calibrant.records.folder_walk import entries_below
 
 KIND = "langfuse"
 _ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})
@@ -106,7 +107,7 @@ def _scheduled(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
 
 
 def _all_rows(folder: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    files = [file for file in entries_below(folder) if file.is_file()]
     return [row for file in files for row in _rows(file, builder)]
 
 
