@@ -30,6 +30,7 @@ def own_files():
         *("simple_evals.html", "promptfoo.json", "promptfoo.jsonl", "deepeval.json"),
         *("langfuse.json", "phoenix", "phoenix/experiment.json", "phoenix/spans.parquet"),
         *("mlflow/genai.json", "mlflow/table.json", "ragas.csv", "lm_polygraph.pth", "uqlm.csv"),
+        *("langsmith.csv", "braintrust.jsonl", "wandb.table.json"),
     ]
     found = [fixtures / name for name in named]
     found[2:2] = sorted((fixtures / "lm_eval").glob("samples_*.jsonl"))

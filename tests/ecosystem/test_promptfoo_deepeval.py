@@ -62,6 +62,33 @@ def test_a_promptfoo_test_without_assertion_has_no_grade(tmp_path):
         cal.audit(path)
 
 
+def with_assertion(tmp_path, kind, passed, *, alone=False):
+    document = json.loads(PROMPTFOO.read_text())
+    for row in document["results"]["results"]:
+        if row["gradingResult"]:
+            more = {"pass": passed, "score": int(passed), "assertion": {"type": kind}}
+            held = [] if alone else row["gradingResult"]["componentResults"]
+            row["gradingResult"]["componentResults"] = [*held, more]
+            row["success"] = row["success"] and passed
+    path = tmp_path / "more.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["latency", "cost", "is-json", "not-contains-json"])
+def test_a_promptfoo_answer_that_is_only_slow_dear_or_ill_formed_is_not_wrong(tmp_path, kind):
+    before = read_log(PROMPTFOO).draws["correct"].to_list()
+    assert read_log(with_assertion(tmp_path, kind, False)).draws["correct"].to_list() == before
+    alone = read_log(with_assertion(tmp_path, kind, True, alone=True))
+    assert alone.draws["correct"].null_count() == alone.draws.height
+    assert set(alone.draws["reason"]) == {f"no assertion is about the answer being right: {kind}"}
+
+
+def test_a_promptfoo_answer_that_fails_a_second_test_of_its_content_is_wrong(tmp_path):
+    log = read_log(with_assertion(tmp_path, "llm-rubric", False))
+    assert set(log.draws["correct"]) == {0.0}
+
+
 def test_promptfoo_placeholder_logprobs_are_no_confidence(tmp_path):
     document = json.loads(PROMPTFOO.read_text())
     for row in document["results"]["results"]:

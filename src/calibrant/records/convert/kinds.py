@@ -27,6 +27,7 @@ _LANGFUSE_ROW: Ways = (
     ),
     ("id", "type", "input", "output", ("traceId", "trace_id"), ("startTime", "start_time")),
 )
+_LANGSMITH_ROW: Ways = (("example_id", "execution_time", "id", "error"),)
 HEADS: dict[str, Ways] = {
     "inspect": ((b'"eval_id"',), (b'"eval"', b'"task_id"')),
     "hle": ((b'"judge_response"',),),
@@ -47,6 +48,12 @@ ROWS: dict[str, Ways] = {
     "phoenix": (("example_id", "output", "annotations"),),
     "mlflow": (_MLFLOW_ROW,),
     "langfuse": _LANGFUSE_ROW,
+    "anthropic-batch": (("custom_id", "result"),),
+    "gemini-batch": (("key", "response"),),
+    "langsmith": _LANGSMITH_ROW,
+    "braintrust": (
+        ("input", "output", "expected", "scores", ("metadata", "tags", "span_id", "metrics")),
+    ),
 }
 """Fields of a row of JSON."""
 TABLES: dict[str, Ways] = {
@@ -57,6 +64,7 @@ TABLES: dict[str, Ways] = {
         ("question", "answer", "contexts"),
     ),
     "mlflow": (_MLFLOW_ROW,),
+    "langsmith": _LANGSMITH_ROW,
 }
 """Columns of a table."""
 PARQUET: dict[str, Ways] = {

@@ -56,7 +56,7 @@ def _choices(row: Mapping[str, Any]) -> Iterator[Exchange]:
         raise NoAnswerError(f"the request {question} failed: {why!r:.120}")
     body = response["body"]
     usage = body.get("usage") or {}
-    for choice in body["choices"]:
+    for choice in body.get("choices") or [_as_choice(body)]:
         yield Exchange(
             question_id=question,
             question="",
@@ -67,10 +67,23 @@ def _choices(row: Mapping[str, Any]) -> Iterator[Exchange]:
             tokens=(choice.get("logprobs") or {}).get("content"),
             details={
                 "finish_reason": choice.get("finish_reason"),
-                "prompt_tokens": usage.get("prompt_tokens"),
-                "completion_tokens": usage.get("completion_tokens"),
+                "prompt_tokens": usage.get("prompt_tokens", usage.get("input_tokens")),
+                "completion_tokens": usage.get("completion_tokens", usage.get("output_tokens")),
             },
         )
+
+
+def _as_choice(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the Responses interface answered as the choice of a chat completion."""
+    messages = [item for item in body["output"] if item.get("type") == "message"]
+    parts = [part for item in messages for part in item["content"] if "text" in part]
+    tokens = [token for part in parts for token in part.get("logprobs") or ()]
+    return {
+        "index": 0,
+        "message": {"content": "".join(str(part["text"]) for part in parts)},
+        "logprobs": {"content": tokens},
+        "finish_reason": "stop" if body.get("status") == "completed" else body.get("status"),
+    }
 
 
 # -- evals: one event per line, a run's description first ------------------------------------------

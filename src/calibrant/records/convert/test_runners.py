@@ -30,6 +30,18 @@ _ERROR = 2
 """`failureReason` of a call that failed; 0 is a pass, 1 a failed assertion."""
 
 
+_NOT_CORRECTNESS = frozenset(
+    {
+        *("latency", "cost", "perplexity", "perplexity-score", "word-count", "finish-reason"),
+        *("is-json", "contains-json", "is-xml", "contains-xml", "is-sql", "contains-sql"),
+        *("is-html", "contains-html", "is-refusal", "moderation", "guardrails", "webhook"),
+        *("is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call"),
+        *("trace-span-count", "trace-span-duration", "trace-error-spans", "skill-used"),
+    }
+)
+"""Assertions about how fast, dear or well formed an answer is, not about whether it is right."""
+
+
 # -- promptfoo eval -o out.json, or out.jsonl ------------------------------------------------------
 
 
@@ -106,10 +118,18 @@ def _test_grade(row: Mapping[str, Any], name: str | None) -> tuple[float | None,
     if name is not None:
         value = finite_number((row.get("namedScores") or {}).get(name))
         return (value, None) if value is not None else (None, f"no score named {name!r}")
-    if not graded.get("componentResults"):
+    held = graded.get("componentResults")
+    if not held:
         # promptfoo lets a test without assertions pass; nobody looked at the answer.
         return None, "the test has no assertion"
-    return float(bool(row["success"])), None
+    kinds = [str((one.get("assertion") or {}).get("type") or "") for one in held]
+    about = [kind.removeprefix("not-") not in _NOT_CORRECTNESS for kind in kinds]
+    if not any(about):
+        return None, f"no assertion is about the answer being right: {', '.join(kinds)}"
+    if all(about):
+        return float(bool(row["success"])), None
+    passed = [bool(one["pass"]) for one, says in zip(held, about, strict=True) if says]
+    return float(all(passed)), None
 
 
 # -- DEEPEVAL_RESULTS_FOLDER and .deepeval ---------------------------------------------------------
