@@ -25,5 +25,5 @@ def main() -> None:
         part = importlib.import_module(f"simulations.claims.{name}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            harness.store(name, harness.measured(part.worlds()))
+            harness.store(name, harness.measured(part.worlds(), harness.stored(name)))
     page.PAGE.write_text(page.written())

@@ -15,17 +15,17 @@ from calibrant.core.document import plain
 from calibrant.metrics.row_block import RowBlock
 from simulations.claims.audit_worlds import (
     CALIBRATED,
+    INVENTED,
     MARGIN_OR_MORE,
+    NAMED_LIMIT,
     NOISE,
     OFF,
     Truth,
 )
-from simulations.claims.harness import RUNS, Said, World
+from simulations.claims.harness import Said, World
 
 NEEDED = ("error", "auroc", "accuracy", "mean_confidence", "confidence_gap")
 BINS = 15
-# Worlds at the margin are rarely called calibrated: fewer runs show that.
-FEWER = max(RUNS // 2, 1)
 POWER = {
     "over by 4, nine values": ("audit.over_confident", "audit.miscalibrated"),
     "over by 4, continuous": ("audit.over_confident", "audit.miscalibrated"),
@@ -124,6 +124,14 @@ def repeated(rng, *, sizes):
     return judged(claims_of_blocks([block_of(c, y, codes)]), [Truth(0.0, 0.0)])
 
 
+def drifting(rng, *, n, by):
+    """The first half over, the second half under by as much: calibrated over all rows."""
+    c = rng.choice([0.6, 0.7, 0.8, 0.9], n)
+    p = c + by * np.where(np.arange(n) < n / 2, -1, 1)
+    y = (rng.random(n) < p).astype(float)
+    return judged(claims_of_blocks([block_of(c, y)]), [Truth(0.0, 0.0)])
+
+
 def topics(rng, *, n, count, effect, gap=0.0, uneven=False):
     """Topics that are right more or less often than stated, calibrated over all topics."""
     share = rng.dirichlet(np.full(count, 2.0)) if uneven else np.full(count, 1 / count)
@@ -183,6 +191,7 @@ def worlds():
     yield from _dependent()
     yield from _of_others()
     yield from _many_models()
+    yield from _invented()
 
 
 def _single():
@@ -193,12 +202,12 @@ def _single():
     for name, world in OFF.items():
         for n in (200, 500):
             run = partial(one_model, world=world, n=n)
-            yield World(f"{name}, n = {n:,}", run, POWER.get(name, ()), FEWER)
+            yield World(f"{name}, n = {n:,}", run, POWER.get(name, ()))
     for name, world in MARGIN_OR_MORE.items():
         for n in (500, 2_000, 10_000):
             run = partial(one_model, world=world, n=n)
             if n != 500 or name not in OFF:
-                yield World(f"{name}, n = {n:,}", run, runs=FEWER)
+                yield World(f"{name}, n = {n:,}", run)
 
 
 def _dependent():
@@ -207,16 +216,16 @@ def _dependent():
         world = (CALIBRATED | MARGIN_OR_MORE)[name]
         for label, weights in (("1 to 5", one_to_five), ("lognormal", lognormal)):
             run = partial(one_model, world=world, n=1_000, weighed=weights)
-            yield World(f"{name}, weights {label}, n = 1,000", run, runs=FEWER)
+            yield World(f"{name}, weights {label}, n = 1,000", run)
     for label, sizes in (
         ("5 rows for each of 200 questions", [5] * 200),
         ("200 rows for each of 5 questions, 1 for 300", [200] * 5 + [1] * 300),
     ):
-        yield World(label, partial(repeated, sizes=sizes), runs=FEWER)
+        yield World(label, partial(repeated, sizes=sizes))
     for halves, over in ((True, 0.0), (False, 0.0), (True, 0.02), (False, 0.02)):
         kind = "0, 1/2, 1" if halves else "between 0 and 1"
         run = partial(grades, n=1_000, over=over, halves=halves)
-        yield World(f"grades {kind}, over by {100 * over:g}, n = 1,000", run, runs=FEWER)
+        yield World(f"grades {kind}, over by {100 * over:g}, n = 1,000", run)
 
 
 def _of_others():
@@ -229,15 +238,14 @@ def _of_others():
     ):
         run = partial(topics, n=n, count=count, effect=0.1, uneven=uneven)
         kind = ", uneven" if uneven else ""
-        yield World(f"{count} topics{kind}, effects of 10 points, n = {n:,}", run, runs=FEWER)
+        yield World(f"{count} topics{kind}, effects of 10 points, n = {n:,}", run)
     yield World(
         "15 topics, effects of 10 points, over by 10, n = 2,000",
         partial(topics, n=2_000, count=15, effect=0.1, gap=0.1),
         ("audit.over_confident",),
-        FEWER,
     )
     for name, lost in MISSING.items():
-        yield World(f"missing: {name}, n = 500", partial(missing, n=500, lost=lost), runs=FEWER)
+        yield World(f"missing: {name}, n = 500", partial(missing, n=500, lost=lost))
     for low, high, right, n in (
         (0.98, 1.0, None, 100),
         (0.0, 0.02, None, 100),
@@ -249,7 +257,19 @@ def _of_others():
         said = f"{100 * low:g} %" if low == high else f"{100 * low:g} to {100 * high:g} %"
         truth = "calibrated" if right is None else f"right {100 * right:g} %"
         run = partial(one_sided, low=low, high=high, right=right, n=n)
-        yield World(f"says {said}, {truth}, n = {n}", run, runs=FEWER)
+        yield World(f"says {said}, {truth}, n = {n}", run)
+
+
+def _invented():
+    """Worlds that nobody had in mind who wrote the rules, and the limit that is named."""
+    for name, world in INVENTED.items():
+        for n in (500, 2_000, 10_000):
+            yield World(f"{name}, n = {n:,}", partial(one_model, world=world, n=n))
+    for n in (500, 2_000):
+        yield World(f"over by 6, then under by 6, n = {n:,}", partial(drifting, n=n, by=0.06))
+    for name, world in NAMED_LIMIT.items():
+        run = partial(one_model, world=world, n=10_000)
+        yield World(f"{name} (named limit), n = 10,000", run, runs=400)
 
 
 def _many_models():
@@ -261,10 +281,9 @@ def _many_models():
         ("one over by 4, one calibrated", [over, right]),
         ("twelve calibrated models", [right] * 12),
     ):
-        yield World(f"{name}, n = 500", partial(several, worlds=some, n=500), runs=FEWER)
+        yield World(f"{name}, n = 500", partial(several, worlds=some, n=500))
     yield World(
         "three over by 4, one calibrated, n = 2,000",
         partial(several, worlds=[over, over, over, right], n=2_000),
         ("audit.models_over_confident",),
-        FEWER,
     )

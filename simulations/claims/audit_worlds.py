@@ -146,6 +146,33 @@ OFF = {
     "wavy by 8": smooth(uniform(0.5, 0.9), lambda c: np.where(c < 0.7, c + 0.08, c - 0.08)),
     "rare errors, over by 2": MARGIN_OR_MORE["rare errors, over by 2"],
 }
+
+
+def nearly_sure(rng, n):
+    return 1 - 10.0 ** -rng.uniform(0.5, 4, n)
+
+
+MOSTLY = np.array([0.5, 0.6, 0.7, 0.8, 0.95])
+ROUNDED = np.arange(10, 21) / 20
+# Worlds that nobody had in mind who wrote the rules.
+INVENTED = {
+    "chances from log-probabilities, nearly sure, calibrated": smooth(nearly_sure, lambda c: c),
+    # The first and the last value are said for half as wide a range, all of it on one side.
+    "calibrated until rounded to 5 points": stated(
+        ROUNDED, [0.5125, *ROUNDED[1:-1], 0.9875], [0.05, *[0.1] * 9, 0.05]
+    ),
+    "nine in ten say .95 and are calibrated, the others over by 20": stated(
+        MOSTLY, [*(MOSTLY[:-1] - 0.2), 0.95], [*[0.025] * 4, 0.9]
+    ),
+    "five words, too low below .5 and too high above, by 3": stated(
+        [0.1, 0.3, 0.5, 0.7, 0.9], [0.13, 0.33, 0.5, 0.67, 0.87]
+    ),
+    "guesses: says 25 to 100 %, right at least 35 %": smooth(
+        uniform(0.25, 1), lambda c: np.maximum(c, 0.35)
+    ),
+}
+
+
 NOISE = {
     "noise, 0/1 confidences": stated([0.0, 1.0], [0.5, 0.5], noise=True),
     "noise, .6/.9, right .75": stated([0.6, 0.9], [0.75, 0.75], noise=True),

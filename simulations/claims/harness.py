@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,14 @@ RESULTS = Path(__file__).parent / "results"
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "1000"))
 # Part of the name of the worlds to run; the results of the others stay as they are.
 CHOSEN = os.environ.get("CALIBRANT_WORLDS", "")
+AFRESH = bool(os.environ.get("CALIBRANT_AFRESH"))
+# A world whose claims are known to be false in less than this share of runs needs no more of them.
+BAR = 0.05
+_BATCH, _LEAST = 100, 150
 # Stands for all sentences of one document together.
 DOCUMENT = "document"
+
+Rows = dict[str, list[dict]]
 
 
 @dataclass(frozen=True)
@@ -43,35 +49,75 @@ class World:
     runs: int | None = None
 
 
-def measured(worlds: Iterable[World], seed: int = 1) -> dict[str, list[dict]]:
-    """Return, by claim, a row per world: runs, runs with a false claim, and with a true one."""
-    rows: dict[str, list[dict]] = defaultdict(list)
+def measured(worlds: Iterable[World], before: Rows, seed: int = 1) -> Rows:
+    """Return, by claim, a row per world: runs, runs with a false claim, and with a true one.
+
+    A world goes on from the runs that are stored of it (none where CALIBRANT_AFRESH is set). It
+    ends when no claim of it can be false in 5 % of runs, or after as many runs as are wanted.
+    """
+    rows: Rows = defaultdict(list)
     for number, world in enumerate(worlds):
         if CHOSEN not in world.name:
             continue
-        false, true = defaultdict(int), defaultdict(int)
-        seen: set[str] = set()
-        runs = world.runs or RUNS
-        for run in range(runs):
-            said = list(world.run(np.random.default_rng([seed, number, run])))
-            seen |= {one.id for one in said}
-            wrong = {one.id for one in said if one.asserts and one.false}
-            for name in wrong | ({DOCUMENT} if wrong else set()):
-                false[name] += 1
-            for name in {one.id for one in said if one.asserts and not one.false}:
-                true[name] += 1
-        seen.add(DOCUMENT)
-        for name in sorted(seen):
-            rows[name].append(
+        tally = Tally.of_rows({} if AFRESH else before, world.name)
+        most = world.runs or RUNS
+        while tally.runs < most and not tally.bounded:
+            for run in range(tally.runs, min(tally.runs + _BATCH, most)):
+                tally.add(world.run(np.random.default_rng([seed, number, run])))
+        print(f"{tally.runs:5d} {tally.false[DOCUMENT]:4d} {world.name}", flush=True)
+        for name, row in tally.rows(world):
+            rows[name].append(row)
+    return dict(rows)
+
+
+@dataclass
+class Tally:
+    """Runs of one world, and in how many of them each claim was false, or true."""
+
+    runs: int = 0
+    seen: set[str] = field(default_factory=lambda: {DOCUMENT})
+    false: Counter = field(default_factory=Counter)
+    true: Counter = field(default_factory=Counter)
+
+    @classmethod
+    def of_rows(cls, before: Rows, world: str) -> Tally:
+        """Return what is stored of a world."""
+        found = cls()
+        for name, rows in before.items():
+            for row in rows:
+                if row["world"] == world:
+                    found.runs = row["runs"]
+                    found.seen.add(name)
+                    found.false[name], found.true[name] = row["false"], row["true"]
+        return found
+
+    def add(self, claims: Iterable[Said]) -> None:
+        """Take in the claims of one run."""
+        said = list(claims)
+        self.runs += 1
+        self.seen |= {one.id for one in said}
+        wrong = {one.id for one in said if one.asserts and one.false}
+        self.false.update(wrong | ({DOCUMENT} if wrong else set()))
+        self.true.update({one.id for one in said if one.asserts and not one.false})
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a document with a false sentence is known to be rarer than 5 %."""
+        return self.runs >= _LEAST and rate_interval(self.false[DOCUMENT], self.runs)[1] <= BAR
+
+    def rows(self, world: World) -> Iterable[tuple[str, dict]]:
+        """Return a row per claim."""
+        for name in sorted(self.seen):
+            yield (
+                name,
                 {
                     "world": world.name,
-                    "runs": runs,
-                    "false": false[name],
-                    "true": true[name],
+                    "runs": self.runs,
+                    "false": self.false[name],
+                    "true": self.true[name],
                     "power": name in world.power_of,
-                }
+                },
             )
-    return dict(rows)
 
 
 def store(part: str, rows: dict[str, list[dict]]) -> None:
@@ -91,10 +137,10 @@ def _merged(old: dict[str, list[dict]], new: dict[str, list[dict]]) -> dict[str,
     return found
 
 
-def stored() -> dict[str, list[dict]]:
-    """Return the results of all parts, by claim."""
-    found: dict[str, list[dict]] = {}
-    for path in sorted(RESULTS.glob("*.json")):
+def stored(part: str = "*") -> Rows:
+    """Return the results of one part, or of all, by claim."""
+    found: Rows = {}
+    for path in sorted(RESULTS.glob(f"{part}.json")):
         for name, rows in json.loads(path.read_text()).items():
             found.setdefault(name, []).extend(rows)
     return found

@@ -274,14 +274,17 @@ def _summary(
 ) -> Claim:
     sizes = [claim.value for claim in over if claim.value is not None]
     models = list(dict.fromkeys(claim.subject["model"] for claim in over))
-    errors = sorted((entry["metrics"]["error"]["value"], entry["model"]) for entry in entries)
+    best, *_, worst = sorted(entries, key=lambda entry: entry["metrics"]["error"]["value"])
+    errors = [entry["metrics"]["error"] for entry in (best, worst)]
+    # Ends are named only where the intervals tell them apart.
     ends = method is not None and len(entries) >= _NAMES_ENDS
+    ends = ends and errors[0]["high"] < errors[1]["low"]
     facts = {
         "over": len(models),
         "models": len({entry["model"] for entry in entries}),
         "range": (min(sizes), max(sizes)),
-        "best": errors[0][::-1] if ends else None,
-        "worst": errors[-1][::-1] if ends else None,
+        "best": best if ends else None,
+        "worst": worst if ends else None,
         "before": before,
         "behind": behind,
     }

@@ -238,12 +238,17 @@ def _most_over(facts: Facts) -> str:
     who = f"{facts['before']}{number}{facts['behind']}"
     ends = ""
     if facts["best"] is not None:
-        (best, least), (worst, most) = facts["best"], facts["worst"]
-        ends = f" Smallest error: {best}, {points(least)}; largest: {worst}, {points(most)}."
+        best, worst = (_named_error(facts[name]) for name in ("best", "worst"))
+        ends = f" Calibration errors go from {best} to {worst}."
     return (
         f"{who[0].upper()}{who[1:]} say more than they know, by {points_range(*facts['range'])} "
         f"points.{ends}"
     )
+
+
+def _named_error(entry: Any) -> str:
+    error = entry["metrics"]["error"]
+    return f"{points(error['value'])} ({entry['model']}, {_interval(error)})"
 
 
 MODELS_OVER = declare(

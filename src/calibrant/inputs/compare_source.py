@@ -342,9 +342,12 @@ def _comparisons(
 
 
 def _split(scores: Scores, by: Sequence[str]) -> list[tuple[ComparisonKey, pl.DataFrame]]:
-    """Return a part per method, then per method and group."""
+    """Return a part per method, then per method and group.
+
+    Rows that are graded and have no confidence (NaN) are in it: they count for accuracy.
+    """
     parts: list[tuple[ComparisonKey, pl.DataFrame]] = []
-    for (name,), frame in scores.frame.partition_by(
+    for (name,), frame in scores.graded.partition_by(
         "method", as_dict=True, maintain_order=True
     ).items():
         parts.append((ComparisonKey(str(name), None), frame))
@@ -392,6 +395,7 @@ def _verification(
     key: ComparisonKey,
     model: str,
 ) -> dict[str, Any]:
-    own = frames[key.method, key.group].filter(pl.col("model") == model)
+    rows = frames[key.method, key.group]
+    own = rows.filter(pl.col("model") == model, pl.col("confidence").is_not_nan())
     stream = named_stream(seed, "compare", *key.keys.values(), "verification", model)
     return verification_block(own["confidence"].to_numpy(), own["correct"].to_numpy(), rng=stream)
