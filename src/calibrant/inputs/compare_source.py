@@ -342,10 +342,7 @@ def _comparisons(
 
 
 def _split(scores: Scores, by: Sequence[str]) -> list[tuple[ComparisonKey, pl.DataFrame]]:
-    """Return a part per method, then per method and group.
-
-    Rows that are graded and have no confidence (NaN) are in it: they count for accuracy.
-    """
+    """Return a part per method, then per method and group; a grade without a confidence counts."""
     parts: list[tuple[ComparisonKey, pl.DataFrame]] = []
     for (name,), frame in scores.graded.partition_by(
         "method", as_dict=True, maintain_order=True
