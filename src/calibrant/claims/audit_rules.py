@@ -20,8 +20,9 @@ def _says(facts: Facts) -> str:
         share = f"{'always' if facts['right'] else 'never'} right ({count(rows, 'answer')})"
     else:
         share = f"right {percent(facts['right'])}"
-    of_all = facts["right_of_all"]
-    rest = "" if of_all is None else f" ({percent(of_all)} with answers that state no confidence)"
+    of_all = None if facts["right_of_all"] is None else percent(facts["right_of_all"])
+    told = of_all is None or of_all == percent(facts["right"])
+    rest = "" if told else f" ({of_all} with answers that state no confidence)"
     return f"{said}{share}{rest}"
 
 
