@@ -18,8 +18,7 @@ from calibrant.stats.cell_bounds import (
     planned_bound,
     shares_variance,
 )
-from calibrant.stats.cell_structure import structure_z
-from calibrant.stats.cells import ValueSums, cell_table
+from calibrant.stats.cells import ValueSums, cell_table, structure_z
 from calibrant.stats.clusters import ClusterSums, column_effect
 from calibrant.stats.perfect_law import (
     cells_p_value,

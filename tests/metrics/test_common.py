@@ -81,7 +81,8 @@ ELSEWHERE = {
             "calibrant.metrics.semantic",
             "calibrant.metrics.named",
             "calibrant.metrics.multiclass",
-            "calibrant.metrics.estimators",
+            "calibrant.metrics.estimator",
+            "calibrant.metrics.classifier",
         )
     )
 }

@@ -17,8 +17,8 @@ from calibrant.metrics.metric import Metric
 from calibrant.metrics.scorers import scorers
 from calibrant.report.glossary import explain
 from calibrant.report.page.island import metric_columns
-from calibrant.stats.sums.cell_table import SumTable
-from calibrant.stats.sums.mergeable import cell_grid
+from calibrant.stats.cell_sums import cell_grid
+from calibrant.stats.sum_table import SumTable
 from support import ROOT, model_scores
 from support import call as run
 

@@ -22,7 +22,7 @@ from calibrant.metrics.semantic import (
     theory,
     unlimited_draws_ece,
 )
-from calibrant.metrics.semantic.partitions import SPLITTERS, log_partition
+from calibrant.metrics.semantic.unlimited import SPLITTERS, log_partition
 
 
 def pool_of(counts, truth):

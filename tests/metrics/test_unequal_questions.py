@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr
 
 from calibrant import metrics
-from calibrant.metrics.gaps.model import gap_model
+from calibrant.metrics.gap_model import gap_model
 from calibrant.metrics.inputs import check
 from calibrant.stats.units import unit_codes
 

@@ -7,8 +7,8 @@ from calibrant.core.errors import InputError
 from calibrant.metrics import METRICS, auroc, ece, log_loss
 from calibrant.metrics.cell_block import CellBlock
 from calibrant.stats.binning import edge_index, width_edges
-from calibrant.stats.sums.cell_table import SumTable
-from calibrant.stats.sums.mergeable import MOST_BLOCKS, CellSums, cell_grid
+from calibrant.stats.cell_sums import MOST_BLOCKS, CellSums, cell_grid
+from calibrant.stats.sum_table import SumTable
 
 
 def summed(confidence, correct, bins=15, pieces=1):

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.stats.sums import cells
+from calibrant.stats import bootstrap
 
 
 @pytest.mark.parametrize("block", [7, 1000])
 def test_counts_have_the_law_of_drawing_with_replacement(block, monkeypatch):
-    monkeypatch.setattr(cells, "BLOCK", block)
+    monkeypatch.setattr(bootstrap, "BLOCK", block)
     rng = np.random.default_rng(0)
     counts, seen = np.empty(20, np.int64), []
     for _ in range(3000):
-        cells.draw_counts(counts, 50, rng)
+        bootstrap.draw_counts(counts, 50, rng)
         assert counts.sum() == 50
         seen.append(counts.copy())
     seen = np.array(seen)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant.metrics.inputs import check
-from calibrant.metrics.smoothed.smooth import SmoothGrids
+from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, fixed_point_bandwidth
 
 

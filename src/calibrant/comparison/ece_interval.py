@@ -3,7 +3,7 @@
 One model: a test inverted, with the noise of the resamples.
 
 The ECE is a sum of absolute residuals and never below 0, while its bootstrap lies too high, and
-moved back by its bias it reaches below 0. As in an audit (`calibrant.metrics.gaps.intervals`),
+moved back by its bias it reaches below 0. As in an audit (`calibrant.metrics.gap_intervals`),
 candidate values are tested instead: residuals with that absolute sum, plus the noise that the
 resamples of questions show, weights and all. A candidate stays where the observed ECE is not
 extreme among those. The low end is 0 where perfect calibration is not contradicted.
@@ -22,7 +22,7 @@ from scipy import special
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.gaps.intervals import LUCK, POINTS, SET_ASIDE
+from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.inversion import crossing_interval
 

@@ -38,7 +38,7 @@ from calibrant.metrics.cell_block import CellBlock
 from calibrant.planning import verification_of
 from calibrant.records.batches import parquet_files, partition_of, table_parts
 from calibrant.records.part_sums import Key, PartSums, model_blocks
-from calibrant.stats.sums.mergeable import CellSums
+from calibrant.stats.cell_sums import CellSums
 
 # Rows of a part: its questions are held in memory, and in blocks with their resamples.
 PART_ROWS = 2_000_000

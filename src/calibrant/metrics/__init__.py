@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from calibrant.metrics.calibrators import PlattCalibrator as PlattCalibrator
     from calibrant.metrics.calibrators import TemperatureCalibrator as TemperatureCalibrator
     from calibrant.metrics.cell_error import error as error
+    from calibrant.metrics.classifier import CalibratedClassifier as CalibratedClassifier
+    from calibrant.metrics.classifier import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.metrics.corp import Corp as Corp
     from calibrant.metrics.corp import ReliabilityCurve as ReliabilityCurve
     from calibrant.metrics.corp import dsc as dsc
@@ -27,12 +29,8 @@ if TYPE_CHECKING:
     from calibrant.metrics.corp import reliability_curve as reliability_curve
     from calibrant.metrics.corp import unc as unc
     from calibrant.metrics.debiased import ece_debiased as ece_debiased
-    from calibrant.metrics.discrimination import auprc as auprc
-    from calibrant.metrics.discrimination import auroc as auroc
     from calibrant.metrics.estimates import confidence_gap as confidence_gap
     from calibrant.metrics.estimates import metric_estimates as metric_estimates
-    from calibrant.metrics.estimators.classifier import CalibratedClassifier as CalibratedClassifier
-    from calibrant.metrics.estimators.display import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.metrics.multiclass import classwise_ece as classwise_ece
     from calibrant.metrics.multiclass import top_label_ece as top_label_ece
     from calibrant.metrics.named import LogLossParts as LogLossParts
@@ -56,6 +54,8 @@ if TYPE_CHECKING:
     from calibrant.metrics.resampling import paired_gap as paired_gap
     from calibrant.metrics.scoring import BrierParts as BrierParts
     from calibrant.metrics.scoring import accuracy as accuracy
+    from calibrant.metrics.scoring import auprc as auprc
+    from calibrant.metrics.scoring import auroc as auroc
     from calibrant.metrics.scoring import brier as brier
     from calibrant.metrics.scoring import brier_decomposition as brier_decomposition
     from calibrant.metrics.scoring import log_loss as log_loss
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic import VerEce as VerEce
     from calibrant.metrics.semantic import sem_ece as sem_ece
     from calibrant.metrics.semantic import ver_ece as ver_ece
-    from calibrant.metrics.smoothed.smooth import smooth_ece as smooth_ece
-    from calibrant.metrics.smoothed.smooth import smooth_ece_bandwidth as smooth_ece_bandwidth
+    from calibrant.metrics.smooth import smooth_ece as smooth_ece
+    from calibrant.metrics.smooth import smooth_ece_bandwidth as smooth_ece_bandwidth
 else:
     # Loaded when asked for: a command that audits a table needs few of these.
     __getattr__, __dir__, __all__ = lazy_exports(__name__)

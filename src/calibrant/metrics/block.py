@@ -17,9 +17,8 @@ from calibrant.metrics.cell_error import CellError, Rows
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.debiased import matched_error
-from calibrant.metrics.gaps.intervals import GapIntervals, gap_intervals, half_highs
-from calibrant.metrics.gaps.mean_gap import gap_of_means
-from calibrant.metrics.gaps.model import GapModel, gap_model
+from calibrant.metrics.gap_intervals import GapIntervals, gap_intervals, half_highs
+from calibrant.metrics.gap_model import GapModel, gap_model, gap_of_means
 from calibrant.metrics.inputs import (
     Checked,
     check,
@@ -29,9 +28,8 @@ from calibrant.metrics.inputs import (
     undefined,
 )
 from calibrant.metrics.metric import Ends, Family, Metric, RowLoss
-from calibrant.metrics.smoothed.interval import smooth_intervals
-from calibrant.metrics.smoothed.places import SmoothTask
-from calibrant.metrics.smoothed.smooth import SmoothGrids
+from calibrant.metrics.smooth import SmoothGrids, SmoothTask
+from calibrant.metrics.smooth_interval import smooth_intervals
 from calibrant.stats import ranking
 from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.cells import ValueSums

@@ -11,7 +11,7 @@ from scipy import special
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats
 from calibrant.metrics.binned import bin_statistics
-from calibrant.metrics.estimators.base import Calibrator
+from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.inputs import check, check_bins, check_choice
 from calibrant.stats.isotonic import distinct_sums, isotonic_fit
 from calibrant.stats.logistic import logistic_fit

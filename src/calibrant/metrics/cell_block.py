@@ -22,19 +22,16 @@ from calibrant.metrics.binned import BinStats
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.cell_bounds import middle_of_bend
 from calibrant.metrics.corp import ReliabilityCurve, calibrated_curves, merged_cells
-from calibrant.metrics.gaps.model import GapModel
+from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.metric import Ends, Family, RowLoss
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
-from calibrant.metrics.smoothed.smooth import SmoothGrids
+from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.binning import width_edges
 from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.common_draws import Stream
-from calibrant.stats.isotonic import isotonic_fit
-from calibrant.stats.ranking import Influence, Ranked, average_risk
-from calibrant.stats.sums.mergeable import (
+from calibrant.stats.cell_sums import (
     LOSS_UNIT,
     OFFSET_BITS,
     SQUARE_UNIT,
@@ -42,6 +39,9 @@ from calibrant.stats.sums.mergeable import (
     CellGrid,
     CellSums,
 )
+from calibrant.stats.common_draws import Stream
+from calibrant.stats.isotonic import isotonic_fit
+from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.units import UnitInfluence, Units
 
 # Cells and draws of the band of the reliability curve, as in `reliability_curve`.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from calibrant.stats.sums.mergeable import OFFSET_BITS
+from calibrant.stats.cell_sums import OFFSET_BITS
 
 if TYPE_CHECKING:
     from calibrant.metrics.cell_block import CellBlock

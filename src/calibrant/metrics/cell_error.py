@@ -20,8 +20,7 @@ from calibrant.stats.cell_bounds import (
     planned_bound,
     shares_variance,
 )
-from calibrant.stats.cell_structure import structure_z
-from calibrant.stats.cells import CellTable, ValueSums, cell_table
+from calibrant.stats.cells import CellTable, ValueSums, cell_table, structure_z
 from calibrant.stats.clusters import ClusterSums
 from calibrant.stats.intervals import wilson_interval
 from calibrant.stats.perfect_law import cells_p_value, combined_p_value, mean_p_value, sum_p_value

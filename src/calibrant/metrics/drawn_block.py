@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats
 from calibrant.metrics.binned import shrunk_variance
-from calibrant.metrics.gaps.model import GapModel
+from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.row_block import RowBlock
 from calibrant.stats.units import UnitInfluence, Units
 

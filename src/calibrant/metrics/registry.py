@@ -14,7 +14,6 @@ from calibrant.metrics.binned import ece, over_confidence, under_confidence
 from calibrant.metrics.cell_error import error
 from calibrant.metrics.corp import dsc, mcb, unc
 from calibrant.metrics.debiased import ece_debiased
-from calibrant.metrics.discrimination import auprc, auroc
 from calibrant.metrics.families import decomposition_of, error_of, mean_of, ranking_of
 from calibrant.metrics.metric import Metric
 from calibrant.metrics.named import (
@@ -25,9 +24,17 @@ from calibrant.metrics.named import (
     mce,
     rms_calibration_error,
 )
-from calibrant.metrics.scoring import accuracy, brier, log_loss, log_loss_rows, mean_confidence
+from calibrant.metrics.scoring import (
+    accuracy,
+    auprc,
+    auroc,
+    brier,
+    log_loss,
+    log_loss_rows,
+    mean_confidence,
+)
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
-from calibrant.metrics.smoothed.smooth import smooth_ece
+from calibrant.metrics.smooth import smooth_ece
 
 
 def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:

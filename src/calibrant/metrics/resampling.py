@@ -22,11 +22,10 @@ from calibrant.metrics.inputs import (
     is_graded,
 )
 from calibrant.metrics.registry import METRICS, named_metric
-from calibrant.metrics.smoothed.bootstrap import smooth_replicates
+from calibrant.metrics.smooth_bootstrap import smooth_replicates
 from calibrant.stats import bootstrap
 from calibrant.stats.binning import width_index
 from calibrant.stats.intervals import wald_interval
-from calibrant.stats.sums import cells
 from calibrant.stats.units import Units, unit_codes
 
 Function: TypeAlias = Callable[..., float]
@@ -125,12 +124,12 @@ def _short_cut(
         return smooth_replicates(check(*data), resamples, rng)
     if metric == "auroc" and binary and not options:
         positive = y.astype(np.bool_, copy=False)
-        return cells.area_replicates(data.confidence, positive, resamples, rng)
+        return bootstrap.area_replicates(data.confidence, positive, resamples, rng)
     family = METRICS[metric].family
     if family is not None and family.rows and family.influence and not options:
         value, influence = family.influence(MetricBlock.of(data))
         if math.isfinite(value):
-            return value + cells.mean_replicates(influence, resamples, rng)
+            return value + bootstrap.mean_replicates(influence, resamples, rng)
     return None
 
 
@@ -148,7 +147,7 @@ def _ece_replicates(
     check_choice("strategy", strategy, ("width",))
     data = check(*data)
     counts, mean, spread = _outcome_cells(data, check_bins(bins))
-    drawn, sums = cells.cell_replicates(counts, mean, spread, resamples, rng)
+    drawn, sums = bootstrap.cell_replicates(counts, mean, spread, resamples, rng)
     # Cells come in pairs (wrong, right) per bin; a right row subtracts its outcome.
     gaps = sums[:, ::2] + sums[:, 1::2] - drawn[:, 1::2]
     mass = drawn[:, ::2] + drawn[:, 1::2]

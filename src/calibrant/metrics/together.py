@@ -17,10 +17,10 @@ from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import calibrated_bands
 from calibrant.metrics.corp_interval import corp_intervals
 from calibrant.metrics.debiased import matched_errors
-from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
+from calibrant.metrics.gap_intervals import gap_intervals, half_highs
 from calibrant.metrics.perfect import MOST_BINS, calibration_tests
 from calibrant.metrics.row_block import RowBlock
-from calibrant.metrics.smoothed.interval import smooth_intervals
+from calibrant.metrics.smooth_interval import smooth_intervals
 from calibrant.stats.common_draws import CommonDraws, Stream
 from calibrant.stats.ranking import (
     Influence,

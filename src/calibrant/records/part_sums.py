@@ -13,8 +13,8 @@ import numpy as np
 from calibrant.core.arrays import Array, Indices
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, Columns, Part, number_array, read_part
-from calibrant.stats.sums.cell_table import SumTable
-from calibrant.stats.sums.mergeable import CellGrid, CellSums, require_few
+from calibrant.stats.cell_sums import CellGrid, CellSums, require_few
+from calibrant.stats.sum_table import SumTable
 
 # (model, method, column, value); column and value are empty where there are no groups.
 Key: TypeAlias = tuple[str, ...]

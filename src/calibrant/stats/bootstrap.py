@@ -128,3 +128,108 @@ def bca_interval(
     tail = (1 - level) / 2
     low, high = np.quantile(replicates, [place(tail), place(1 - tail)])
     return float(low), float(high)
+
+
+# Counts of so many rows stay in the cache.
+BLOCK = 65_536
+
+
+def cell_replicates(
+    counts: NDArray[Any],
+    mean: Floats,
+    spread: Floats,
+    resamples: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return resampled counts and sums per cell, shape (resamples, cells).
+
+    Parameters
+    ----------
+    counts, mean, spread
+        Rows in each cell, and the mean and standard deviation of the quantity to sum.
+    """
+    rows = int(counts.sum())
+    drawn = rng.multinomial(rows, counts / rows, size=resamples)
+    sums = drawn * mean
+    varied = spread > 0
+    if varied.any():
+        noise = rng.standard_normal((resamples, int(varied.sum())))
+        sums[:, varied] += np.sqrt(drawn[:, varied]) * spread[varied] * noise
+    return drawn, sums
+
+
+def mean_replicates(
+    values: Floats, resamples: int, rng: np.random.Generator, cells: int = 64
+) -> Floats:
+    """Return bootstrap replicates of a mean, from cells of similar values."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return np.full(resamples, low)
+    cell = np.minimum((values - low) * (cells / (high - low)), cells - 1).astype(np.intp)
+    counts = np.bincount(cell, minlength=cells)
+    held = counts > 0
+    safe = np.maximum(counts, 1)
+    mean = np.bincount(cell, values, cells) / safe
+    square = np.bincount(cell, values * values, cells) / safe
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    _, sums = cell_replicates(counts[held], mean[held], spread[held], resamples, rng)
+    return np.asarray(sums.sum(axis=1) / values.size)
+
+
+def draw_counts(counts: NDArray[np.int64], draws: int, rng: np.random.Generator) -> None:
+    """Fill `counts` with how often each row comes up when `draws` are taken with replacement.
+
+    How many fall into each block of rows is multinomial; inside a block they are counted where
+    the cache holds them, which halves the time of a million rows.
+
+    Examples
+    --------
+    >>> counts = np.empty(100_000, np.int64)
+    >>> draw_counts(counts, 250, np.random.default_rng(0))
+    >>> int(counts.sum())
+    250
+    """
+    rows = counts.size
+    starts = np.arange(0, rows, BLOCK)
+    sizes = np.diff(starts, append=rows)
+    into = rng.multinomial(draws, sizes / rows) if starts.size > 1 else np.array([draws])
+    for start, size, count in zip(starts.tolist(), sizes.tolist(), into.tolist(), strict=True):
+        block = np.bincount(rng.integers(0, size, count), minlength=size)
+        counts[start : start + size] = block
+
+
+def area_replicates(
+    score: NDArray[Any], positive: NDArray[np.bool_], resamples: int, rng: np.random.Generator
+) -> Floats:
+    """Return exact bootstrap replicates of the area under the ROC curve, sorting only once.
+
+    How many of the drawn rows are positive is binomial; given that, positives and negatives are
+    drawn apart. Counted positives, summed up in order of score, answer for every negative how
+    many drawn positives lie below it. Negatives are counted too, so that only the counting
+    itself jumps about in memory.
+    """
+    high, low = np.sort(score[positive]), np.sort(score[~positive])
+    # For every negative: positives below it, and positives not above it.
+    below = np.searchsorted(high, low, side="left")
+    through = np.searchsorted(high, low, side="right")
+    tied = bool((below != through).any())
+    rows, positives = positive.size, high.size
+    out = np.empty(resamples)
+    # Kept from one resample to the next: fresh memory costs as much as counting in it.
+    reached = np.zeros(positives + 1, np.int64)
+    drawn, room = np.empty(low.size, np.int64), np.empty(low.size, np.int64)
+    for index in range(resamples):
+        right = int(rng.binomial(rows, positives / rows))
+        wrong = rows - right
+        if right == 0 or wrong == 0:
+            out[index] = np.nan
+            continue
+        draw_counts(reached[1:], right, rng)
+        np.cumsum(reached, out=reached)
+        draw_counts(drawn, wrong, rng)
+        beaten = float(drawn @ np.take(reached, below, out=room, mode="clip"))
+        if tied:
+            beaten += float(drawn @ np.take(reached, through, out=room, mode="clip"))
+            beaten /= 2
+        out[index] = 1 - beaten / (right * wrong)
+    return out

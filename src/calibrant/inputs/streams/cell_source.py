@@ -26,7 +26,7 @@ from calibrant.records.part_sums import (
     model_blocks,
     sum_part,
 )
-from calibrant.stats.sums.mergeable import CellSums
+from calibrant.stats.cell_sums import CellSums
 
 if TYPE_CHECKING:
     import polars as pl

@@ -35,7 +35,7 @@ from calibrant.records.formats import file_format, is_url
 from calibrant.records.guesses import require_column, resolve_roles
 from calibrant.records.part_sums import SumPlan
 from calibrant.records.reading import FRACTION, PERCENT, Reading
-from calibrant.stats.sums.mergeable import cell_grid
+from calibrant.stats.cell_sums import cell_grid
 
 _NUMBERS = ("double", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 

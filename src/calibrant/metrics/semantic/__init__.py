@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.chance import FloorTest as FloorTest
     from calibrant.metrics.semantic.chance import NoiseFloor as NoiseFloor
     from calibrant.metrics.semantic.chance import noise_floor as noise_floor
-    from calibrant.metrics.semantic.clustering import ClusteringShift as ClusteringShift
-    from calibrant.metrics.semantic.clustering import clustering_shift as clustering_shift
     from calibrant.metrics.semantic.convergence import ConvergencePoint as ConvergencePoint
     from calibrant.metrics.semantic.convergence import convergence_curve as convergence_curve
     from calibrant.metrics.semantic.convergence import gap_slope as gap_slope
@@ -24,14 +22,14 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.estimators import question_scores as question_scores
     from calibrant.metrics.semantic.estimators import sem_ece as sem_ece
     from calibrant.metrics.semantic.estimators import sem_ece_of_pool as sem_ece_of_pool
+    from calibrant.metrics.semantic.judging import ClusteringShift as ClusteringShift
     from calibrant.metrics.semantic.judging import Judged as Judged
     from calibrant.metrics.semantic.judging import JudgeErrors as JudgeErrors
+    from calibrant.metrics.semantic.judging import clustering_shift as clustering_shift
     from calibrant.metrics.semantic.judging import judge_errors as judge_errors
     from calibrant.metrics.semantic.judging import judged_intervals as judged_intervals
     from calibrant.metrics.semantic.pool import DrawPool as DrawPool
     from calibrant.metrics.semantic.pool import pool_draws as pool_draws
-    from calibrant.metrics.semantic.predicted import many_class_gaps as many_class_gaps
-    from calibrant.metrics.semantic.predicted import pool_gap as pool_gap
     from calibrant.metrics.semantic.stated import VerEce as VerEce
     from calibrant.metrics.semantic.stated import ver_ece as ver_ece
     from calibrant.metrics.semantic.strata import MarginStratum as MarginStratum
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.strata import leading_answer as leading_answer
     from calibrant.metrics.semantic.strata import margin_strata as margin_strata
     from calibrant.metrics.semantic.strata import regime_summary as regime_summary
+    from calibrant.metrics.semantic.theory import many_class_gaps as many_class_gaps
+    from calibrant.metrics.semantic.theory import pool_gap as pool_gap
     from calibrant.metrics.semantic.unlimited import UnlimitedDraws as UnlimitedDraws
     from calibrant.metrics.semantic.unlimited import unlimited_draws_ece as unlimited_draws_ece
 else:

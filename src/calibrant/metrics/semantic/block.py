@@ -14,7 +14,6 @@ from calibrant.metrics.semantic.chance import NoiseFloor, noise_floor
 from calibrant.metrics.semantic.convergence import convergence_curve, gap_slope
 from calibrant.metrics.semantic.estimators import QuestionScores, SemEce, Splits, sem_ece_of_pool
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
-from calibrant.metrics.semantic.predicted import pool_gap
 from calibrant.metrics.semantic.strata import (
     boundary_alignment,
     hardest_questions,
@@ -27,6 +26,7 @@ from calibrant.metrics.semantic.theory import (
     confidence_error_bound,
     oracle_advantage,
     pointwise_bias_bound,
+    pool_gap,
     selection_error_bound,
 )
 from calibrant.metrics.semantic.unlimited import unlimited_draws_ece

@@ -14,9 +14,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.metrics.semantic.estimators import QuestionScores, Splits, question_scores
+from calibrant.metrics.semantic.estimators import (
+    QuestionScores,
+    Splits,
+    paired_gaps,
+    question_scores,
+)
 from calibrant.metrics.semantic.pool import DrawPool
-from calibrant.metrics.semantic.resampling import paired_gaps
 from calibrant.metrics.semantic.theory import regimes
 
 

@@ -11,8 +11,7 @@ from scipy.special import stdtr
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.metrics.semantic.estimators import QuestionScores
-from calibrant.metrics.semantic.resampling import paired_gaps
+from calibrant.metrics.semantic.estimators import QuestionScores, paired_gaps
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
 from calibrant.stats.intervals import wald_interval
 

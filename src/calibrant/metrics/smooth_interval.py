@@ -17,15 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats
-from calibrant.metrics.gaps.intervals import LUCK
-from calibrant.metrics.smoothed.places import Place, Published, SmoothTask
-from calibrant.metrics.smoothed.smooth import chosen_bandwidths
+from calibrant.metrics.gap_intervals import LUCK
+from calibrant.metrics.smooth import Place, Published, SmoothTask, chosen_bandwidths
 from calibrant.stats.inversion import halving, side_by_side
 from calibrant.stats.kernels import even_steps
 
 # More draws do not change the third digit of an end, and they cost most of the time.
 MOST_DRAWS = 500
+
+
 SET_ASIDE = 2.0
+
+
 # Numbers of simulated noise that are worked on at a time.
 TOGETHER = 200_000
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.stats.binning import width_edges
-from calibrant.stats.sums.mergeable import (
+from calibrant.stats.cell_sums import (
     LOSS_UNIT,
     OFFSET_BITS,
     SQUARE_UNIT,
@@ -28,17 +28,35 @@ from calibrant.stats.sums.mergeable import (
 
 # Rows that are worked on at a time, so that they stay in the cache of a core.
 PIECE = 65_536
+
+
 # A place is block, outcome and cell, the cell in 16 bits.
 CELL_BITS = 16
+
+
 BLOCK_SIZE = 2 << CELL_BITS
+
+
 # Confidences are multiplied into units of 2^-39 cells: there the bits down to 2^-20 cells lie
 # where a float between 1 and 2 has its units of 2^-33.
 SPARE_BITS = 19
+
+
 FINE_BITS = OFFSET_BITS + SPARE_BITS
+
+
 POSITION = (1 << FINE_BITS) - (1 << SPARE_BITS)
+
+
 POSITION_UNIT, BITS_OF_ONE = 2.0**-33, 0x3FF << 52
+
+
 MOST_MIXED = 8192.0
+
+
 FEWEST_WAITING, MOST_WAITING, MOST_STEEP = 1 << 19, 1 << 21, 1 << 16
+
+
 OVERFLOW = 1 << 64
 
 
@@ -47,7 +65,7 @@ class SumTable:
 
     Examples
     --------
-    >>> from calibrant.stats.sums.mergeable import cell_grid
+    >>> from calibrant.stats.cell_sums import cell_grid
     >>> table = SumTable(cell_grid(15))
     >>> number = table.number(("small",))
     >>> table.add(np.array([0.2, 0.9]), np.array([0, 1]), np.array([number]))

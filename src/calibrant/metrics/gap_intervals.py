@@ -19,19 +19,26 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calibrant.core.arrays import Floats
-from calibrant.metrics.gaps.model import GapModel, some_of, stacked
+from calibrant.metrics.gap_model import GapModel, some_of, stacked
 from calibrant.stats.common_draws import Stream, batches
 from calibrant.stats.inversion import crossing, refusal, share_of, side_by_side
 
 POINTS = 13
+
+
 # Gaps within so many standard errors of 0 are set aside on the low line (chosen by simulation:
 # 1 lets mixtures of calibrated and miscalibrated bins slip below 90 % coverage).
 SET_ASIDE = 2.0
+
+
 # A sum so far below what it would mostly show is luck. The same share at every level, or a lower
 # level could have the longer interval.
 LUCK = 0.025
+
+
 # Models worked on together: with more of them memory costs what is saved.
 TOGETHER = 64
+
 
 Found = TypeVar("Found")
 

@@ -10,14 +10,20 @@ from scipy import fft
 
 from calibrant.core.arrays import Floats
 from calibrant.metrics.inputs import Checked
-from calibrant.metrics.smoothed.smooth import SmoothGrids
+from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, plan_on
 
 # Replicates transformed together; more would only need more memory.
 BATCH = 250
+
+
 COARSE, FINE = 1001, 5121
+
+
 # A multinomial number costs about as much as so many drawn rows.
 ROWS_PER_CELL = 15
+
+
 # Evaluation points of all bandwidths from 0.05 up.
 FEWEST = 200
 

@@ -1,1 +1,0 @@
-"""Calibration in the manners of scikit-learn: base class, classifier and display."""

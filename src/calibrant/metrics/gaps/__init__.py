@@ -1,1 +1,0 @@
-"""Mean confidence minus accuracy, and intervals for it."""

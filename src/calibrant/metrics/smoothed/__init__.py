@@ -1,1 +1,0 @@
-"""Smooth calibration error, its interval and its bootstrap."""

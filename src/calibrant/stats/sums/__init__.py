@@ -1,1 +1,0 @@
-"""Sums over cells of a grid that merge: tables of any size in one pass."""
