@@ -33,19 +33,6 @@ def table():
     return found.with_columns(text).filter(pl.col("model") != "phi-4")
 
 
-def models_alone():
-    """Yield name, features and errors of each model, rows with both confidences."""
-    rows = table().filter(pl.col(STATED).is_between(0, 1) & pl.col(SAID).is_finite())
-    for (name,), part in sorted(rows.group_by("model"), key=lambda item: item[0]):
-        frame = part.select(
-            pl.col(SAID).cast(pl.Float64).alias("confidence"),
-            pl.col(STATED).cast(pl.Float64),
-            "token_length",
-            "category",
-        )
-        yield name, frame, 1 - part["correct"].to_numpy().astype(float)
-
-
 class Pools:
     """All pools of three models, cheapest first."""
 

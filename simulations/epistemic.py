@@ -1,6 +1,6 @@
 """What groups, losses, decisions and policies show where the truth is known; writes its page.
 
-`CALIBRANT_PARTS=decide,cascade python -m simulations epistemic` runs some parts; the page is
+`CALIBRANT_PARTS=losses,cascade python -m simulations epistemic` runs some parts; the page is
 written from all that were ever run.
 """
 
@@ -16,14 +16,7 @@ from calibrant.epistemic import ConfidenceGroups, CostMatrix, DecisionRisk, Grou
 from calibrant.epistemic.deferral import choice as choosing
 from calibrant.epistemic.deferral.strategies import StrategyOptions
 from calibrant.epistemic.loss.decision import pointwise_risk
-from calibrant.epistemic.selective.certify import certify
-from calibrant.epistemic.selective.score import LearnedScore
-from simulations._epistemic_real import PATH, Pools, models_alone
-from simulations._epistemic_reference import (
-    reference_design,
-    reference_score,
-    reference_threshold,
-)
+from simulations._epistemic_real import PATH, Pools
 from simulations._epistemic_worlds import (
     LOSSES,
     NULLS,
@@ -174,68 +167,6 @@ def decisions():
     ]  # fmt: skip
 
 
-def decide():
-    """Answering alone: how often the promise is broken, and what share is answered."""
-    splits = max(RUNS // 15 + 1, 2)
-    found, accuracy = {}, []
-    for _, frame, wrong in models_alone():
-        accuracy.append(1 - wrong.mean())
-        design = reference_design(frame)
-        for n in (500, 2000):
-            for seed in range(splits):
-                drawn = np.random.default_rng([4, seed, n]).integers(0, len(wrong), n)
-                pilot, rest = drawn[: n // 3], drawn[n // 3 :]
-                score = LearnedScore().fit(frame[pilot], 1 - wrong[pilot]).predict(frame)
-                plain = reference_score(design, pilot, 1 - wrong[pilot])
-                raw = frame["confidence"].to_numpy()
-                scores = {"confidence": raw, "learned score": score, "plain rule": plain}
-                for name, values in scores.items():
-                    parts = values[pilot], wrong[pilot], values[rest], wrong[rest]
-                    for limit in (0.1, 0.2):
-                        at = _threshold(name, parts, limit)
-                        given = values >= at
-                        error = wrong[given].mean() if given.any() else 0.0
-                        key = (n, limit, name)
-                        found.setdefault(key, []).append((error > limit, given.mean()))
-    rows = []
-    for (n, limit, name), pairs in sorted(found.items()):
-        broken, share = np.array(pairs, dtype=float).T
-        some = share > 0
-        gain = share - np.array(found[n, limit, "plain rule"])[:, 1]
-        rows.append(
-            (
-                f"{n:,}", limit, name, len(pairs), _share(broken.sum(), len(pairs)),
-                f"{share.mean():.3f}",
-                "" if name == "plain rule"
-                else f"{gain.mean():+.3f} ± {gain.std() / np.sqrt(len(gain)):.3f}",
-                f"{1 - some.mean():.2f}", f"{share[some].mean():.2f}" if some.any() else "-",
-            )
-        )  # fmt: skip
-    return [
-        "## decide",
-        "",
-        "15 models on MMLU-Pro; labels are drawn with replacement and the whole table is the "
-        "truth. delta is 0.1, so a promise may be broken in 0.1 of the splits. 'plain rule' is "
-        "the rule in its simplest form, written apart (`_epistemic_reference.py`), on the "
-        "same splits. How much can be answered hangs on the models: these are right in "
-        f"{min(accuracy):.2f} to {max(accuracy):.2f}, {sum(a < 0.5 for a in accuracy)} of them in "
-        "less than half of their answers.",
-        "",
-        *_table(
-            ["labels", "limit", "score", "splits", "broken", "share answered",
-             "minus plain rule", "nothing certified", "share where certified"],
-            rows,
-        ),
-    ]  # fmt: skip
-
-
-def _threshold(name, parts, limit):
-    if name == "plain rule":
-        return reference_threshold(*parts, max_error=limit, delta=0.1)
-    at = certify(*parts, max_error=limit, delta=0.1).threshold
-    return np.inf if at is None else at
-
-
 def cascade():
     """Cascades on unseen halves: cost against the budget, the winner against the others."""
     pools = Pools()
@@ -350,7 +281,6 @@ PARTS = {
     "losses": losses,
     "groups": groups,
     "decisions": decisions,
-    "decide": decide,
     "cascade": cascade,
 }
 
@@ -368,7 +298,7 @@ def main() -> None:
     wanted = os.environ.get("CALIBRANT_PARTS", ",".join(PARTS)).split(",")
     PIECES.mkdir(exist_ok=True)
     for name in wanted:
-        if name in ("decide", "cascade") and not PATH.exists():
+        if name == "cascade" and not PATH.exists():
             print(f"   left out: {PATH} is absent", flush=True)
             continue
         started = time.perf_counter()

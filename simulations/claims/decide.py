@@ -66,7 +66,9 @@ def _claims(fit, n):
     entry = {
         "model": "m", "method": "confidence", "n": n, "max_error": fit.max_error,
         "delta": fit.delta, "certified": fit.policy_.promise["certified"], "score": "confidence",
-        "threshold": fit.policy_.threshold, "answered": fit.share_, "error": fit.error_,
+        "threshold": fit.policy_.threshold,
+        "promise": {"for": "labelled", "group": None, "traffic_rows": None, "asked": []},
+        "answered": fit.share_, "error": fit.error_,
         "labels_needed": fit.labels_needed_, "curve": fit.curve_,
         "cost": None if cost is None else {
             "policy": cost.policy, "always_answer": cost.always_answer,

@@ -54,7 +54,7 @@ def test_batch_and_single_route_agree(answered, policy):
 def test_saved_policy_decides_bit_for_bit_the_same(answered, policy, tmp_path):
     features, said, _ = answered
     policy.save(tmp_path / "policy.json")
-    again = load_policy(tmp_path / "policy.json")
+    again = load_policy(tmp_path / "policy.json").policy
     before, after = policy.route_batch(features, said), again.route_batch(features, said)
     np.testing.assert_array_equal(before.chosen, after.chosen)
     query = features.row(0, named=True)
@@ -172,7 +172,7 @@ def test_router_sends_queries_where_they_pay_and_survives_saving(answered, kind,
     assert (chosen[~hard] == 0).mean() > 0.65
     assert (chosen[hard] > 0).mean() > 0.9
     router.save(tmp_path / "router.json")
-    again = load_policy(tmp_path / "router.json")
+    again = load_policy(tmp_path / "router.json").policy
     np.testing.assert_array_equal(again.choose(table), chosen)
     for row in range(20):
         assert again.route(table.row(row, named=True)).model == MODELS[chosen[row]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import calibrant
 from calibrant.core import InputError
-from calibrant.epistemic import ConfidenceGroups, GroupCorrector, gap_difference, load_policy
+from calibrant.epistemic import ConfidenceGroups, GroupCorrector, gap_difference
 from calibrant.epistemic.segments.candidates import candidate_rules, short_decimal
 from calibrant.epistemic.segments.conditions import Condition, Rule, parse_rule
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
@@ -133,8 +133,7 @@ def test_corrected_confidence_is_served_as_fitted(tmp_path):
     assert abs((corrected - y)[inside].mean()) < 0.02
     assert ((corrected - y) ** 2).mean() < ((corrector.recalibrated(f) - y) ** 2).mean()
     corrector.save(tmp_path / "corrector.json")
-    again = load_policy(tmp_path / "corrector.json")
-    assert isinstance(again, GroupCorrector)
+    again = GroupCorrector.load(tmp_path / "corrector.json")
     rows = list(table.head(200).iter_rows(named=True))
     served = [again.predict_one(row, c) for row, c in zip(rows, f, strict=False)]
     np.testing.assert_allclose(served, corrected[:200], atol=1e-12)

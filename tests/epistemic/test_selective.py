@@ -16,8 +16,8 @@ from calibrant.epistemic.selective import (
     Selective,
     SelectivePolicy,
     certify,
-    labels_to_certify,
 )
+from calibrant.epistemic.selective.certify import TrafficMix, chance_of_so_few
 from calibrant.epistemic.selective.costs import cheapest
 
 
@@ -56,15 +56,82 @@ def test_most_confident_answers_may_be_the_worst_and_still_most_are_certified():
     rng = np.random.default_rng(3)
     said = rng.random(3000)
     right = (rng.random(3000) < np.where(said > 0.9, 0.5, 0.95)).astype(float)
-    found = Selective(max_error=0.2).fit(None, said, right)
-    assert found.share_.value > 0.8
+    assert Selective(max_error=0.2).fit(None, said, right).share_.value > 0.8
 
 
 def test_first_failure_ends_the_sequence():
     score = np.repeat([0.9, 0.5, 0.1], 200)
     wrong = np.concatenate([np.zeros(200), np.ones(200), np.zeros(200)])
-    found = certify(score, wrong, score, wrong, max_error=0.4, delta=0.1)
+    found = certify(score, wrong, max_error=0.4, delta=0.1)
     assert found.threshold == 0.9  # 200 of 600 are wrong in all, but 200 of 400 on the way
+
+
+def test_a_step_passes_by_the_binomial_law():
+    for errors, rows in ((0, 22), (3, 60), (17, 240)):
+        chance = chance_of_so_few(np.array([float(errors)]), np.array([float(rows)]), 0.1)[0]
+        assert chance == pytest.approx(binom.cdf(errors, rows, 0.1))
+
+
+def mixed_world(n, seed, hard):
+    """Two groups; the hard one is wrong more often at the same confidence."""
+    rng = np.random.default_rng(seed)
+    group = np.where(rng.random(n) < hard, "hard", "easy")
+    said = np.round(rng.random(n), 3)
+    wrong = rng.random(n) < (1 - said) * np.where(group == "hard", 0.9, 0.15)
+    return pl.Series("topic", group), said, (~wrong).astype(float)
+
+
+def error_for_mix(policy, hard):
+    topic, said, right = mixed_world(20_000, 12345, hard)
+    given = policy.decide_many(pl.DataFrame({"confidence": said, "topic": topic}))
+    return (1 - right[given]).mean() if given.any() else 0.0
+
+
+def test_a_promise_for_the_traffic_holds_there_where_one_for_the_labels_breaks():
+    broken = {"labels": 0, "traffic": 0}
+    for seed in range(60):
+        topic, said, right = mixed_world(800, seed, hard=0.05)
+        coming, new, _ = mixed_world(2000, seed + 10_000, hard=0.6)
+        traffic = pl.DataFrame({"confidence": new, "topic": coming})
+        for name, given in (("labels", None), ("traffic", traffic)):
+            fit = Selective(max_error=0.1).fit(None, said, right, groups=topic, traffic=given)
+            broken[name] += error_for_mix(fit.policy_, 0.6) > 0.105
+    assert broken["labels"] > 40
+    assert broken["traffic"] <= binom.ppf(0.99, 60, 0.1)
+
+
+def test_weights_of_the_traffic_give_the_rate_of_its_mix():
+    score, group = np.tile([0.9, 0.1], 50), np.repeat([0, 1], 50)
+    wrong = np.where(group == 0, 0.0, 1.0)
+    mix = TrafficMix(group, np.full(10, 0.5), np.array([0] * 8 + [1] * 2))
+    rows, errors = mix.curve(score, wrong, np.array([0.1]))
+    assert errors / rows == pytest.approx([0.2])
+    assert rows == pytest.approx([1 / (0.8**2 / 50 + 0.2**2 / 50)])
+
+
+def test_every_group_keeps_its_own_promise_and_few_labels_are_asked():
+    topic, said, right = mixed_world(6000, 1, hard=0.3)
+    topic[0] = "rare"
+    policy = Selective(max_error=0.1, each=True).fit(None, said, right, groups=topic).policy_
+    assert set(policy.thresholds) == {"easy", "hard"}
+    assert policy.thresholds["hard"] > policy.thresholds["easy"]
+    for name in ("rare", "never seen", None):
+        assert policy.decide({"confidence": 1.0, "topic": name}) == "ask"
+    for group, hard in (("easy", 0.0), ("hard", 1.0)):
+        assert error_for_mix(policy, hard) <= 0.11, group
+
+
+@pytest.mark.parametrize("features", [["topic"], []])
+def test_an_unseen_category_is_asked_however_it_is_used(features, tmp_path):
+    topic, said, right = mixed_world(3000, 2, hard=0.3)
+    table = {"confidence": said, "correct": right, "topic": topic}
+    given = {"features": features} if features else {"group": "topic"}
+    calibrant.decide(table, max_error=0.2, save=tmp_path / "p.json", **given)
+    policy = calibrant.load_policy(tmp_path / "p.json")
+    assert policy.decide({"confidence": 1.0, "topic": "easy"}) == "answer"
+    assert policy.decide({"confidence": 1.0, "topic": "new"}) == "ask"
+    rows = pl.DataFrame({"confidence": [1.0, 1.0], "topic": ["easy", "new"]})
+    assert policy.decide_many(rows).tolist() == [True, False]
 
 
 def test_nothing_certified_never_answers_and_says_how_many_labels_would():
@@ -75,14 +142,17 @@ def test_nothing_certified_never_answers_and_says_how_many_labels_would():
     assert found.labels_needed_ is None or found.labels_needed_ > 60
 
 
-def test_labels_to_certify_is_the_first_number_that_passes_often_enough():
-    def power(n):
-        most = max((k for k in range(n + 1) if binom.cdf(k, n, 0.1) <= 0.1), default=-1)
-        return binom.cdf(most, n, 0.05) if most >= 0 else 0.0
-
-    n = labels_to_certify(0.05, 0.1, 0.1)
-    assert power(n) >= 0.8
-    assert labels_to_certify(0.1, 0.1, 0.1) is None
+def test_the_labels_that_are_asked_for_certify_as_often_as_said():
+    said, right = world(100, 6)
+    needed = Selective(max_error=0.06).fit(None, said, right).labels_needed_
+    assert needed is not None
+    assert needed > 100
+    certified = 0
+    for seed in range(60):
+        more, grades = world(needed, 100 + seed)
+        fit = Selective(max_error=0.06).fit(None, more, grades)
+        certified += fit.policy_.threshold is not None
+    assert certified >= 36
 
 
 def test_cheapest_threshold_is_the_lowest_of_all():
@@ -108,7 +178,7 @@ def test_costs_and_limit_together_stay_certified():
     said, right = world(3000, 2)
     limit = Selective(max_error=0.1).fit(None, said, right)
     both = Selective(max_error=0.1, costs={"wrong": 20, "ask": 1}).fit(None, said, right)
-    assert both.policy_.threshold in limit.certified_.grid[list(limit.certified_.passed)]
+    assert both.policy_.threshold in limit.certified_.passed
     assert both.policy_.threshold >= limit.policy_.threshold
 
 
@@ -123,7 +193,7 @@ def test_saved_loaded_and_served_alike(tmp_path, learned):
     data = json.loads((tmp_path / "policy.json").read_text())
     assert {"promise", "made", "n", "fitted_on", "threshold"} <= set(data)
     assert data["promise"]["max_error"] == 0.2
-    assert data["n"] == 1000
+    assert data["n"] == (1000 if learned else 1500)
     again = SelectivePolicy.from_dict(data)
     rows = table.with_columns(confidence=said)
     many = policy.decide_many(rows)
@@ -142,8 +212,6 @@ def test_rows_that_a_policy_cannot_read():
     with pytest.raises(InputError, match="between 0 and 1"):
         policy.decide({"confidence": 1.5, "tokens": 3, "topic": "law"})
     assert policy.decide({"confidence": None, "tokens": 3, "topic": "law"}) == "ask"
-    # An unseen category is served as the average one.
-    assert policy.decide({"confidence": 0.5, "tokens": 3, "topic": "new"}) in ("answer", "ask")
 
 
 @pytest.mark.parametrize("bad", [{"max_error": 0.0}, {"max_error": 1.0}, {}, {"costs": {"ask": 1}}])
@@ -169,6 +237,6 @@ def test_a_limit_below_a_tenth_of_a_percent_is_said_as_it_was_asked():
     table = {"confidence": said, "correct": (rng.random(1500) < said) * 1}
     (claim,) = calibrant.decide(table, max_error=0.0001)["claims"]
     assert claim["text"] == (
-        "No threshold is certified for an error of at most 0.01 %. 1,500 labels are too few for "
-        "so low a limit: label more, or allow a higher one."
+        "No threshold is certified for an error of at most 0.01 %. Even without an error that "
+        "takes 23,025 labels; there are 1,500."
     )

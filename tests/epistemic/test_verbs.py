@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from calibrant.cli.main import app
 from calibrant.core import InputError
-from calibrant.epistemic import load_policy
+from calibrant.epistemic import GroupCorrector, load_policy
 from calibrant.report.titles import title_line
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.decide import decide
@@ -237,7 +237,7 @@ def test_groups_named_saved_and_told(table, tmp_path):
     right = small["correct"].to_numpy() == 1
     paid = np.where(one & ~right, 2.0, 0.0) + np.where(~one & right, 1.0, 0.0)
     assert law["cost"]["value"] == pytest.approx(paid.mean())
-    corrector = load_policy(tmp_path / "corrector.json")
+    corrector = GroupCorrector.load(tmp_path / "corrector.json")
     assert 0 <= corrector.predict_one({"topic": "x", "tokens": 3}, 0.5) <= 1
 
 
@@ -267,14 +267,15 @@ def test_decide_promises_saves_and_loads(table, tmp_path):
     assert policy.threshold == entry["threshold"]
     assert result["claims"][0]["id"] == "decide.error_limit"
     assert policy.fitted_on["model"] == "large"
-    # A third of the labels chose where to start: numbers and sentence are those of the rest.
-    kept = rows.height - rows.height // 3
-    assert entry["n"] == rows.height
-    assert policy.n == result["claims"][0]["n"] == entry["answered"]["n"] == kept
-    assert f"on {kept:,} rows kept for it" in result["claims"][0]["text"]
-    assert f"{kept:,} of {rows.height:,} rows" in title_line(result)
-    cheap = decide(rows, costs={"wrong": 3, "ask": 1}).to_dict()["claims"][0]
-    assert cheap["n"] == kept
+    # All labels certify where no score is learned.
+    assert policy.n == result["claims"][0]["n"] == entry["answered"]["n"] == rows.height
+    text = result["claims"][0]["text"]
+    assert f"for questions like the {rows.height:,} labelled ones" in text
+    assert "Nothing is promised per group." in text
+    assert f"{rows.height:,} rows" in title_line(result)
+    # A learned score takes a third of them.
+    learned = decide(rows, max_error=0.4, features=["tokens"]).to_dict()["results"][0]
+    assert learned["answered"]["n"] == rows.height - rows.height // 3
     with pytest.raises(InputError, match="the table has 2"):
         decide(table, max_error=0.4, save=tmp_path / "policy.json")
     with pytest.raises(InputError, match="a limit on the error, or costs"):

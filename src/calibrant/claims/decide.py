@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
 from calibrant.claims.grades import depending, grades_sentence
-from calibrant.claims.words import count, labels_text, percent, subject_name
+from calibrant.claims.words import count, joined, labels_text, percent, subject_name
 
 
 def _where(facts: Facts) -> str:
@@ -24,12 +25,35 @@ def _limit(share: float) -> str:
 
 def _kept(facts: Facts) -> str:
     name = f"{facts['name']} may" if facts["named"] else "May"
+    where = "" if facts["for"] == "each" else f", {_where(facts)}"
     return (
-        f"{name} answer {percent(facts['share'])} of the questions alone, {_where(facts)} (on "
-        f"{count(facts['kept'], 'row')} kept for it). "
-        f"At most {_limit(facts['limit'])} of those answers are wrong; such a promise fails in "
-        f"at most {percent(facts['delta'])} of cases."
+        f"{name} answer {percent(facts['share'])} of the questions alone{where}. "
+        f"At most {_limit(facts['limit'])} of those answers are wrong, {_scope(facts)}; such a "
+        f"promise fails in at most {percent(facts['delta'])} of cases.{_not_per_group(facts)}"
+        f"{_asked(facts)}"
     )
+
+
+def _scope(facts: Facts) -> str:
+    """Say what the promise is about."""
+    if facts["for"] == "traffic":
+        return f"for the mix of {count(facts['traffic_rows'], 'row')} of traffic"
+    like = f"for questions like the {facts['kept']:,} labelled ones"
+    return f"in every group of {facts['group']}, {like}" if facts["for"] == "each" else like
+
+
+def _not_per_group(facts: Facts) -> str:
+    return "" if facts["for"] == "each" else " Nothing is promised per group."
+
+
+def _asked(facts: Facts) -> str:
+    asked = facts["asked"]
+    if not asked:
+        return ""
+    share = percent(sum(group["share"] for group in asked))
+    few = all(group["n"] for group in asked)
+    why = "with under 15 labels" if few else "without enough labels"
+    return f" Groups {why} are asked: {joined([g['group'] for g in asked])} ({share})."
 
 
 def _nothing(facts: Facts) -> str:
@@ -37,18 +61,23 @@ def _nothing(facts: Facts) -> str:
         f"No threshold is certified for an error of at most {_limit(facts['limit'])}"
         f"{' for ' + facts['name'] if facts['named'] else ''}."
     )
-    if facts["needed"] is None and facts["lowest"] is None:
+    if facts["n"] < facts["fewest"]:
+        least = count(facts["fewest"], "label")
+        return f"{start} Even without an error that takes {least}; there are {facts['n']:,}."
+    if facts["needed"] is not None:
+        more = max(facts["needed"] - facts["n"], 0)
+        return f"{start} {labels_text(more).capitalize()} would likely certify one."
+    if facts["lowest"] is None:
         return f"{start} {count(facts['n'], 'label')} are too few; more labels would decide."
-    if facts["needed"] is None and facts["lowest"] <= facts["limit"]:
-        few = f"{count(facts['n'], 'label')} are too few for so low a limit"
-        return f"{start} {few}: label more, or allow a higher one."
-    if facts["needed"] is None:
+    if facts["for"] == "each":
+        return f"{start} No group of {facts['group']} has enough labels; label more of each."
+    if facts["lowest"] > facts["limit"]:
         return (
             f"{start} The lowest error seen is {percent(facts['lowest'])}; allow a higher one, or "
             "give more columns."
         )
-    more = max(facts["needed"] - facts["n"], 0)
-    return f"{start} {labels_text(more).capitalize()} would likely certify one."
+    few = f"{count(facts['n'], 'label')} are too few for so low a limit"
+    return f"{start} {few}: label more, or allow a higher one."
 
 
 ERROR_LIMIT = declare(
@@ -56,9 +85,9 @@ ERROR_LIMIT = declare(
         "decide.error_limit",
         "Is the error among the answers given below the limit?",
         "P(wrong | score >= t) <= alpha",
-        "thresholds are loosened from a start that other labels chose, each tested by the exact "
-        "binomial law at level delta, up to the first failure",
-        "none needed: the order of the tests is fixed beforehand",
+        "thresholds are loosened in a fixed order, each tested by the exact binomial law, up to "
+        "the first failure; once strictest first with all labels, once from where a pilot starts",
+        "none within an order, which is fixed beforehand; the two share delta as 70 to 30",
         {"shown": _kept, "undecided": _nothing, "depends": grades_sentence},
     )
 )
@@ -98,8 +127,7 @@ CHEAPER = declare(
         {
             "shown": lambda facts: (
                 f"{_lead(facts)}Cheapest is to answer alone {_where(facts)} "
-                f"({percent(facts['share'])} of the questions, on {count(facts['kept'], 'row')} "
-                f"kept for it). That costs "
+                f"({percent(facts['share'])} of the questions). That costs "
                 f"{_amount(facts['cost'])} per question, {_amount(facts['value'])} less than "
                 f"the cheaper of always answering and always asking "
                 f"(95 % interval {_amount(facts['low'])} to {_amount(facts['high'])})."
@@ -127,8 +155,8 @@ def decide_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
         "score": entry["score"],
         "threshold": entry["threshold"],
         "n": entry["n"],
-        # A part of the labels chose where to start; the numbers are those of the others.
-        "kept": entry["answered"]["n"],
+        "kept": entry["n"],
+        **entry["promise"],
     }
     made = []
     if entry["max_error"] is not None:
@@ -150,6 +178,7 @@ def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, A
             "delta": entry["delta"],
             "needed": entry["labels_needed"],
             "lowest": min(errors, default=None),
+            "fewest": math.ceil(math.log(entry["delta"]) / math.log1p(-entry["max_error"]) - 1e-9),
         },
         subject=subject,
         estimate=entry["error"] if shown else None,

@@ -3,6 +3,7 @@
 from calibrant.epistemic.deferral.answers import Answers, gather_answers
 from calibrant.epistemic.deferral.cascade import Cascade, Choice, Step, choose
 from calibrant.epistemic.deferral.router import Router
+from calibrant.epistemic.guard import GuardCheck
 from calibrant.epistemic.loss import (
     BinnedGroupingLoss,
     BrierDecomposition,
@@ -18,6 +19,7 @@ from calibrant.epistemic.loss.decision import (
     pointwise_risk,
 )
 from calibrant.epistemic.policies import load_policy
+from calibrant.epistemic.policy import Policy
 from calibrant.epistemic.segments import ConfidenceGroups, Group, GroupCorrector, gap_difference
 from calibrant.epistemic.selective import AskingCosts, Selective, SelectivePolicy
 from calibrant.epistemic.trees.honest import HonestTree
@@ -38,8 +40,10 @@ __all__ = [
     "Group",
     "GroupCorrector",
     "GroupingLoss",
+    "GuardCheck",
     "HonestForest",
     "HonestTree",
+    "Policy",
     "Router",
     "Selective",
     "SelectivePolicy",

@@ -116,7 +116,9 @@ def _audited(whole: list[Mapping[str, Any]], pool: int | None, asked: int | None
 def _kept(results: Sequence[Mapping[str, Any]]) -> str:
     """Return how many rows the numbers rest on; the others chose where to start."""
     rows = sum(entry["n"] for entry in results)
-    used = sum((entry.get("answered") or {}).get("n") or entry["n"] for entry in results)
+    used = sum(
+        min((entry.get("answered") or {}).get("n") or entry["n"], entry["n"]) for entry in results
+    )
     return f"{rows:,} rows" if used == rows else f"{used:,} of {rows:,} rows"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -20,13 +21,14 @@ from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.epistemic.guard import ANSWER
 from calibrant.epistemic.selective import Selective
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import refuse_outcome, without_missing
 from calibrant.inputs.grading import Grades, study_grades
-from calibrant.inputs.provenance import document_head
+from calibrant.inputs.provenance import document_head, input_files
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import DecideResult
 from calibrant.stats.graded.summary import grading_summary
@@ -39,6 +41,7 @@ from calibrant.verbs._options import (
 )
 from calibrant.verbs._rows import with_rows
 from calibrant.verbs.deferring.asked import how_asked
+from calibrant.verbs.deferring.traffic import read_traffic, traffic_of
 
 
 @verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=TABLE)
@@ -75,6 +78,24 @@ def decide(
             kind="names",
         ),
     ] = (),
+    group: Annotated[
+        str | None,
+        Option(
+            "Column of groups. Those with under 15 labels are asked, and groups never labelled.",
+            metavar="COL",
+        ),
+    ] = None,
+    each: Annotated[
+        str | None, Option("Promise it in every group of this column at once.", metavar="COL")
+    ] = None,
+    traffic: Annotated[
+        Any,
+        Option(
+            "Recent rows without labels, with groups: the promise is for their mix.",
+            metavar="TABLE",
+            place="read",
+        ),
+    ] = None,
     only_model: Annotated[
         str | None, Option("Model to use where there are several.", metavar="NAME")
     ] = None,
@@ -105,6 +126,14 @@ def decide(
         Without `max_error` the cheapest threshold is taken, with it the cheapest certified one.
     features
         Columns beside the confidence; the policy then needs them to decide.
+    group
+        Column of groups. Groups with under 15 labels, and groups that were never labelled, are
+        always asked.
+    each
+        Column of groups: the promise holds in every one of them at once. It answers less.
+    traffic
+        Table of recent rows without labels: the promise is for their mix of groups instead of
+        questions like the labelled ones. Give 2,000 rows or more, and `group`.
     only_model, only_method
         Which to use where there are several; without them each gets an entry.
     save
@@ -112,7 +141,8 @@ def decide(
     wrong
         List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed
-        Seed of the split into labels that fit and labels that certify.
+        Seed of the labels that fit a score (a third, with `features`), and of those that look
+        where to start (a fifth, without).
     **table
         How the table is read, see `calibrant.records.load_scores`.
 
@@ -135,22 +165,27 @@ def decide(
             "a decision needs a limit on the error, or costs",
             hint=Hint("give {max_error}", max_error=0.05),
         )
-    refuse_outcome(features, table["correct"])
+    group = _group_column(group, each, traffic)
+    columns = list(dict.fromkeys([*features, *([group] if group else [])]))
+    refuse_outcome(columns, table["correct"])
     settings = {
         "max_error": max_error,
         "delta": delta,
         "costs": None if costs is None else dict(costs),
         "features": list(features),
+        **({} if group is None else {"group": group, "each": each is not None}),
+        **({} if traffic is None else {"traffic": input_files(traffic)}),
         "only_model": only_model,
         "only_method": only_method,
         **table_settings(table),
     }
     head = document_head("decide", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        scores = read_scores(data, table, features=list(features))
-        scores = without_missing(scores, list(features), table["on_invalid"])
+        scores = read_scores(data, table, features=columns)
+        scores = without_missing(scores, columns, table["on_invalid"])
         scores = _chosen(_chosen(scores, "model", only_model), "method", only_method)
         blocks = list(scores.blocks())
+    coming = None if traffic is None else read_traffic(traffic, table, columns)
     if save is not None and len(blocks) > 1:
         raise InputError(
             f"a policy is for one model and method; the table has {len(blocks)}",
@@ -158,7 +193,12 @@ def decide(
             hint=Hint("choose with {only_model} or {only_method}"),
         )
     asked = None if save is None else how_asked(data, blocks[0].keys["method"])
-    fits = [_fit(block, features, max_error, delta, costs, seed, head, asked) for block in blocks]
+    made = Selective(
+        max_error=max_error, delta=delta, costs=costs, each=each is not None, seed=seed
+    )
+    fits = [
+        _fit(copy(made), block, features, group, coming, head=head, asked=asked) for block in blocks
+    ]
     if save is not None:
         with writing(save):
             fits[0].policy_.save(save)
@@ -188,6 +228,17 @@ def decide(
     return with_rows(DecideResult(document), data, table, wrong, **chosen)
 
 
+def _group_column(group: str | None, each: str | None, traffic: Any) -> str | None:
+    if each is not None and (traffic is not None or group not in (None, each)):
+        raise InputError(Hint("{each} names its groups itself: leave out {group} and {traffic}"))
+    if traffic is not None and group is None:
+        raise InputError(
+            "a promise for the mix of the traffic needs groups",
+            hint=Hint("name the column of both tables with {group}"),
+        )
+    return each or group
+
+
 def _chosen(scores: Scores, column: str, wanted: str | None) -> Scores:
     if wanted is None:
         return scores
@@ -198,12 +249,12 @@ def _chosen(scores: Scores, column: str, wanted: str | None) -> Scores:
 
 
 def _fit(
+    fit: Selective,
     block: ScoreBlock,
     features: Sequence[str],
-    max_error: float | None,
-    delta: float,
-    costs: Mapping[str, float] | None,
-    seed: int,
+    group: str | None,
+    traffic: pl.DataFrame | None,
+    *,
     head: Mapping[str, Any],
     asked: Mapping[str, Any] | None,
 ) -> Selective:
@@ -221,10 +272,13 @@ def _fit(
             hint=Hint("keep one answer per question, or choose with {only_method}"),
         )
     try:
-        return Selective(max_error=max_error, delta=delta, costs=costs, seed=seed).fit(
+        return fit.fit(
             block.frame.select(list(features)) if features else None,
             block.confidence,
             block.correct,
+            groups=None if group is None else block.frame[group],
+            traffic=None if traffic is None else traffic_of(traffic, block.keys, features, group),
+            beside=block.frame.select(pl.col(ANSWER)) if ANSWER in block.frame.columns else None,
             made=dt.datetime.now(dt.UTC).date().isoformat(),
             fitted_on={
                 "source": head["source"],
@@ -272,6 +326,13 @@ def _entry(fit: Selective, block: ScoreBlock, delta: float) -> dict[str, Any]:
         "score": policy.score.kind,
         "needs": list(policy.needs),
         "threshold": policy.threshold,
+        "promise": {
+            "for": policy.promise["for"],
+            "group": policy.promise["group"],
+            "traffic_rows": policy.promise["traffic_rows"],
+            "asked": fit.asked_,
+            "groups": fit.groups_,
+        },
         "answered": fit.share_,
         "error": fit.error_,
         "labels_needed": fit.labels_needed_,

@@ -144,7 +144,8 @@ def groups(
     level
         Coverage of the intervals.
     save
-        Where to write the corrected confidence; `calibrant.load_policy` reads it.
+        Where to write the corrected confidence; `calibrant.epistemic.GroupCorrector.load` reads
+        it.
     wrong
         List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed

@@ -16,7 +16,7 @@ from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
-from calibrant.epistemic import GroupCorrector, SelectivePolicy, Step, load_policy
+from calibrant.epistemic import load_policy
 from calibrant.epistemic.deferral.embedding import QuestionEmbedding
 from calibrant.inputs.provenance import document_head
 from calibrant.mending.mend_map import load_mend
@@ -230,18 +230,8 @@ def open_engine(
     Every model has an address, and its confidence is measured as it was certified.
     """
     loaded = load_policy(policy)
-    if isinstance(loaded, GroupCorrector):
-        raise InputError(
-            "a corrected confidence decides nothing, so it cannot be served",
-            source=str(policy),
-            hint="serve a policy of `decide` or `cascade`",
-        )
-    fitted_on = dict(getattr(loaded, "fitted_on", {}))
-    if isinstance(loaded, SelectivePolicy):
-        name = str(fitted_on.get("model", "model"))
-        models, decide = [name], _selective(loaded, name)
-    else:
-        models, decide = list(loaded.models), loaded.route
+    fitted_on = dict(loaded.fitted_on)
+    models, decide = loaded.models, loaded.route
     _check_names({**endpoints, **keys, **price}, models, policy)
     recipe = dict(fitted_on.get("asked") or {"not_live": "it does not say how it was asked"})
     method = _check_live(recipe, measured_by, models, endpoints, policy)
@@ -265,8 +255,8 @@ def open_engine(
     told = {
         "id": policy_id(policy),
         "method": method,
-        "made": getattr(loaded, "made", ""),
-        "promise": _promise(getattr(loaded, "promise", {})),
+        "made": loaded.made,
+        "promise": _promise(loaded.promise),
     }
     return Engine(
         decide,
@@ -349,18 +339,6 @@ def _promise(promise: Mapping[str, Any]) -> str:
         f"at most {most:.0%} of the answers given are wrong, for questions like the labelled ones; "
         f"chance that this fails: {chance:.0%}"
     )
-
-
-def _selective(policy: SelectivePolicy, name: str) -> Callable[..., Step]:
-    """Ask the model, then answer or leave the question to somebody else."""
-
-    def route(question: Mapping[str, Any], asked: Mapping[str, Any]) -> Step:
-        if name not in asked:
-            return Step("ask", name)
-        action = policy.decide({**question, **asked[name]})
-        return Step(action, name) if action == "answer" else Step("defer", name)
-
-    return route
 
 
 def _embedder() -> Any:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION
@@ -16,6 +14,8 @@ from calibrant.epistemic.deferral.embedding import VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.mixing import hash_share
 from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.deferral.value import ValueModel
+from calibrant.epistemic.guard import Profile
+from calibrant.epistemic.policy import CONFIDENCE, Decision, Policy, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,10 @@ def inner_policy(data: Mapping[str, Any]) -> Inner:
 
 
 @dataclass(frozen=True)
-class MixedPolicy:
+class MixedPolicy(Policy):
     """Two settings of one policy; a hash of the question says which one it meets.
+
+    A question of a category without enough labels goes to the last model, whose answer is given.
 
     Parameters
     ----------
@@ -165,8 +167,10 @@ class MixedPolicy:
         Share of questions that meet the second.
     promise
         Accuracy, cost and how they are known, as plain data.
-    made, n, fitted_on
-        Date, questions and origin.
+    made, n, fitted_on, profile, known
+        As for every policy; the profile is that of the first model's confidences.
+    columns
+        What must be known of a question, beside the confidences.
     embedding
         How a text becomes the features of the question, where one is embedded.
     embedder
@@ -180,11 +184,16 @@ class MixedPolicy:
     made: str = ""
     n: int = 0
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
+    profile: Profile | None = None
+    known: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    columns: Sequence[str] = ()
     embedding: Mapping[str, Any] | None = None
     embedder: QuestionEmbedding | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        pair = tuple(self.policy.with_dial(dial) for dial in self.dials)
+        pair = tuple(
+            self.policy if dial is None else self.policy.with_dial(dial) for dial in self.dials
+        )
         object.__setattr__(self, "_pair", pair)
 
     @property
@@ -192,7 +201,17 @@ class MixedPolicy:
         """Names, cheapest first."""
         return list(self.policy.models)
 
-    def route(self, question: Mapping[str, Any], asked: Mapping[str, Any]) -> Step:
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns that `decide` needs."""
+        return (CONFIDENCE, *self.columns)
+
+    def decide(self, row: Row) -> Decision:
+        """Say whether the cheapest model's answer may be given, by its confidence and columns."""
+        step = self.route(row, {self.models[0]: dict(row)})
+        return "answer" if step == Step("answer", self.models[0], step.risk) else "ask"
+
+    def route(self, question: Row, asked: Mapping[str, Any]) -> Step:
         """Return what to do next with one question.
 
         Parameters
@@ -204,9 +223,17 @@ class MixedPolicy:
         asked
             Answers so far, by model.
         """
+        if self.stranger(question):
+            last = self.models[-1]
+            return Step("answer" if last in asked else "ask", last)
         second = self.share > 0 and hash_share(question_key(question)) < self.share
         policy: Inner = self._pair[1 if second else 0]  # type: ignore[attr-defined]
         return policy.route({**EVERY_QUESTION, **self.described(question)}, asked)
+
+    @classmethod
+    def alone(cls, policy: Inner) -> MixedPolicy:
+        """Return a policy that was fitted in Python, with the one setting it has and no promise."""
+        return cls(policy, (None, None), 0.0)
 
     def embed_with(self, embedder: Any) -> MixedPolicy:
         """Return the policy with what embeds the text of a question; only its own one is taken."""
@@ -240,6 +267,9 @@ class MixedPolicy:
             "models": self.models,
             "dials": list(self.dials),
             "share": self.share,
+            "columns": list(self.columns),
+            "known": {name: list(levels) for name, levels in self.known.items()},
+            "profile": None if self.profile is None else self.profile.to_dict(),
             "embedding": self.embedding,
             "policy": self.policy.to_dict(),
         }
@@ -256,12 +286,11 @@ class MixedPolicy:
             data["made"],
             int(data["n"]),
             data["fitted_on"],
+            None if data["profile"] is None else Profile.from_dict(data["profile"]),
+            data["known"],
+            data["columns"],
             data["embedding"],
         )
-
-    def save(self, path: str | Path) -> None:
-        """Write the policy as JSON."""
-        Path(path).write_bytes(dump_document(self.to_dict()))
 
 
 def question_key(question: Mapping[str, Any]) -> str:

@@ -147,8 +147,7 @@ class Columns:
         """Return which columns of 0 and 1 are 1 for one row."""
         found = []
         for name, codes in self.levels_.items():
-            value = _given(row, name)
-            text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+            text = level_text(_given(row, name))
             if text in codes:
                 found.append(codes[text])
         return found
@@ -179,6 +178,13 @@ class Columns:
             columns.levels_[name] = {level: width + at for at, level in enumerate(levels)}
             width += len(levels)
         return columns
+
+
+def level_text(value: Any) -> str:
+    """Return the name of a category as a table would write it; nothing is the empty one."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
 
 
 def require(found: Sequence[str], needed: Sequence[str]) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Floats
-from calibrant.core.document import dump_document
-from calibrant.core.errors import InputError
+from calibrant.core.document import dump_document, load_document
+from calibrant.core.errors import InputError, SchemaError
 from calibrant.epistemic.linear.basis import ConfidenceBasis
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.epistemic.trees.features import as_frame
@@ -108,6 +108,14 @@ class GroupCorrector:
             int(data["n"]),
             data["fitted_on"],
         )
+
+    @classmethod
+    def load(cls, path: str | Path) -> GroupCorrector:
+        """Read what `save` wrote; nothing in the file is run."""
+        data = load_document(path)
+        if data.get("kind") != "corrector":
+            raise SchemaError("this is no corrected confidence", source=str(path))
+        return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:
         """Write the corrector as JSON."""

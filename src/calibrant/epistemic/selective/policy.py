@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
-from calibrant.epistemic.selective.score import CONFIDENCE, Score, score_from_dict
+from calibrant.epistemic.deferral.cascade import Step
+from calibrant.epistemic.guard import Profile, level_texts
+from calibrant.epistemic.linear.columns import level_text, require
+from calibrant.epistemic.policy import CONFIDENCE, Decision, Policy, Row
+from calibrant.epistemic.selective.score import Score, score_from_dict
 
 # Sums are added in another order for one row than for many; a score this close is the threshold.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class SelectivePolicy:
+class SelectivePolicy(Policy):
     """Say whether an answer may be given alone.
 
     Parameters
@@ -28,24 +30,21 @@ class SelectivePolicy:
     score
         What is held against the threshold.
     threshold
-        Answers with at least this score are given; None means that none is.
-    promise
-        What is promised of the answers given, as plain data.
-    made
-        Date of the fit, YYYY-MM-DD.
-    n
-        Labels that the promise was measured on; those that chose where to start do not count.
-    fitted_on
-        Source, model, method and columns of those labels.
+        Answers with at least this score are given; None means that none is, or that every group
+        has a threshold of its own.
+    promise, made, n, fitted_on, profile, known
+        As for every policy.
+    thresholds
+        Threshold of each group, where the promise is for every group; the others are asked.
 
     Examples
     --------
     >>> from calibrant.epistemic.selective.score import RawScore
-    >>> policy = SelectivePolicy(RawScore(), 0.8)
-    >>> policy.answers(0.83), policy.answers(0.5), policy.answers(None)
-    (True, False, False)
-    >>> policy.decide({"confidence": 0.83})
+    >>> policy = SelectivePolicy(RawScore(), 0.8, known={"topic": ["law"]})
+    >>> policy.decide({"confidence": 0.83, "topic": "law"})
     'answer'
+    >>> policy.decide({"confidence": 0.83, "topic": "new"})
+    'ask'
     """
 
     score: Score
@@ -54,40 +53,63 @@ class SelectivePolicy:
     made: str = ""
     n: int = 0
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
+    profile: Profile | None = None
+    known: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    thresholds: Mapping[str, float] | None = None
+
+    @property
+    def models(self) -> list[str]:
+        """The one model that answers."""
+        return [str(self.fitted_on.get("model", "model"))]
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns that `decide` needs."""
-        return tuple(self.score.names)
+        return tuple(dict.fromkeys([*self.score.names, *self.known]))
 
-    def answers(self, confidence: float | None) -> bool:
-        """Return whether an answer with this confidence may be given; None is never enough."""
-        if self.needs != (CONFIDENCE,):
-            raise InputError(
-                f"this policy needs {', '.join(self.needs)}, not the confidence alone",
-                hint="use policy.decide(row)",
-            )
-        return self.decide({CONFIDENCE: confidence}) == "answer"
-
-    def decide(self, row: Mapping[str, Any]) -> str:
+    def decide(self, row: Row) -> Decision:
         """Return ``"answer"`` or ``"ask"`` for one row, given by the names in `needs`."""
         confidence = row.get(CONFIDENCE)
-        if self.threshold is None or confidence is None or confidence != confidence:
+        if confidence is None or confidence != confidence:
             return "ask"
         if not 0.0 <= confidence <= 1.0:
             raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
-        return "answer" if self.score.predict_one(row) >= self._cut() else "ask"
+        require(list(row), self.needs)
+        if self.stranger(row):
+            return "ask"
+        threshold = self.threshold
+        if self.thresholds is not None:
+            threshold = self.thresholds.get(level_text(row.get(self.promise["group"])))
+        if threshold is None:
+            return "ask"
+        return "answer" if self.score.predict_one(row) >= self._cut(threshold) else "ask"
+
+    def route(self, question: Row, asked: Mapping[str, Any]) -> Step:
+        """Ask the model, then answer or ``defer`` the question to somebody else."""
+        (name,) = self.models
+        if name not in asked:
+            return Step("ask", name)
+        said = asked[name] if isinstance(asked[name], Mapping) else {CONFIDENCE: asked[name]}
+        action = self.decide({**question, **said})
+        return Step("answer" if action == "answer" else "defer", name)
 
     def decide_many(self, frame: pl.DataFrame) -> npt.NDArray[np.bool_]:
         """Return whether each row of a table may be answered alone."""
-        if self.threshold is None:
-            return np.zeros(frame.height, dtype=bool)
-        return np.asarray(self.score.predict(frame) >= self._cut())
+        require(frame.columns, self.needs)
+        given = np.ones(frame.height, dtype=bool)
+        for name, levels in self.known.items():
+            given &= level_texts(frame[name]).is_in(list(levels)).to_numpy()
+        if self.thresholds is None:
+            cut = np.full(frame.height, self._cut(self.threshold))
+        else:
+            groups = level_texts(frame[self.promise["group"]])
+            cut = np.array([self._cut(self.thresholds.get(name)) for name in groups])
+        given[given] = self.score.predict(frame.filter(pl.Series(given))) >= cut[given]
+        return given
 
-    def _cut(self) -> float:
+    def _cut(self, threshold: float | None) -> float:
         exact = self.score.kind == CONFIDENCE
-        threshold = float("inf") if self.threshold is None else self.threshold
-        return threshold if exact else threshold - _ROUNDING
+        return float("inf") if threshold is None else threshold - (0.0 if exact else _ROUNDING)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""
@@ -100,6 +122,9 @@ class SelectivePolicy:
             "fitted_on": dict(self.fitted_on),
             "needs": list(self.needs),
             "threshold": self.threshold,
+            "thresholds": None if self.thresholds is None else dict(self.thresholds),
+            "known": {name: list(levels) for name, levels in self.known.items()},
+            "profile": None if self.profile is None else self.profile.to_dict(),
             "score": self.score.to_dict(),
         }
 
@@ -113,8 +138,7 @@ class SelectivePolicy:
             data["made"],
             int(data["n"]),
             data["fitted_on"],
+            None if data["profile"] is None else Profile.from_dict(data["profile"]),
+            data["known"],
+            data["thresholds"],
         )
-
-    def save(self, path: str | Path) -> None:
-        """Write the policy as JSON."""
-        Path(path).write_bytes(dump_document(self.to_dict()))

@@ -14,10 +14,10 @@ from scipy.special import expit
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.epistemic.linear import Columns, ridge_logistic
+from calibrant.epistemic.policy import CONFIDENCE
 
 _RIDGE = 3.0
 _MOST_PRODUCTS = 6
-CONFIDENCE = "confidence"
 
 
 class RawScore:
