@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
 from calibrant.epistemic.selective.certify import error_curve
 
 
@@ -58,6 +59,20 @@ class AskingCosts:
     def to_dict(self) -> dict[str, float]:
         """Return plain data."""
         return {"wrong": self.wrong, "ask": self.ask}
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """Mean cost per question: of the policy, of always answering, of always asking.
+
+    `saved` is what the policy saves against the cheaper of the two, on rows that did not choose
+    its threshold.
+    """
+
+    policy: Estimate
+    always_answer: Estimate
+    always_ask: float
+    saved: Estimate
 
 
 def cheapest(score: Floats, wrong: Floats, grid: Floats, costs: AskingCosts) -> float | None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.special import betaincinv
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.guard import Profile, level_texts
+from calibrant.epistemic.guard import Profile
 from calibrant.epistemic.policy import CONFIDENCE
 from calibrant.epistemic.selective.certify import (
     PILOT,
@@ -25,11 +24,19 @@ from calibrant.epistemic.selective.certify import (
     Pilot,
     TrafficMix,
     as_written,
-    certify,
     error_curve,
     threshold_grid,
 )
-from calibrant.epistemic.selective.costs import AskingCosts, cheapest
+from calibrant.epistemic.selective.costs import AskingCosts, CostEstimate, cheapest
+from calibrant.epistemic.selective.labels import (
+    Labels,
+    asked_groups,
+    enough_labels,
+    group_codes,
+    group_entry,
+    of_known,
+    proportions,
+)
 from calibrant.epistemic.selective.outlook import Outlook
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.epistemic.selective.score import LearnedScore, RawScore, Score
@@ -37,65 +44,7 @@ from calibrant.epistemic.trees.features import as_frame
 from calibrant.stats.intervals import wilson_interval
 
 _FEWEST = 30
-# A category with fewer labels is asked, always.
-LEAST_LABELS = 15
 _FOLDS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class CostEstimate:
-    """Mean cost per question: of the policy, of always answering, of always asking.
-
-    `saved` is what the policy saves against the cheaper of the two, on rows that did not choose
-    its threshold.
-    """
-
-    policy: Estimate
-    always_answer: Estimate
-    always_ask: float
-    saved: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class _Labels:
-    """The labels that certify: score, error and group (a number) of each; the traffic, if any."""
-
-    score: Floats
-    wrong: Floats
-    group: Ints
-    pilot: Pilot
-    pilot_group: Ints
-    mix: TrafficMix | None = None
-
-    def of_group(self, number: int) -> _Labels:
-        own, tried = self.group == number, self.pilot_group == number
-        pilot = Pilot(self.pilot.score[tried], self.pilot.wrong[tried], self.pilot.apart[own])
-        return _Labels(
-            self.score[own], self.wrong[own], self.group[own], pilot, self.pilot_group[tried]
-        )
-
-    def certify(self, max_error: float, delta: float) -> Certified:
-        return certify(
-            self.score,
-            self.wrong,
-            max_error=max_error,
-            delta=delta,
-            mix=self.mix,
-            pilot=self.pilot,
-        )
-
-    @property
-    def weight(self) -> Floats:
-        """How often each label stands for a row of the traffic; 1 without one."""
-        if self.mix is None:
-            return np.ones(len(self.score))
-        own = np.bincount(self.group)
-        return (np.bincount(self.mix.traffic_group, minlength=len(own)) / own)[self.group]
-
-    def curve(self, grid: Floats) -> tuple[Floats, Floats]:
-        """Return what the labels at each threshold are worth, and errors among them."""
-        made = self.mix.curve if self.mix is not None else error_curve
-        return made(self.score, self.wrong, grid)
 
 
 class Selective:
@@ -210,18 +159,18 @@ class Selective:
         """
         f, y = checked_pair(confidence, correct)
         frame = _with_confidence(features, f)
-        known = _enough_labels(frame, groups)
-        kept = _of_known(frame, groups, known)
+        known = enough_labels(frame, groups)
+        kept = of_known(frame, groups, known)
         order = named_stream(self.seed, "decide").permutation(len(f))
         score, tried, rest = self._score(frame, y, order[kept[order]])
         values, wrong = score.predict(frame), 1 - y
         names = known[groups.name] if groups is not None else ()
-        labels = _Labels(
+        labels = Labels(
             values[rest],
             wrong[rest],
-            _codes(groups, rest, names),
+            group_codes(groups, rest, names),
             Pilot(values[tried], wrong[tried], ~np.isin(rest, tried)),
-            _codes(groups, tried, names),
+            group_codes(groups, tried, names),
         )
         answerable = float(kept.mean())
         if traffic is not None:
@@ -231,7 +180,9 @@ class Selective:
         self._describe(labels, thresholds, names, answerable)
         self.asked_ = []
         if groups is not None:
-            self.asked_ = _asked(groups, groups if traffic is None else traffic[groups.name], names)
+            self.asked_ = asked_groups(
+                groups, groups if traffic is None else traffic[groups.name], names
+            )
         seen = frame if beside is None else pl.concat([frame, beside], how="horizontal")
         if groups is not None and groups.name not in seen.columns:
             seen = seen.with_columns(groups)
@@ -265,24 +216,24 @@ class Selective:
 
     def _weighted(
         self,
-        labels: _Labels,
+        labels: Labels,
         score: Score,
         traffic: pl.DataFrame,
         known: Mapping[str, Sequence[str]],
         groups: pl.Series | None,
-    ) -> tuple[_Labels, float]:
+    ) -> tuple[Labels, float]:
         """Return the labels weighted to the traffic, and the share of it that may be answered."""
         if groups is None:
             raise InputError("traffic is weighted by groups: name their column")
-        own = _of_known(traffic, None, known)
+        own = of_known(traffic, None, known)
         rows = traffic.filter(pl.Series(own))
         if not rows.height:
             raise InputError("no row of the traffic is in a group that has labels")
-        codes = _codes(rows[groups.name], np.arange(rows.height), known[groups.name])
+        codes = group_codes(rows[groups.name], np.arange(rows.height), known[groups.name])
         mix = TrafficMix(labels.group, score.predict(rows), codes)
         return replace(labels, mix=mix), float(own.mean())
 
-    def _thresholds(self, labels: _Labels, names: Sequence[str]) -> dict[str, float | None]:
+    def _thresholds(self, labels: Labels, names: Sequence[str]) -> dict[str, float | None]:
         """Return the threshold of each group, or the one of all under the empty name."""
         self.certified_ = None
         if self.max_error is None:
@@ -303,7 +254,7 @@ class Selective:
 
     def _describe(
         self,
-        labels: _Labels,
+        labels: Labels,
         thresholds: Mapping[str, float | None],
         names: Sequence[str],
         answerable: float,
@@ -317,7 +268,7 @@ class Selective:
         self.curve_ = [
             {"threshold": at, "share": share, "error": error}
             for at, share, error in zip(
-                grid.tolist(), shares.tolist(), _proportions(errors, worth), strict=True
+                grid.tolist(), shares.tolist(), proportions(errors, worth), strict=True
             )
         ]
         cuts = np.array(
@@ -325,7 +276,7 @@ class Selective:
         )
         self._measure(labels, cuts, answerable)
         self.groups_ = [
-            _group_entry(name, labels.of_group(number), cuts[number])
+            group_entry(name, labels.of_group(number), cuts[number])
             for number, name in enumerate(names)
         ]
         self.labels_needed_, self.more_ = None, []
@@ -342,7 +293,7 @@ class Selective:
             self.more_ = outlook.more()
         self.cost_ = None if self.costs is None else self._cost(labels.score, labels.wrong)
 
-    def _measure(self, labels: _Labels, cuts: Floats, answerable: float) -> None:
+    def _measure(self, labels: Labels, cuts: Floats, answerable: float) -> None:
         """Measure share and error; for a mix, of the traffic."""
         given = labels.score >= cuts[labels.group]
         n, inside = len(given), float(given.mean())
@@ -355,7 +306,7 @@ class Selective:
         share = answerable * inside
         low, high = wilson_interval(share, n, 0.95)
         self.share_ = Estimate(share, float(low), float(high), n=n, interval="wilson")
-        self.error_ = _proportions(np.array([bad]), np.array([answered]))[0]
+        self.error_ = proportions(np.array([bad]), np.array([answered]))[0]
 
     def _cost(self, score: Floats, wrong: Floats) -> CostEstimate:
         """Measure costs; the threshold is chosen anew without each fold."""
@@ -394,69 +345,6 @@ class Selective:
         return promise
 
 
-def _enough_labels(frame: pl.DataFrame, groups: pl.Series | None) -> dict[str, tuple[str, ...]]:
-    """Return by column the categories with at least 15 labels."""
-    columns = [column for column in frame.get_columns() if not column.dtype.is_numeric()]
-    columns += [groups] if groups is not None else []
-    known = {}
-    for column in columns:
-        counts = level_texts(column).value_counts()
-        enough = counts.filter((pl.col("count") >= LEAST_LABELS) & (pl.col(column.name) != ""))
-        known[column.name] = tuple(enough[column.name].sort())
-        if not enough.height:
-            raise InputError(
-                f"no value of {column.name!r} has {LEAST_LABELS} labels; {counts.height} values "
-                f"share {len(column)} labels",
-                hint="name a coarser column, or label more",
-            )
-    return known
-
-
-def _of_known(
-    frame: pl.DataFrame, groups: pl.Series | None, known: Mapping[str, Sequence[str]]
-) -> npt.NDArray[np.bool_]:
-    kept = np.ones(frame.height, dtype=bool)
-    for name, levels in known.items():
-        column = groups if groups is not None and groups.name == name else frame[name]
-        kept &= level_texts(column).is_in(list(levels)).to_numpy()
-    return kept
-
-
-def _codes(groups: pl.Series | None, rows: Ints, names: Sequence[str]) -> Ints:
-    if groups is None:
-        return np.zeros(len(rows), dtype=np.int64)
-    place = {name: at for at, name in enumerate(names)}
-    texts = level_texts(groups).gather(rows)
-    return np.array([place[name] for name in texts.to_list()], dtype=np.int64)
-
-
-def _group_entry(name: str, own: _Labels, cut: float) -> dict[str, Any]:
-    given = own.score >= cut
-    n = len(given)
-    share = float(given.mean())
-    low, high = wilson_interval(share, n, 0.95)
-    error = _proportions(np.array([own.wrong[given].sum()]), np.array([float(given.sum())]))[0]
-    return {
-        "group": name,
-        "n": n,
-        "threshold": float(cut) if np.isfinite(cut) else None,
-        "answered": Estimate(share, float(low), float(high), n=n, interval="wilson"),
-        "error": error,
-        "certified": bool(np.isfinite(cut)),
-    }
-
-
-def _asked(labelled: pl.Series, coming: pl.Series, known: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the groups without enough labels, most frequent first."""
-    labels = dict(level_texts(labelled).value_counts().iter_rows())
-    found = level_texts(coming).value_counts(sort=True).iter_rows()
-    return [
-        {"group": name, "n": labels.get(name, 0), "share": count / len(coming)}
-        for name, count in found
-        if name not in known
-    ]
-
-
 def _above(threshold: float | None) -> float:
     return float("inf") if threshold is None else threshold
 
@@ -470,18 +358,6 @@ def _with_confidence(features: Any, confidence: Floats) -> pl.DataFrame:
         raise InputError(f"{frame.height} rows of features for {len(confidence)} confidences")
     others: Sequence[str] = [name for name in frame.columns if name != CONFIDENCE]
     return pl.concat([own, frame.select(others)], how="horizontal")
-
-
-def _proportions(count: Floats, n: Floats) -> list[Estimate]:
-    """Return shares with their exact intervals (Clopper and Pearson)."""
-    inside = np.maximum(n, 1.0)
-    low = np.where(count > 0, betaincinv(np.maximum(count, 1.0), n - count + 1, 0.025), 0.0)
-    high = np.where(count < n, betaincinv(count + 1, np.maximum(n - count, 1.0), 0.975), 1.0)
-    value = np.where(n > 0, count / inside, np.nan)
-    return [
-        Estimate(float(at), float(start), float(end), n=int(rows), interval="exact")
-        for at, start, end, rows in zip(value, low, high, n, strict=True)
-    ]
 
 
 def _mean(values: Floats) -> Estimate:

@@ -1,0 +1,152 @@
+"""The labels that certify, and the groups that have enough of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.special import betaincinv
+
+from calibrant.core.arrays import Floats, Ints
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.epistemic.guard import level_texts
+from calibrant.epistemic.selective.certify import (
+    Certified,
+    Pilot,
+    TrafficMix,
+    certify,
+    error_curve,
+)
+from calibrant.stats.intervals import wilson_interval
+
+# A category with fewer labels is asked, always.
+LEAST_LABELS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels that certify: score, error and group (a number) of each; the traffic, if any."""
+
+    score: Floats
+    wrong: Floats
+    group: Ints
+    pilot: Pilot
+    pilot_group: Ints
+    mix: TrafficMix | None = None
+
+    def of_group(self, number: int) -> Labels:
+        """Return the labels of one group."""
+        own, tried = self.group == number, self.pilot_group == number
+        pilot = Pilot(self.pilot.score[tried], self.pilot.wrong[tried], self.pilot.apart[own])
+        return Labels(
+            self.score[own], self.wrong[own], self.group[own], pilot, self.pilot_group[tried]
+        )
+
+    def certify(self, max_error: float, delta: float) -> Certified:
+        """Return the thresholds that these labels certify."""
+        return certify(
+            self.score,
+            self.wrong,
+            max_error=max_error,
+            delta=delta,
+            mix=self.mix,
+            pilot=self.pilot,
+        )
+
+    @property
+    def weight(self) -> Floats:
+        """How often each label stands for a row of the traffic; 1 without one."""
+        if self.mix is None:
+            return np.ones(len(self.score))
+        own = np.bincount(self.group)
+        return (np.bincount(self.mix.traffic_group, minlength=len(own)) / own)[self.group]
+
+    def curve(self, grid: Floats) -> tuple[Floats, Floats]:
+        """Return what the labels at each threshold are worth, and errors among them."""
+        made = self.mix.curve if self.mix is not None else error_curve
+        return made(self.score, self.wrong, grid)
+
+
+def enough_labels(frame: pl.DataFrame, groups: pl.Series | None) -> dict[str, tuple[str, ...]]:
+    """Return by column the categories with at least 15 labels."""
+    columns = [column for column in frame.get_columns() if not column.dtype.is_numeric()]
+    columns += [groups] if groups is not None else []
+    known = {}
+    for column in columns:
+        counts = level_texts(column).value_counts()
+        enough = counts.filter((pl.col("count") >= LEAST_LABELS) & (pl.col(column.name) != ""))
+        known[column.name] = tuple(enough[column.name].sort())
+        if not enough.height:
+            raise InputError(
+                f"no value of {column.name!r} has {LEAST_LABELS} labels; {counts.height} values "
+                f"share {len(column)} labels",
+                hint="name a coarser column, or label more",
+            )
+    return known
+
+
+def of_known(
+    frame: pl.DataFrame, groups: pl.Series | None, known: Mapping[str, Sequence[str]]
+) -> npt.NDArray[np.bool_]:
+    """Return which rows have no category without enough labels."""
+    kept = np.ones(frame.height, dtype=bool)
+    for name, levels in known.items():
+        column = groups if groups is not None and groups.name == name else frame[name]
+        kept &= level_texts(column).is_in(list(levels)).to_numpy()
+    return kept
+
+
+def group_codes(groups: pl.Series | None, rows: Ints, names: Sequence[str]) -> Ints:
+    """Return the group of each row as its position in `names`; 0 where there are none."""
+    if groups is None:
+        return np.zeros(len(rows), dtype=np.int64)
+    place = {name: at for at, name in enumerate(names)}
+    texts = level_texts(groups).gather(rows)
+    return np.array([place[name] for name in texts.to_list()], dtype=np.int64)
+
+
+def asked_groups(
+    labelled: pl.Series, coming: pl.Series, known: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the groups without enough labels, most frequent first."""
+    labels = dict(level_texts(labelled).value_counts().iter_rows())
+    found = level_texts(coming).value_counts(sort=True).iter_rows()
+    return [
+        {"group": name, "n": labels.get(name, 0), "share": count / len(coming)}
+        for name, count in found
+        if name not in known
+    ]
+
+
+def group_entry(name: str, own: Labels, cut: float) -> dict[str, Any]:
+    """Return what is known of one group at its threshold."""
+    given = own.score >= cut
+    n = len(given)
+    share = float(given.mean())
+    low, high = wilson_interval(share, n, 0.95)
+    error = proportions(np.array([own.wrong[given].sum()]), np.array([float(given.sum())]))[0]
+    return {
+        "group": name,
+        "n": n,
+        "threshold": float(cut) if np.isfinite(cut) else None,
+        "answered": Estimate(share, float(low), float(high), n=n, interval="wilson"),
+        "error": error,
+        "certified": bool(np.isfinite(cut)),
+    }
+
+
+def proportions(count: Floats, n: Floats) -> list[Estimate]:
+    """Return shares with their exact intervals (Clopper and Pearson)."""
+    inside = np.maximum(n, 1.0)
+    low = np.where(count > 0, betaincinv(np.maximum(count, 1.0), n - count + 1, 0.025), 0.0)
+    high = np.where(count < n, betaincinv(count + 1, np.maximum(n - count, 1.0), 0.975), 1.0)
+    value = np.where(n > 0, count / inside, np.nan)
+    return [
+        Estimate(float(at), float(start), float(end), n=int(rows), interval="exact")
+        for at, start, end, rows in zip(value, low, high, n, strict=True)
+    ]
