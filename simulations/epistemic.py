@@ -185,7 +185,9 @@ def cascade():
             target = choosing.Target(budget=budget)
             found = {}
             for name, one in judged.items():
-                mix, how = choosing.reach(one.cost, one.accuracy, target, largest, accuracy)
+                mix, how = choosing.reach(
+                    one.spent, one.accuracy, target, seen.cost[:, -1], accuracy
+                )
                 if mix is not None:
                     found[name] = (one, mix, how)
             if not found:

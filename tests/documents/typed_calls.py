@@ -1,9 +1,11 @@
 """Read by type checkers, never run: what they must find right, and what they must find wrong."""
 
-from typing import assert_type
+from collections.abc import Mapping
+from typing import Any, Literal, assert_type
 
 import calibrant as cal
 from calibrant.documents import Claim, EstimateEntry
+from calibrant.epistemic import Step
 from calibrant.report.typed import AuditResult, CompareResult, PlanResult
 
 
@@ -25,7 +27,14 @@ def calls() -> None:
     _error: cal.CalibrantError = cal.InputError("x", hint="y")
     _batch = cal.label_next("pool.csv", "batch.csv", size=10)
     _questions = cal.bench_mace(k=[1, 2])
-    _policy = cal.load_policy("policy.json")
+    policy = cal.load_policy("policy.json")
+    assert_type(policy.answers(0.9), bool)
+    assert_type(policy.decide({"confidence": 0.9}), Literal["answer", "ask"])
+    assert_type(policy.route({}, {}), Step)
+    assert_type(policy.route_batch([{}]), list[Step])
+    assert_type(policy.check([{"confidence": 0.9}]).text, str)
+    assert_type(policy.expires, str)
+    assert_type(policy.promise, Mapping[str, Any])
 
     _slip = cal.audti  # wrong: no such name
     cal.audit([0.9], [1], bins="many")  # wrong: no number

@@ -141,7 +141,8 @@ def test_budget_is_kept_on_unseen_questions_and_the_promise_holds(tmp_path):
     walked = [walk(policy, unseen, row) for row in range(1500)]
     cost = [sum(unseen.cost[r, MODELS.index(m)] for m in w[1]) for r, w in enumerate(walked)]
     right = [unseen.correct[r, MODELS.index(w[0])] for r, w in enumerate(walked)]
-    assert np.mean(cost) == pytest.approx(0.5 * largest, rel=0.05)
+    # The upper end of the cost stays inside, so that the mean lies a little below.
+    assert 0.44 * largest < np.mean(cost) < 0.515 * largest
     assert np.mean(right) == pytest.approx(found.accuracy.value, abs=0.04)
     singles = seen.correct.mean(axis=0)
     assert found.accuracy.value > singles[1]

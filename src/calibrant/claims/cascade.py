@@ -14,7 +14,21 @@ _FEWEST = 250
 
 
 def _asking(facts: Facts) -> str:
+    if facts["single"] is not None:
+        return f"No cascade does better than one model: always asking {facts['single']}"
     return f"Asking {facts['largest']} only where needed (rule: {facts['words']})"
+
+
+def _always(facts: Facts) -> str:
+    """Name the largest model again only where the sentence has not done so."""
+    return f"always asking {facts['largest']}" if facts["single"] else "always asking it"
+
+
+def _nothing_saved(facts: Facts) -> str:
+    why = f" ({facts['chosen']})" if facts["single"] is not None else ""
+    rule = f"this policy (rule: {facts['words']})" if not why else "no cheaper policy was found"
+    tail = f" always asks {facts['largest']}." if not why else f"{why}; {facts['largest']} answers."
+    return f"Nothing is saved: {rule}{tail}"
 
 
 def _ends(facts: Facts) -> tuple[float, float]:
@@ -56,15 +70,14 @@ REACHES = declare(
         {
             "shown": lambda facts: (
                 f"{_asking(facts)} is {points(abs(facts['value']))} "
-                f"{'more' if facts['value'] > 0 else 'less'} accurate than always asking it "
+                f"{'more' if facts['value'] > 0 else 'less'} accurate than {_always(facts)} "
                 f"(95 % interval {points_range(*_ends(facts))}), at {percent(facts['cost'])} of "
                 "its cost."
             ),
             "equivalent": lambda facts: (
-                f"Nothing is saved: this policy (rule: {facts['words']}) always asks "
-                f"{facts['largest']}."
+                _nothing_saved(facts)
                 if facts["low"] == facts["high"] == 0 and percent(facts["cost"]) == "100 %"
-                else f"{_asking(facts)} is as accurate as always asking it within "
+                else f"{_asking(facts)} is as accurate as {_always(facts)} within "
                 f"{points(_MARGIN)}, at {percent(facts['cost'])} of its cost."
             ),
             "undecided": lambda facts: (
@@ -72,7 +85,7 @@ REACHES = declare(
                 "too few to choose a policy. "
                 f"{labels_text(facts['more']).capitalize()} would decide."
                 if facts["words"] is None
-                else f"{_asking(facts)} costs {percent(facts['cost'])} of always asking it. "
+                else f"{_asking(facts)} costs {percent(facts['cost'])} of {_always(facts)}. "
                 "Undecided which is more accurate (difference "
                 f"{points_range(facts['low'], facts['high'])} points). "
                 f"{labels_text(facts['more']).capitalize()} would decide."
@@ -98,13 +111,15 @@ def cascade_claims(entry: Mapping[str, Any]) -> list[Claim]:
     facts = {
         "largest": entry["largest"],
         "words": policy["words"],
+        "single": policy["single"],
+        "chosen": policy["chosen"],
         "cost": promise["relative_cost"]["value"],
     }
     subject = {"strategy": policy["rule"], "models": [model["model"] for model in entry["models"]]}
     made = []
     if promise["guarantee"] is not None:
         made.append(_guarantee(promise, facts, subject))
-    if policy["rule"] != "single":
+    if policy["rule"] != "single" or promise["guarantee"] is None:
         made.append(_against_largest(promise, facts, subject))
     return made
 
@@ -113,7 +128,13 @@ def _too_few(entry: Mapping[str, Any]) -> Claim:
     n = int(entry["n"])
     return REACHES.claim(
         "undecided",
-        {"largest": entry["largest"], "words": None, "n": n, "more": max(_FEWEST - n, 0)},
+        {
+            "largest": entry["largest"],
+            "words": None,
+            "single": None,
+            "n": n,
+            "more": max(_FEWEST - n, 0),
+        },
         subject={"strategy": None, "models": [model["model"] for model in entry["models"]]},
         margin=_MARGIN,
         n=n,

@@ -68,3 +68,12 @@ def traffic_claim(check: Mapping[str, Any]) -> Claim:
         p_adjusted=min((change["p"] for change in changes), default=None),
         n=check["rows"],
     )
+
+
+def traffic_step(document: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what to do next after a look at the traffic, in words and as a command."""
+    seen = document.get("traffic") or {}
+    if not seen.get("next"):
+        return None
+    certify = seen["outcome"] == "mix changed"
+    return "Certify for the new mix" if certify else "Label rows of the traffic", seen["next"]

@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from calibrant.claims.claim import Claim
+from calibrant.claims.guard import traffic_step
 from calibrant.core.calls import TABLE, Call, declared_options
 from calibrant.core.document import given_places, kind_of
 
 Document = Mapping[str, Any]
 
+_LATEST = "Audit the latest rows"
 _ALONE = "Choose when it may answer alone"
 _TRUST = "See how far the confidence can be trusted"
 _LIMIT_STEP = 0.05
@@ -266,13 +268,12 @@ _STEPS: dict[str, Callable[[Document], Step | None]] = {
     ),
     "plan": _planned,
     "label": _labelled,
-    "monitor": lambda document: Step("Audit the latest rows", _following(document, "audit").text()),
+    "monitor": lambda document: Step(
+        *(traffic_step(document) or (_LATEST, _following(document, "audit").text()))
+    ),
     "methods": lambda _: Step("Ask a model and compute them", Call("run", "STUDY").text()),
     **dict.fromkeys(("semantics", "grade", "study", "run", "import_logs"), _trust),
 }
-
-
-# -- after decide, cascade and compare: what was found and saved -------------------------------
 
 
 def _decided(document: Document, entries: Sequence[Document]) -> Step:

@@ -97,10 +97,14 @@ class GuardCheck:
     @property
     def call(self) -> Call | None:
         """The next command, where there is one."""
+        return self.step("TABLE", "TRAFFIC")
+
+    def step(self, labelled: str, traffic: str) -> Call | None:
+        """Return the next command on these files: the labels of the fit, and the traffic."""
         if self.outcome == "mix changed":
             group, limit = self.promise.get("group"), self.promise.get("max_error")
-            return Call("decide", "TABLE", max_error=limit, traffic="TRAFFIC", group=group)
-        return Call("label serve", "TRAFFIC") if self.outcome == "expired" else None
+            return Call("decide", labelled, max_error=limit, traffic=traffic, group=group)
+        return Call("label serve", traffic) if self.outcome == "expired" else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""

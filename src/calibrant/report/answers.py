@@ -191,6 +191,8 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
         return _counted([tone for tone in tones if tone != "not_tested"], claims, "confidences")
     if kind == "monitor" and any(e.get("alarm") for e in document["results"]):
         return Badge("alarm", "alarm")
+    if kind == "monitor" and (document.get("traffic") or {}).get("changes"):
+        return Badge("alarm", "traffic changed")
     if kind == "monitor" and claims:
         return Badge("not_tested", "no alarm so far")
     if any(claim.id == "bench.questions_broken" for claim in claims):

@@ -49,7 +49,7 @@ from calibrant.verbs.deferring.answers import (
     refuse_unknown_prices,
 )
 from calibrant.verbs.deferring.asked import how_asked
-from calibrant.verbs.deferring.policies import chosen_policy
+from calibrant.verbs.deferring.policies import chosen_policy, profile_of
 
 _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
@@ -265,7 +265,8 @@ def cascade(
         origin = {name: head[name] for name in ("source", "input", "version")}
         origin["asked"] = how_asked(data, scores.frame["method"][0])
         with writing(save):
-            replace(policy, fitted_on=origin, embedding=embedder).save(save)
+            seen = profile_of(answers)
+            replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
     settings = _settings(chosen, random_splits) | {
         "models": list(models),
         "features": list(features),

@@ -48,6 +48,9 @@ def _drifted(document: Mapping[str, Any]) -> str | None:
     alarms = [entry for entry in document["results"] if entry["alarm"]]
     if alarms:
         return f"calibration has drifted: {len(alarms)} alarm(s)"
+    seen = document.get("traffic")
+    if seen is not None and seen["changes"]:
+        return f"the traffic is no longer what the promise was made for: {seen['outcome']}"
     promises = [entry["promise"] for entry in document["results"] if entry.get("promise")]
     broken = any(promise["broken"] for promise in promises)
     return "the promise of the policy is broken" if broken else None
@@ -127,7 +130,9 @@ def monitor(
     policy: Annotated[
         str | Path | None,
         Option(
-            "Policy that `decide` saved: say when its promise breaks.", metavar="FILE", place="read"
+            "Saved policy: say when its promise breaks, by labels or by the traffic alone.",
+            metavar="FILE",
+            place="read",
         ),
     ] = None,
     horizon: Annotated[
@@ -193,8 +198,9 @@ def monitor(
         File with the state of the watch: read if it is there, and written at the end. Batches of
         a time that it has seen already are left out.
     policy
-        Saved policy of `decide`: the answers that it gives alone are watched too, and the document
-        says when more of them are wrong than was promised.
+        Saved policy. Its traffic, labelled or not, is held against what it was made on. Of a
+        policy of `decide` the answers given alone are watched too, and the document says when more
+        of them are wrong than was promised.
     horizon, alpha
         Batches, and the probability of any false alarm within that many.
     tolerance
@@ -255,6 +261,8 @@ def monitor(
                     promise=promise_watch(promise, key, horizon=horizon, alpha=alpha),
                 )
             watch = watches[key]
+            if promise is not None:
+                promise.see(key, rows)
             marked = marked_rows(promise, watch, rows)
             named = "question_id" not in scores.assumed
             batches = stream_batches(
@@ -277,7 +285,9 @@ def monitor(
         watch.document(precision=precision, drift=drift, verified=known_day)
         for watch in watches.values()
     ]
-    _refuse_without_labels(results, stream or source_name(sources))
+    seen = None if promise is None else promise.traffic()
+    if seen is None:
+        _refuse_without_labels(results, stream or source_name(sources))
     settings = {
         "time": time,
         "every": every,
@@ -295,13 +305,17 @@ def monitor(
     }
     head = document_head("monitor", sources, settings=settings, source=stream)
     head["schema"] = "calibrant.monitor/2"
-    claims = [claim.to_dict() for claim in monitor_claims(plain(results))]
+    told = seen and promise and promise.told(seen, stream or source_name(sources))
+    labelled = [entry for entry in plain(results) if entry["n"] or seen is None]
+    claims = [] if seen is None else [seen.claim.to_dict()]
+    claims += [claim.to_dict() for claim in monitor_claims(labelled)]
     return MonitorResult(
         {
             **head,
             "reading": counts.reading.to_dict(),
             "data": {"warnings": counts.warnings()},
             "claims": claims,
+            **({} if told is None else {"traffic": told}),
             "results": results,
             "repeated": repeated,
             "dropped": counts.dropped,

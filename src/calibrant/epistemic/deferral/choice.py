@@ -12,6 +12,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.costs import careful_costs, cost_estimate
 from calibrant.epistemic.deferral.guarantee import certified_settings
 from calibrant.epistemic.deferral.mixing import Mix, at_accuracy, at_budget, mixed
 from calibrant.epistemic.deferral.strategies import (
@@ -44,11 +45,34 @@ _REFUSES = 1.96
 
 
 def reach(
-    cost: Floats, accuracy: Floats, target: Target, largest_cost: float, largest: float
+    spent: Floats,
+    accuracy: Floats,
+    target: Target,
+    largest_cost: Floats,
+    largest: float,
+    *,
+    questions: int | None = None,
 ) -> tuple[Mix | None, str]:
-    """Return the mix that reaches the target, or comes closest, and what it reaches."""
+    """Return the mix that reaches the target, or comes closest, and what it reaches.
+
+    Parameters
+    ----------
+    spent, accuracy
+        Cost of each setting and question, and accuracy of each setting.
+    target
+        What is to be reached.
+    largest_cost, largest
+        What the largest model costs on each question, and its accuracy.
+    questions
+        How many questions make the choice that these stand for, where they are a part of them.
+    """
+    cost = np.asarray(spent.mean(axis=1))
     if target.budget is not None:
-        return at_budget(cost, accuracy, target.budget * largest_cost), "most accurate in budget"
+        careful = careful_costs(spent, largest_cost, target.budget, questions)
+        found = at_budget(careful, accuracy, target.budget * float(largest_cost.mean()))
+        if found is not None:
+            found = mixed(found.first, found.second, found.share, cost, accuracy)
+        return found, "most accurate in budget"
     wanted = largest if target.accuracy is None else target.accuracy
     found = at_accuracy(cost, accuracy, wanted)
     if found is not None:
@@ -177,15 +201,17 @@ def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: in
 
 
 def _reached(
-    judged: dict[str, _Judged], answers: Answers, target: Target
+    judged: dict[str, _Judged], answers: Answers, target: Target, questions: int | None = None
 ) -> tuple[dict[str, Reached], dict[str, str]]:
     """Return the mix of each strategy that comes closest to the target, or why there is none."""
-    largest_cost = float(answers.cost[:, -1].mean())
+    largest_cost = answers.cost[:, -1]
     largest = float(judged["single"].accuracy[-1])
     found: dict[str, Reached] = {}
     reasons: dict[str, str] = {}
     for name, one in judged.items():
-        mix, how = reach(one.cost, one.accuracy, target, largest_cost, largest)
+        mix, how = reach(
+            one.spent, one.accuracy, target, largest_cost, largest, questions=questions
+        )
         if mix is None:
             reasons[name] = "every setting costs more than the budget"
         else:
@@ -210,7 +236,7 @@ def _on_unseen(
             name: _Judged(one.fitted, one.right[:, rows], one.spent[:, rows])
             for name, one in judged.items()
         }
-        found, _ = _reached(half, answers.rows(rows), target)
+        found, _ = _reached(half, answers.rows(rows), target, n)
         name = target.strategy or (_winner(found, target) if found else "")
         mix = found[name][1] if name in found else whole[1]
         one = judged[name] if name in found else whole[0]
@@ -235,7 +261,7 @@ def _chosen(
         mix.share,
         mix,
         _mean(right),
-        _mean(spent),
+        cost_estimate(spent),
         _mean(right - largest),
         reasons,
         certified,

@@ -72,16 +72,22 @@ class Labels:
         return made(self.score, self.wrong, grid)
 
 
-def enough_labels(frame: pl.DataFrame, groups: pl.Series | None) -> dict[str, tuple[str, ...]]:
-    """Return by column the categories with at least 15 labels."""
+def enough_labels(
+    frame: pl.DataFrame, groups: pl.Series | None, *, strict: bool = True
+) -> dict[str, tuple[str, ...]]:
+    """Return by column the categories with at least 15 labels.
+
+    A column without any is refused, or left out where `strict` is False.
+    """
     columns = [column for column in frame.get_columns() if not column.dtype.is_numeric()]
     columns += [groups] if groups is not None else []
     known = {}
     for column in columns:
         counts = level_texts(column).value_counts()
         enough = counts.filter((pl.col("count") >= LEAST_LABELS) & (pl.col(column.name) != ""))
-        known[column.name] = tuple(enough[column.name].sort())
-        if not enough.height:
+        if enough.height:
+            known[column.name] = tuple(enough[column.name].sort())
+        elif strict:
             raise InputError(
                 f"no value of {column.name!r} has {LEAST_LABELS} labels; {counts.height} values "
                 f"share {len(column)} labels",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+import polars as pl
+
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.registry import did_you_mean
-from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers
 from calibrant.epistemic.deferral.choice import (
     FEWEST,
     ChosenPolicy,
@@ -16,8 +18,10 @@ from calibrant.epistemic.deferral.choice import (
     choose_policy,
     given_tolerance,
 )
-from calibrant.epistemic.deferral.policy import MixedPolicy
+from calibrant.epistemic.deferral.policy import AlwaysOne, MixedPolicy
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
+from calibrant.epistemic.guard import Profile
+from calibrant.epistemic.selective.labels import enough_labels
 
 
 def chosen_policy(
@@ -51,12 +55,30 @@ def chosen_policy(
         "words": STRATEGIES.get(found.strategy, "always one model"),
         "tolerance": found.dials[0] if isinstance(found.dials[0], float) else None,
         "chosen": found.how,
+        "single": found.policy.name if isinstance(found.policy, AlwaysOne) else None,
         "share_of_second": found.share,
         "promise": promise,
         "not_taken": found.reasons,
     }
     made = dt.datetime.now(dt.UTC).date().isoformat()
     return MixedPolicy(found.policy, found.dials, found.share, promise, made, len(answers)), told
+
+
+def profile_of(answers: Answers) -> dict[str, Any]:
+    """Return what a policy keeps of its questions: columns, categories known, how they spread."""
+    frame = answers.features
+    columns = [name for name in frame.columns if name not in EVERY_QUESTION]
+    own = {name for table in answers.answer_features.values() for name in table.columns}
+    known = enough_labels(frame.select(columns), None, strict=False)
+    group = next(iter(known), None)
+    said = pl.Series("confidence", answers.confidence[:, 0])
+    numbers = [name for name in columns if frame.schema[name].is_numeric()]
+    seen = frame.select([*numbers, *([group] if group else [])]).with_columns(said.fill_nan(None))
+    return {
+        "columns": [*columns, *sorted(own)],
+        "known": known,
+        "profile": Profile.of(seen.drop_nulls(), group),
+    }
 
 
 def _promise(found: ChosenPolicy, target: Target, largest: float) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import polars as pl
 from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.epistemic.guard import ANSWER, GuardCheck
 from calibrant.epistemic.policies import load_policy
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.inputs.door import labels_of
@@ -20,6 +21,9 @@ from calibrant.planning.watching.watch import Baseline, CalibrationWatch
 from calibrant.records import load_scores
 from calibrant.records.label_schema import WEIGHT
 from calibrant.verbs.monitoring.batches import ALONE
+
+# Rows of traffic that are held against a policy: the most recent ones.
+_RECENT = 10_000
 
 
 def read_baselines(baseline: Any, columns: dict[str, Any]) -> dict[tuple[str, str], Baseline]:
@@ -69,7 +73,7 @@ def baseline_of(
 
 
 class Promise:
-    """The promise of a saved policy of `decide`.
+    """A saved policy whose promise is watched: by labels, and by the traffic itself.
 
     Parameters
     ----------
@@ -78,9 +82,10 @@ class Promise:
     """
 
     def __init__(self, path: str | Path) -> None:
-        policy = load_policy(path)
-        limit = policy.promise.get("max_error") if isinstance(policy, SelectivePolicy) else None
-        if not isinstance(policy, SelectivePolicy) or limit is None or policy.threshold is None:
+        self.policy, self.path = load_policy(path), str(path)
+        promised = isinstance(self.policy, SelectivePolicy) and self.policy.promise["certified"]
+        self.limit = float(self.policy.promise["max_error"]) if promised else None
+        if self.limit is None and self.policy.profile is None:
             raise InputError(
                 "the policy promises no error, so there is no promise to watch",
                 source=str(path),
@@ -89,16 +94,39 @@ class Promise:
                     call=Call("decide", "TABLE", max_error=0.05, save="policy.json"),
                 ),
             )
-        self.policy, self.limit, self.path = policy, float(limit), str(path)
-        made = policy.fitted_on
-        self.key = (str(made.get("model", "model")), str(made.get("method", "confidence")))
+        made = self.policy.fitted_on
+        self.key = (self.policy.models[0], str(made.get("method", "confidence")))
+        self._rows: dict[tuple[str, str], pl.DataFrame] = {}
+
+    def see(self, key: tuple[str, str], rows: pl.DataFrame) -> None:
+        """Take rows of the stream, labelled or not; the most recent ones are kept."""
+        profile = self.policy.profile
+        if profile is None:
+            return
+        wanted = [name for name in (profile.group, ANSWER, *profile.ends) if name in rows.columns]
+        seen = rows.select(list(dict.fromkeys(wanted)))
+        if key in self._rows:
+            seen = pl.concat([self._rows[key], seen], how="vertical_relaxed")
+        self._rows[key] = seen.tail(_RECENT)
+
+    def told(self, check: GuardCheck, traffic: str) -> dict[str, Any]:
+        """Return what a look found as plain data, with the next command on the files at hand."""
+        call = check.step(str(self.policy.fitted_on.get("source", "TABLE")), traffic)
+        return {**check.to_dict(), "next": None if call is None else call.shell()}
+
+    def traffic(self) -> GuardCheck | None:
+        """Return whether the traffic is still what the policy was made for."""
+        found = self._rows.get(self.key)
+        if found is None and len(self._rows) == 1:
+            found = next(iter(self._rows.values()))
+        return None if found is None or not found.height else self.policy.check(found)
 
 
 def promise_watch(
     promise: Promise | None, key: tuple[str, str], *, horizon: int, alpha: float
 ) -> PromiseWatch | None:
     """Return a watch for the model and method that the policy was made for, else None."""
-    if promise is None or key != promise.key:
+    if promise is None or promise.limit is None or key != promise.key:
         return None
     delta = promise.policy.promise.get("delta")
     return PromiseWatch(promise.limit, horizon, alpha, delta, promise.policy.made)
@@ -106,7 +134,9 @@ def promise_watch(
 
 def require_watched(promise: Promise | None, watches: Iterable[CalibrationWatch]) -> None:
     """Refuse a stream that does not hold what the policy was made for."""
-    if promise is not None and all(watch.promise is None for watch in watches):
+    if promise is None or promise.limit is None or promise.traffic() is not None:
+        return
+    if all(watch.promise is None for watch in watches):
         raise InputError(
             f"the stream has no rows of {' / '.join(promise.key)}, for which the policy was made",
             source=promise.path,
@@ -117,7 +147,7 @@ def marked_rows(
     promise: Promise | None, watch: CalibrationWatch, rows: pl.DataFrame
 ) -> pl.DataFrame:
     """Return the rows with a column that says which of them the policy answers alone."""
-    if promise is None or watch.promise is None:
+    if promise is None or watch.promise is None or not isinstance(promise.policy, SelectivePolicy):
         return rows
     missing = [name for name in promise.policy.needs if name not in rows.columns]
     if missing:
