@@ -132,7 +132,7 @@ def test_a_cascade_sends_a_category_never_labelled_to_the_last_model(tmp_path):
         for name in said
     ])  # fmt: skip
     cal.cascade(rows, models=["small", "large"], features=["topic"], price=[1, 5],
-                random_splits=1, strategies=["value"], save=tmp_path / "verb.json")  # fmt: skip
+                random_splits=2, strategies=["value"], save=tmp_path / "verb.json")  # fmt: skip
     saved = cal.load_policy(tmp_path / "verb.json")
     assert saved.known["topic"] == ["art", "law"]
     assert saved.route({"topic": "new"}, {}) == Step("ask", "large")
