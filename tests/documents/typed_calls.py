@@ -1,5 +1,6 @@
 """Read by type checkers, never run: what they must find right, and what they must find wrong."""
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Literal, assert_type
 
@@ -33,7 +34,8 @@ def calls() -> None:
     assert_type(policy.route({}, {}), Step)
     assert_type(policy.route_batch([{}]), list[Step])
     assert_type(policy.check([{"confidence": 0.9}]).text, str)
-    assert_type(policy.expires, str)
+    assert_type(policy.expires, dt.date | None)
+    assert_type(policy.ends_when, str)
     assert_type(policy.promise, Mapping[str, Any])
 
     _slip = cal.audti  # wrong: no such name

@@ -100,7 +100,8 @@ def test_every_kind_of_policy_has_the_same_methods(policy, tmp_path):
     said = [{"model": {"confidence": 0.99}}] * 2
     assert loaded.route_batch(rows) == [Step("ask", "model")] * 2
     assert loaded.route_batch(rows, said) == [Step("answer", "model"), Step("defer", "model")]
-    assert "policy.check(rows)" in loaded.expires
+    assert loaded.expires is None
+    assert "policy.check(rows)" in loaded.ends_when
     with pytest.raises(InputError, match="1 rows of answers for 2 questions"):
         loaded.route_batch(rows, said[:1])
     table = answers(3000, 8)

@@ -72,7 +72,7 @@ class MendedPolicy(Policy):
         return GuardCheck(outcome, len(given), {}, changes, (), self.promise)  # type: ignore[arg-type]
 
     @property
-    def expires(self) -> str:
+    def ends_when(self) -> str:
         """What ends the promise, in a sentence."""
         return "It ends when the confidences change; policy.check(rows) tests it."
 

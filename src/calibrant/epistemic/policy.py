@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -104,8 +105,14 @@ class Policy(ABC):
         return self.profile.check(frame, asked=asked, promise=self.promise)
 
     @property
-    def expires(self) -> str:
-        """What ends the promise, in a sentence."""
+    def expires(self) -> dt.date | None:
+        """The day from which on nothing is promised, where the promise names one."""
+        named = self.promise.get("expires")
+        return None if named is None else dt.date.fromisoformat(named)
+
+    @property
+    def ends_when(self) -> str:
+        """What else ends the promise, in a sentence."""
         if self.profile is None:
             return "It ends when the questions change."
         watched = [*([self.profile.group] if self.profile.group else []), *self.profile.ends]

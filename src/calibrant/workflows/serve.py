@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import os
 import secrets
 import sys
@@ -268,7 +267,7 @@ def open_engine(
         per_token,
         describe,
         mends,
-        expires=_expiry(loaded),
+        expires=loaded.expires,
     )
 
 
@@ -317,14 +316,6 @@ def _check_live(
             hint=Hint("give {endpoint}", endpoint=f"{missing[0]}=http://127.0.0.1:8001/v1"),
         )
     return measured_by
-
-
-def _expiry(loaded: Any) -> dt.date | None:
-    """Return the day from which on a policy promises nothing, where it names one."""
-    named = getattr(loaded, "expires", None)
-    if isinstance(named, dt.date):
-        return named
-    return dt.date.fromisoformat(named) if isinstance(named, str) and named else None
 
 
 def _promise(promise: Mapping[str, Any]) -> str:
