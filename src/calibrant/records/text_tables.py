@@ -7,7 +7,7 @@ import io
 import mmap
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -197,6 +197,11 @@ def check_names(head: bytes, separator: str, source: str) -> None:
         names = next(csv.reader(text, delimiter=separator), [])
     except csv.Error:
         names = _first_line(head).split(separator)
+    check_repeated(names, source)
+
+
+def check_repeated(names: Iterable[str], source: str) -> None:
+    """Refuse names of columns of which one comes twice."""
     for name, count in Counter(map(str.strip, names)).items():
         if name and count > 1:
             raise InputError(

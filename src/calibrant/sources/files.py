@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
 from calibrant.records.json_tables import check_keys, check_list_keys
 from calibrant.records.study import QUESTIONS
+from calibrant.records.text_tables import check_repeated
 from calibrant.sources.layouts import LAYOUTS, Layout, Row
 
 _LOOKED_AT = 65_536
@@ -199,13 +199,7 @@ def _csv_rows(text: str, source: str) -> list[Row]:
         header, body, start = list(_MMLU_HEADER), lines, -1
     else:
         header, body = lines[start], lines[start + 1 :]
-    for key, times in Counter(name.strip() for name in header).items():
-        if key and times > 1:
-            raise InputError(
-                f"the header names the column {key!r} {times} times",
-                source=source,
-                hint="give each column a name of its own, so that nobody guesses which is meant",
-            )
+    check_repeated(header, source)
     rows: list[Row] = []
     for number, cells in enumerate(body, 1):
         if not any(cell.strip() for cell in cells):

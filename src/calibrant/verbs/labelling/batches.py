@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from calibrant.records.label_schema import StoredItem
 from calibrant.records.limits import limit, limit_hint
 from calibrant.records.spreadsheets import neutral_cells
 from calibrant.records.tables import read_table, reason_of, unreadable
-from calibrant.records.text_tables import read_cells
+from calibrant.records.text_tables import check_repeated, read_cells
 from calibrant.verbs.labelling.server import shown_item
 
 _WORDS = {
@@ -174,13 +173,7 @@ def _frame_of(rows: list[list[str | None]], path: Path) -> pl.DataFrame:
     if not rows:
         raise InputError("the workbook is empty", source=str(path))
     names = [(name or "").strip() for name in rows[0]]
-    for name, times in Counter(names).items():
-        if name and times > 1:
-            raise InputError(
-                f"the first row names the column {name!r} {times} times",
-                source=str(path),
-                hint="give each column a name of its own, so that nobody guesses which is meant",
-            )
+    check_repeated(names, str(path))
     # Cells below no name are nobody's.
     named = [place for place, name in enumerate(names) if name]
     cells = [[row[p] if p < len(row) else None for p in named] for row in rows[1:]]
