@@ -295,11 +295,11 @@ def against_consistency(result: Any) -> str:
 def said(page: StudyPage, result: Any, names: Sequence[str]) -> None:
     """Write the claims of a document about these methods."""
     chosen = [
-        f"- {claim['text']}"
+        [claim["text"]]
         for claim in result["claims"]
         if claim["id"] == "bench.best_method" or claim["subject"]["method"] in names
     ]
-    page.text("\n".join(chosen))
+    page.table(["claim"], chosen)
 
 
 def coverage(page: StudyPage, result: Any) -> None:
