@@ -16,7 +16,7 @@ from calibrant.verbs.labelling.server import LabelServer
 from calibrant.workflows.serving.engine import Breaker, Engine
 from calibrant.workflows.serving.front import Front
 from calibrant.workflows.serving.measure import PassedOn
-from calibrant.workflows.view import ViewServer
+from calibrant.workflows.view import PageServer
 
 SECRET = "secret words"
 TOKEN = "a-token-that-nobody-guesses"
@@ -28,7 +28,7 @@ class View:
     pages = ("/", "/progress")
 
     def __init__(self, folder):
-        self.server = ViewServer(SimpleNamespace(page=lambda: "<p>page</p>", progress=dict))
+        self.server = PageServer(SimpleNamespace(page=lambda: "<p>page</p>", progress=dict))
         self.door = self.server.door
 
     def credentials(self, token):

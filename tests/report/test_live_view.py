@@ -16,7 +16,7 @@ import pytest
 from pages import wait_for
 
 from calibrant.verbs.label import label_add, label_next
-from calibrant.workflows.view import ViewServer
+from calibrant.workflows.view import PageServer
 from calibrant.workflows.viewed import Viewed
 from collect.endpoint import Oracle
 from collect.studies import write_study
@@ -37,7 +37,7 @@ SEEN = (
 @contextmanager
 def viewing(path):
     """Serve a path from a thread of its own; yields the address."""
-    loop, server = asyncio.new_event_loop(), ViewServer(Viewed(path))
+    loop, server = asyncio.new_event_loop(), PageServer(Viewed(path))
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 

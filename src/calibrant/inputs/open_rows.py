@@ -59,7 +59,8 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
     frame = _with_questions(scores.graded, opened)
     facets = _facets(frame)
     index = _sorted(_index(frame, facets))
-    return Rows(index, _numbered(frame), _texts(frame, facets, scores), facets, opened.draws(table))
+    texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
+    return Rows(index, _numbered(frame), texts, facets, opened.draws(table), told)
 
 
 def _numbered(source: Any) -> Any:
@@ -152,7 +153,8 @@ def _staged(data: Any, table: Mapping[str, Any]) -> Rows:
     if scores is None:
         raise InputError("the table has no rows", source=str(data))
     stored = pl.scan_parquet(folder / "part-*.parquet")
-    return Rows(_sorted(pl.concat(kept)), stored, _texts(frame, facets, scores), facets)
+    texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
+    return Rows(_sorted(pl.concat(kept)), stored, texts, facets, sentence=told)
 
 
 def _same_reading(table: Mapping[str, Any], scores: Scores) -> dict[str, Any]:

@@ -15,6 +15,8 @@ OWN = frozenset({"question_id", "model", "method", "confidence", "correct", "wei
 ROW = "row_in_file"
 """Column that numbers the rows as the file has them."""
 _HALF = 0.5
+_MEANING = {"question_id", "model", "class_id", "answer", "correct"}
+_ANSWERS_SHOWN, _SCORES_SHOWN, _LETTERS_SHOWN = 6, 16, 300
 SORTS = ("worst", "confidence", "-confidence", "row")
 
 
@@ -67,6 +69,8 @@ class Rows:
         Columns of a few values each, to choose rows by.
     draws
         Answers that were drawn, with their meanings, where there are some.
+    sentence
+        How the table was read, where something was guessed.
 
     Examples
     --------
@@ -82,23 +86,38 @@ class Rows:
     texts: Mapping[str, str]
     facets: Sequence[str]
     draws: pl.DataFrame | None = None
+    sentence: str = ""
+    _names: dict[str, list[str]] = field(default_factory=dict, repr=False)
+    _gaps: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
+    _values: dict[str, dict[str, int]] = field(default_factory=dict, repr=False)
     _split: pl.Series | None = field(default=None, repr=False)
     _masks: dict[RowQuery, pl.Series] = field(default_factory=dict, repr=False)
 
     @property
     def models(self) -> list[str]:
         """The models, in the order of the table."""
-        return _in_order(self.index, "model")
+        return self._in_order("model")
 
     @property
     def methods(self) -> list[str]:
         """The methods, in the order of the table."""
-        return _in_order(self.index, "method")
+        return self._in_order("method")
+
+    def gaps(self, method: str) -> dict[str, float]:
+        """Return what each model says more than it is right, on average, with this method."""
+        if method not in self._gaps:
+            both = pl.col("confidence").is_not_null() & pl.col("correct").is_not_null()
+            own = self.index.lazy().filter(both, pl.col("method") == method).group_by("model")
+            gaps = own.agg((pl.col("confidence") - pl.col("correct")).mean()).collect()
+            self._gaps[method] = {str(name): gap for name, gap in gaps.iter_rows()}
+        return self._gaps[method]
 
     def values(self, facet: str) -> dict[str, int]:
         """Return the values of a facet with their numbers of rows."""
-        counted = self.index[facet].cast(pl.String).value_counts(sort=True)
-        return {str(name): count for name, count in counted.iter_rows() if name is not None}
+        if facet not in self._values:
+            counted = self.index[facet].value_counts(sort=True)
+            self._values[facet] = {str(n): count for n, count in counted.iter_rows() if n}
+        return self._values[facet]
 
     def page(self, query: RowQuery) -> RowPage:
         """Return one page of the rows that fit."""
@@ -140,6 +159,35 @@ class Rows:
             "draws": self._meanings(told["question_id"]),
         }
 
+    def questions(self, most: int = 2_000) -> tuple[list[dict[str, Any]], str]:
+        """Return questions with all their answers for a page, the most confidently wrong first.
+
+        Pages must stay small: at most six answers or meanings per model, 16 confidences, and
+        texts cut at 300 letters; the sentence that comes with them says so.
+        """
+        every = self.index["question"].n_unique()
+        order = self.index["question"].head(60 * most).unique(maintain_order=True).head(most)
+        codes = order.implode()
+        rows = self._told(self.index.filter(pl.col("question").is_in(codes)).head(12 * most))
+        drawn: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            drawn.setdefault(row["question_id"], []).append(row)
+        meanings = self._all_meanings(list(drawn))
+        found = [_page_question(name, own, meanings.get(name)) for name, own in drawn.items()]
+        note = f"All {every:,} questions."
+        if len(found) < every:
+            note = f"{len(found):,} of {every:,} questions, most confidently wrong."
+        return found, note
+
+    def _all_meanings(self, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
+        if self.draws is None or not set(self.draws.columns) >= _MEANING:
+            return {}
+        found: dict[str, list[dict[str, Any]]] = {}
+        names = pl.col("question_id").cast(pl.String)
+        for row in _by_meaning(self.draws.filter(names.is_in(ids))).iter_rows(named=True):
+            found.setdefault(str(row["question_id"]), []).append(row)
+        return found
+
     def _check(self, query: RowQuery) -> None:
         for name, _ in query.groups:
             if name not in self.facets:
@@ -162,6 +210,12 @@ class Rows:
                 mask &= self._holding(query.words)
             self._masks[query] = mask
         return self._masks[query]
+
+    def _in_order(self, column: str) -> list[str]:
+        if column not in self._names:
+            first = self.index.group_by(column).agg(pl.col("place").min()).sort("place")
+            self._names[column] = [str(name) for name in first[column]]
+        return self._names[column]
 
     @property
     def height(self) -> int:
@@ -212,21 +266,61 @@ class Rows:
         """Return the drawn answers to a question by model and meaning, the most frequent first."""
         if self.draws is None:
             return []
-        own = self.draws.filter(pl.col("question_id").cast(pl.String) == question_id)
-        if not {"class_id", "answer", "model"} <= set(own.columns):
-            return []
-        return (
-            own.filter(pl.col("answer").is_not_null())
-            .group_by("model", "class_id", maintain_order=True)
-            .agg(
-                pl.len().alias("draws"),
-                pl.col("answer").mode().sort().first(),
-                pl.col("correct").first().cast(pl.Float64),
-            )
-            .sort("draws", descending=True, maintain_order=True)
-            .drop("class_id")
-            .to_dicts()
+        return self._all_meanings([question_id]).get(question_id, [])
+
+
+def _by_meaning(draws: pl.DataFrame) -> pl.DataFrame:
+    return (
+        draws.filter(pl.col("answer").is_not_null())
+        .group_by("question_id", "model", "class_id", maintain_order=True)
+        .agg(
+            pl.len().alias("draws"),
+            pl.col("answer").mode().sort().first(),
+            pl.col("correct").first().cast(pl.Float64),
         )
+        .sort("draws", descending=True, maintain_order=True)
+        .group_by("question_id", "model", maintain_order=True)
+        .head(_ANSWERS_SHOWN)
+        .drop("class_id")
+    )
+
+
+def _page_question(
+    name: str, rows: Sequence[dict[str, Any]], meanings: Sequence[dict[str, Any]] | None
+) -> dict[str, Any]:
+    """Return a question as a page takes it."""
+    first = rows[0]
+    answers = {row["model"]: row for row in reversed(rows)}.values()
+    given = meanings or [{**row, "draws": 1} for row in answers if row.get("answer")]
+    asked = first.get("question")
+    return {
+        "id": name if name != asked else "",
+        "text": _cut(asked or f"Question {name}"),
+        "reference": _cut(first.get("reference") or ""),
+        "answers": [
+            {
+                "model": row["model"],
+                "answer": _cut(row["answer"]),
+                "draws": row["draws"],
+                "correct": None if row["correct"] is None else row["correct"] >= _HALF,
+            }
+            for row in given
+        ],
+        "scores": [
+            {
+                "model": row["model"],
+                "method": row["method"],
+                "confidence": None if row["confidence"] is None else round(row["confidence"], 3),
+                "correct": row["correct"],
+            }
+            for row in rows[:_SCORES_SHOWN]
+        ],
+        "facets": first["group"],
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LETTERS_SHOWN else text[:_LETTERS_SHOWN] + " ..."
 
 
 def wrong_rows(rows: Rows, most: int, query: RowQuery | None = None) -> list[dict[str, Any]]:
@@ -257,11 +351,6 @@ def _conditions(query: RowQuery) -> Iterator[pl.Expr]:
         yield {"wrong": grade < _HALF, "right": grade >= _HALF, "open": grade.is_null()}[
             query.grade
         ]
-
-
-def _in_order(index: pl.DataFrame, column: str) -> list[str]:
-    first = index.group_by(column).agg(pl.col("place").min()).sort("place")
-    return [str(name) for name in first[column]]
 
 
 def _text(value: Any) -> str | None:

@@ -1,73 +1,79 @@
-"""`view`: a page in the browser, from a server that only this machine reaches."""
+"""`view`: the app in the browser, from a server that only this machine reaches."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 import sys
+import tempfile
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Unpack
 
 from aiohttp import web
 
+from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
-from calibrant.core.loopback import LOOPBACK, Loopback
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
+from calibrant.records import Study, read_table
+from calibrant.report.result import Result
 from calibrant.report.typed import ReportResult
+from calibrant.verbs._options import TABLE, TableOptions
+from calibrant.workflows.app.opened import AppData
+from calibrant.workflows.app.server import AppServer, LocalServer
 from calibrant.workflows.viewed import PROGRESS, Viewed
 
-COOKIE = "calibrant_view"
 # The page's own policy is stricter; this one holds for a page that somebody else wrote, too.
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-        "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
-    ),
-}
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 
 
-@verb(example="calibrant view study", outputs=("json",))
+@verb(example="calibrant view scores.csv", outputs=("json",), shared=TABLE)
 def view(
-    path: Annotated[
-        str | Path,
+    data: Annotated[
+        Any,
         Option(
-            "Study folder, page, result (JSON) or table.",
-            metavar="PATH",
+            "Tables, logs or a study; a page or a result (JSON). None: drop a file on the page.",
+            metavar="PATH..",
             group=INPUT,
             argument=True,
+            kind="several",
             place="file or folder",
         ),
-    ] = ".",
+    ] = (),
     *,
     port: Annotated[
         int, Option("Port on loopback; 0 takes a free one.", metavar="N", min=0, max=65_535)
     ] = 0,
     open_browser: Annotated[bool, Option("Open the page in a browser.", cli="open")] = True,
     on_start: Callable[[str], None] | None = None,
+    **table: Unpack[TableOptions],
 ) -> ReportResult:
-    """Show a page in the browser and follow its files; stop it with Ctrl-C.
+    """Look at data in the browser, click, and decide; stop it with Ctrl-C.
 
-    While `run` or `label` goes on, the page shows how far it has come and what it cost, and loads
-    itself again when there is something new.
+    Overview, comparison, groups, a threshold, every question, labels and a watch over time are
+    tabs of one app. Nothing is written unless you save it. A study that is being run is followed:
+    its page shows how far it is and what it cost.
 
     Parameters
     ----------
-    path
-        A study folder, a page, a result (JSON), or a table: a pool that is being labelled shows
-        where it stands, any other table is audited.
+    data
+        Tables, logs, a study folder, a dataframe or a result of another verb; nothing, to drop a
+        file on the page. A page or a result (JSON) is shown as it is.
     port, open_browser
         Port on loopback, and whether to open a browser.
     on_start
         Called with the address of the page; by default it is printed.
+    **table
+        How the table is read, see `calibrant.records.load_scores`.
     """
-    viewed = Viewed(Path(path))
-    viewed.check()
-    head = document_head("report", path)
+    server, paths = _server(data, table)
+    head = document_head("report", paths or None)
 
     def started(address: str) -> None:
         if on_start is not None:
@@ -80,11 +86,55 @@ def view(
 
     # That is how a server is stopped.
     with contextlib.suppress(KeyboardInterrupt), OwnLoop() as loop:
-        loop.run(_serve(ViewServer(viewed), port, started))
-    return ReportResult({**head, "written": [], "documents": [], "viewed": Path(path).name})
+        loop.run(_serve(server, port, started))
+    viewed = ", ".join(Path(path).name for path in paths)
+    return ReportResult({**head, "written": [], "documents": [], "viewed": viewed})
 
 
-async def _serve(server: ViewServer, port: int, started: Callable[[str], None]) -> None:
+def _server(data: Any, table: Mapping[str, Any]) -> tuple[LocalServer, list[str]]:
+    """Return the server for what was given, and its paths."""
+    if isinstance(data, str | Path):
+        data = [data]
+    if not isinstance(data, list | tuple):
+        data = [_kept(data)]
+    paths = [str(path) for path in data]
+    missing = [path for path in paths if not Path(path).exists()]
+    if missing:
+        raise InputError(
+            "there is nothing to view",
+            source=missing[0],
+            hint="name a table, a log, a study folder, a page or a result (JSON)",
+        )
+    if not paths:
+        return AppServer(), paths
+    if len(paths) == 1 and _is_page(Path(paths[0])):
+        viewed = Viewed(Path(paths[0]))
+        viewed.check()
+        return PageServer(viewed), paths
+    return AppServer(AppData(paths[0] if len(paths) == 1 else paths, table)), paths
+
+
+def _is_page(path: Path) -> bool:
+    """Return whether a path is shown as it is: a page, a result, or a study without answers."""
+    if path.suffix == ".html":
+        return True
+    if path.suffix == ".json":
+        # Tables may be JSON too; a result says what it is.
+        return b'"calibrant.' in path.read_bytes()[:4096]
+    return Study.is_study(path) and not Study(path).has("scores")
+
+
+def _kept(data: Any) -> Path:
+    """Return a file of this process that holds a table in memory, or the page of a result."""
+    folder = Path(tempfile.mkdtemp(prefix="calibrant-view-"))
+    if isinstance(data, Result):
+        data.to_json(folder / "result.json")
+        return folder / "result.json"
+    read_table(data).write_parquet(folder / "table.parquet")
+    return folder / "table.parquet"
+
+
+async def _serve(server: LocalServer, port: int, started: Callable[[str], None]) -> None:
     try:
         started(await server.start(port))
         await asyncio.Event().wait()
@@ -92,35 +142,22 @@ async def _serve(server: ViewServer, port: int, started: Callable[[str], None]) 
         await server.stop()
 
 
-class ViewServer:
-    """Serve one page on loopback, to whoever holds its token."""
+class PageServer(LocalServer):
+    """Serve one page, which follows its files."""
 
     def __init__(self, viewed: Viewed) -> None:
+        super().__init__(_POLICY)
         self.viewed = viewed
-        self.token = secrets.token_urlsafe(24)
-        self.door = Loopback(
-            self.token, "calibrant view", cookie=COOKIE, headers=_HEADERS, error_status=500
-        )
 
-    def app(self) -> web.Application:
-        """Return the application: the page, its progress, and nothing else."""
-        app = self.door.app(most_body=1024)
-        app.router.add_get("/", self._page)
-        app.router.add_get(PROGRESS, self._progress)
-        return app
-
-    async def start(self, port: int = 0) -> str:
-        """Listen on loopback and return the address to open, token included."""
-        found = await self.door.listen(self.app(), (port,))
-        return f"http://{LOOPBACK}:{found}/?token={self.token}"
-
-    async def stop(self) -> None:
-        """Stop listening."""
-        await self.door.stop()
+    def routes(self, router: web.UrlDispatcher) -> None:
+        """Add the page, its progress, and nothing else."""
+        router.add_get("/", self._page)
+        router.add_get(PROGRESS, self._progress)
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
-        if "token" in request.query:
-            return self.door.keep_token()
+        moved = self.without_token(request)
+        if moved is not None:
+            return moved
         text = await asyncio.to_thread(self.viewed.page)
         return web.Response(text=text, content_type="text/html", charset="utf-8")
 

@@ -30,11 +30,13 @@ def answer(document: Mapping[str, Any]) -> Chart | None:
     answered, error = ((entry.get(key) or {}).get("value") for key in ("answered", "error"))
     if answered is not None and error is not None:
         marks.append(Dot(answered, error, tone="second", shape="ring", label="chosen"))
+    most = max([*(p["error"]["value"] for p in curve), float(limit or 0)], default=0.0)
     return Chart(
         "answer",
         "Wrong among the answered against how many are answered",
         "Ring: the chosen threshold.",
         Axis("share answered", low=0),
-        Axis("wrong among the answered", low=0),
+        # Room above: a limit may be drawn there.
+        Axis("wrong among the answered", low=0, high=min(1.0, max(1.25 * most, 0.05))),
         marks,
     )

@@ -85,6 +85,7 @@ def _frame(chart: Chart, size: Size) -> tuple[Drawing, Scale, Scale]:
     x = _scale(chart.x, chart.marks, 0, 58, size.width - room - 8)
     y = _scale(chart.y, chart.marks, 1, foot - (_STRIP if counted else 0), top)
     drawing.plot = (x.start, x.end, y.start, y.end)
+    drawing.domain = (x.low, x.high, y.low, y.high)
     _level_lines(drawing, chart.y, x, y)
     _upright_lines(drawing, chart.x, x, (top, foot), most=5 if size.wide else 3)
     words = chart.x.title

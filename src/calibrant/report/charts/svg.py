@@ -30,12 +30,15 @@ class Drawing:
     def __init__(self, width: float, height: float, label: str, *, kind: str = "") -> None:
         self.width, self.height, self.label, self.kind = width, height, label, kind
         self.plot: tuple[float, float, float, float] | None = None
+        self.domain: tuple[float, float, float, float] | None = None
         self._marks: list[str] = []
 
     def svg(self) -> str:
-        """Return the picture; `plot` tells a page where its axes begin and end."""
+        """Return the picture; it tells a page where its axes begin and end, and at which values."""
         kind = f"picture {self.kind}".strip()
         plot = "" if self.plot is None else f' data-plot="{" ".join(map(_n, self.plot))}"'
+        if self.domain is not None:
+            plot += f' data-domain="{" ".join(f"{end:.6g}" for end in self.domain)}"'
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" '
             f'viewBox="0 0 {_n(self.width)} {_n(self.height)}"{plot} role="img" '

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
 import orjson
-from jinja2 import Environment, Template
+from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup
 
 import calibrant
@@ -31,7 +31,7 @@ from calibrant.report.page.parts import (
 from calibrant.report.page.screen import first_screen, leading_document
 from calibrant.report.provenance import provenance_table
 
-__all__ = ["page_asset", "render_html"]
+__all__ = ["page_asset", "page_templates", "render_html"]
 
 _SCRIPTS = ("core.js", "charts.js", "tables.js", "explore.js", "threshold.js", "questions.js",
             "start.js")  # fmt: skip
@@ -73,39 +73,43 @@ def render_html(
         if kind_of(document) not in _SILENT or len(shown) == 1
     ]
     entries, saved = confidences(shown), policies(shown)
-    return _template().render(
-        screen=screen,
-        title=screen.title if screen else (title or "calibrant"),
-        version=calibrant.__version__,
-        picture=None if screen is None or screen.chart is None else drawn(screen.chart),
-        policy=_policy(script, live=live),
-        live=live,
-        css=Markup(page_asset("page.css") + page_asset("picture.css")),
-        script=Markup(script),
-        diagrams=diagrams(shown, [entry["key"] for entry in entries]),
-        frames=frames() if entries or saved else {},
-        entries=entries,
-        entries_json=safe_json(entries),
-        metrics_json=safe_json(metric_columns()),
-        policies=saved,
-        policies_json=safe_json(saved),
-        parts=parts,
-        places={part["kind"]: part["id"] for part in reversed(parts)},
-        questions=_browser(questions, questions_note),
-        provenance={
-            "table": block_of(provenance_table(shown), "provenance-table"),
-            "documents": [settings_of(document) for document in shown],
-        },
-        terms=[
-            {
-                "id": term_id(name),
-                "name": name,
-                "words": term.words,
-                "formula": term.formula,
-                "page": term.page,
-            }
-            for name, term in glossary().items()
-        ],
+    return (
+        page_templates()
+        .get_template("page.html")
+        .render(
+            screen=screen,
+            title=screen.title if screen else (title or "calibrant"),
+            version=calibrant.__version__,
+            picture=None if screen is None or screen.chart is None else drawn(screen.chart),
+            policy=_policy(script, live=live),
+            live=live,
+            css=Markup(page_asset("page.css") + page_asset("picture.css")),
+            script=Markup(script),
+            diagrams=diagrams(shown, [entry["key"] for entry in entries]),
+            frames=frames() if entries or saved else {},
+            entries=entries,
+            entries_json=safe_json(entries),
+            metrics_json=safe_json(metric_columns()),
+            policies=saved,
+            policies_json=safe_json(saved),
+            parts=parts,
+            places={part["kind"]: part["id"] for part in reversed(parts)},
+            questions=_browser(questions, questions_note),
+            provenance={
+                "table": block_of(provenance_table(shown), "provenance-table"),
+                "documents": [settings_of(document) for document in shown],
+            },
+            terms=[
+                {
+                    "id": term_id(name),
+                    "name": name,
+                    "words": term.words,
+                    "formula": term.formula,
+                    "page": term.page,
+                }
+                for name, term in glossary().items()
+            ],
+        )
     )
 
 
@@ -115,14 +119,15 @@ def page_asset(name: str) -> str:
     return resources.files("calibrant.report").joinpath("assets", name).read_text("utf-8")
 
 
-@lru_cache(maxsize=1)
-def _template() -> Template:
-    """Return the page's template, compiled once."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+@lru_cache(maxsize=4)
+def page_templates(find: Callable[[str], str] = page_asset) -> Environment:
+    """Return the templates by name, compiled once; `find` returns the text of one."""
+    loader = FunctionLoader(find)
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["soft"] = soft_breaks
     environment.filters["words"] = soft_words
     environment.filters["command"] = soft_command
-    return environment.from_string(page_asset("page.html"))
+    return environment
 
 
 def _policy(script: str, *, live: str = "") -> str:

@@ -1,0 +1,405 @@
+// -- the app: the address holds the state, the server makes the parts, clicks change the address --
+
+const main = byId("main");
+const TAB = () => new URLSearchParams(location.search).get("tab") || "overview";
+const SHARED = ["models", "model", "method", "group", "span", "grade", "split", "words", "sort"];
+// What changes rows alone leaves the rest of a tab as it is.
+const OF_ROWS = new Set(["span", "grade", "split", "words", "sort", "start"]);
+let turn = 0, shownTab = "";
+const send = (path, body) => fetch(path, { method: "POST", headers: { "X-Calibrant": "1" }, body });
+function query(extra) {
+  const found = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(extra || {})) if (value) found.set(name, value);
+  return found.toString();
+}
+function put(box, html) {
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  box.replaceChildren(made.content);
+}
+function go(changes, { replace = false } = {}) {
+  const found = new URLSearchParams(location.search);
+  const names = Object.keys(changes);
+  for (const [name, value] of Object.entries(changes)) {
+    found.delete(name);
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== null && one !== "" && one !== undefined) found.append(name, one);
+  }
+  if (!names.includes("start")) found.delete("start");
+  const address = "?" + found;
+  if (address === location.search) return;
+  history[replace ? "replaceState" : "pushState"](null, "", address);
+  if (names.every((name) => OF_ROWS.has(name)) && main.querySelector("[data-rows]")) { marked(); loadRows(); } else show();
+}
+function showTabs() {
+  const state = new URLSearchParams(location.search);
+  for (const link of document.querySelectorAll(".tabs a")) {
+    const on = link.dataset.tab === TAB(), kept = new URLSearchParams();
+    for (const [name, value] of state) if (SHARED.includes(name) || name.includes(".")) kept.append(name, value);
+    kept.set("tab", link.dataset.tab);
+    link.href = "?" + kept;
+    if (on) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+  }
+}
+async function show() {
+  const own = ++turn, tab = TAB(), began = Date.now();
+  showTabs();
+  loadPicker();
+  main.setAttribute("aria-busy", "true");
+  for (;;) {
+    let answer;
+    try { answer = await fetch(`/api/tab/${encodeURIComponent(tab)}?${query()}`, { cache: "no-store" }); } catch { answer = null; }
+    if (own !== turn) return;
+    if (!answer) { trouble("The program has stopped: start `calibrant view` again."); return; }
+    if (answer.status !== 202) {
+      const text = await answer.text();
+      if (own !== turn) return;
+      if (answer.ok) arrive(tab, text); else trouble(text);
+      return;
+    }
+    const { words } = await answer.json();
+    if (own !== turn) return;
+    working(tab, words, Math.round((Date.now() - began) / 1000));
+    await new Promise((next) => setTimeout(next, 300));
+  }
+}
+function trouble(text) { main.removeAttribute("aria-busy"); main.replaceChildren(made("p", text, "trouble")); }
+function working(tab, words, seconds) {
+  let box = main.querySelector(".working");
+  if (!box || !box.querySelector("progress")) {
+    box = made("div", undefined, "working");
+    const bar = made("progress");
+    bar.setAttribute("aria-label", words);
+    box.append(made("p"), bar, button("Stop", async () => { await send(`/api/cancel/${tab}?${query()}`); }));
+    box.firstChild.setAttribute("role", "status");
+    main.replaceChildren(box);
+  }
+  box.firstChild.textContent = `${words} … ${seconds} s`;
+}
+function arrive(tab, text) {
+  const jumped = tab !== shownTab;
+  put(main, text);
+  main.removeAttribute("aria-busy");
+  shownTab = tab;
+  const command = main.querySelector("template[data-command]");
+  if (command) byId("command").replaceChildren(command.content);
+  byId("command-button").hidden = !command;
+  saveMenu(tab);
+  readyTables();
+  readyCharts();
+  linkCharts();
+  marked();
+  readyDrag();
+  markFocus(inFocus());
+  loadRows();
+  if (jumped) window.scrollTo(0, 0);
+}
+function saveMenu(tab) {
+  const offered = tab === "questions" ? [["rows.csv", "These rows (CSV)"], ["corrected.csv", "Table with corrected grades (CSV)"]]
+    : [["page.html", "Page (HTML)"], ["result.json", "Result (JSON)"], ["chart.svg", "Chart (SVG)"], ["chart.png", "Chart (PNG)"],
+       ...(tab === "decide" ? [["policy.json", "Policy (JSON)"]] : []), ["rows.csv", "Rows (CSV)"]];
+  byId("save-menu").replaceChildren(...offered.map(([name, words]) => {
+    const link = made("a", words);
+    link.href = `/save/${name}?${query({ tab })}`;
+    link.download = name;
+    return link;
+  }));
+  for (const link of main.querySelectorAll("a[data-save]")) link.href = `${new URL(link.href).pathname}?${query({ tab })}`;
+}
+
+// -- the picker ------------------------------------------------------------------------------
+
+let pickerFor = null;
+async function loadPicker() {
+  const state = new URLSearchParams(location.search), key = ["models", "model", "method", "group"].map((name) => state.getAll(name)).join("|");
+  const focus = inFocus();
+  if (pickerFor === key) { markFocus(focus); return; }
+  const answer = await fetch("/api/picker?" + query(), { cache: "no-store" });
+  if (!answer.ok) return;
+  const box = byId("picker"), active = document.activeElement && box.contains(document.activeElement) ? document.activeElement : null;
+  const again = active && (active.dataset.model ? `[data-model="${CSS.escape(active.dataset.model)}"]` : active.name && `[name="${active.name}"]` + (active.type === "checkbox" || active.type === "radio" ? `[value="${CSS.escape(active.value)}"]` : ""));
+  put(box, await answer.text());
+  pickerFor = key;
+  const about = box.querySelector("template[data-about]");
+  byId("about").replaceChildren(about.content);
+  about.remove();
+  if (again) box.querySelector(again)?.focus();
+  document.body.classList.toggle("alone", !box.firstElementChild);
+  markFocus(focus);
+}
+const inFocus = () => main.querySelector("[data-focus]")?.dataset.focus || main.querySelector("[data-rows]")?.dataset.model;
+function markFocus(model) {
+  for (const choice of byId("picker").querySelectorAll("button[data-model]")) choice.setAttribute("aria-pressed", String(choice.dataset.model === (new URLSearchParams(location.search).get("model") || model)));
+}
+function readyPicker() {
+  const box = byId("picker");
+  box.addEventListener("change", ({ target }) => {
+    if (target.name === "models") {
+      const boxes = [...box.querySelectorAll("input[name=models]")], on = boxes.filter((one) => one.checked).map((one) => one.value);
+      go({ models: on.length === boxes.length ? [] : on });
+    } else if (target.name === "method") go({ method: target.value });
+    else if (target.name === "group") go({ group: target.value, span: null });
+  });
+  box.addEventListener("click", ({ target }) => { const choice = target.closest("button[data-model]"); if (choice) go({ model: choice.dataset.model, span: null }); });
+  box.addEventListener("input", ({ target }) => {
+    if (!target.matches(".find")) return;
+    for (const choice of box.querySelectorAll(".choice")) choice.hidden = !choice.dataset.name.includes(target.value.toLowerCase());
+  });
+}
+
+// -- charts that open what is behind them -------------------------------------------------------
+
+function keyed(key) {
+  const range = /^bin:([^:]+):([^:]+)$/.exec(key);
+  if (range) return { span: `${range[1]}:${range[2]}` };
+  const says = /^says:(.+)$/.exec(key);
+  if (says) return { span: `${+says[1] - 0.025}:${+says[1] + 0.025}` };
+  const parts = key.split("\u241f");
+  if (parts.length === 3) return { model: parts[0], method: parts[1], group: parts[2] || null, span: null };
+  if (parts.length === 2) return { models: parts, tab: "compare" };
+  const group = /^group:([^=]+)=(.*)$/.exec(key);
+  return group ? { group: `${group[1]}=${group[2]}`, tab: "questions" } : null;
+}
+function linkCharts() {
+  for (const box of main.querySelectorAll("[data-links]")) {
+    const focus = box.dataset.model ? { model: box.dataset.model, method: box.dataset.method } : {};
+    let linked = false;
+    for (const part of box.querySelectorAll("[data-key]")) {
+      const changes = keyed(part.dataset.key);
+      if (!changes) continue;
+      linked = true;
+      part.setAttribute("tabindex", "0");
+      part.setAttribute("role", "button");
+      const name = part.querySelector("title")?.textContent;
+      if (name) part.setAttribute("aria-label", name);
+      const open = () => { go(changes.span ? { ...focus, ...changes } : changes); if (changes.span) main.querySelector("[data-rows]")?.scrollIntoView({ block: "nearest" }); };
+      part.addEventListener("click", open);
+      part.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } });
+    }
+    if (linked) for (const svg of box.querySelectorAll("svg")) svg.setAttribute("role", "group");
+    if (box.hasAttribute("data-brush")) readyBrush(box, focus);
+  }
+}
+// What is chosen is marked in the diagram and in the list of models.
+function marked() {
+  const span = new URLSearchParams(location.search).get("span"), focus = main.querySelector("[data-rows]");
+  for (const part of main.querySelectorAll("[data-key]")) {
+    const changes = keyed(part.dataset.key) || {};
+    part.classList.toggle("picked", Boolean(changes.span) && changes.span === span || Boolean(focus && changes.model && changes.model === focus.dataset.model && changes.method === focus.dataset.method));
+  }
+  for (const band of main.querySelectorAll(".brushed")) band.remove();
+  const svg = main.querySelector("[data-brush] svg");
+  if (span && svg) drawBand(svg, ...span.split(":").map(Number));
+}
+function scaleOf(svg) {
+  const [x0, x1, y0, y1] = svg.dataset.plot.split(" ").map(Number), [a, b, c, d] = svg.dataset.domain.split(" ").map(Number);
+  return { x: (v) => x0 + (v - a) / (b - a) * (x1 - x0), y: (v) => y0 + (v - c) / (d - c) * (y1 - y0),
+    toX: (p) => a + (p - x0) / (x1 - x0) * (b - a), toY: (p) => c + (p - y0) / (y1 - y0) * (d - c), x0, x1, y0, y1, c, d };
+}
+function pointIn(svg, event) { return new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse()); }
+function drawBand(svg, low, high) {
+  const s = scaleOf(svg), left = s.x(Math.max(low, 0)), right = s.x(Math.min(high, 1));
+  const band = mark("rect", { class: "brushed", x: left, width: Math.max(right - left, 1), y: s.y1, height: s.y0 - s.y1 });
+  svg.prepend(band);
+  return band;
+}
+function readyBrush(box, focus) {
+  const svg = box.querySelector("svg");
+  let from = null, band = null;
+  svg.addEventListener("pointerdown", (event) => {
+    if (event.target.closest("[data-key]")) return;
+    const s = scaleOf(svg), p = pointIn(svg, event);
+    if (p.x < s.x0 - 4 || p.x > s.x1 + 4) return;
+    from = Math.min(Math.max(s.toX(p.x), 0), 1);
+    svg.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (from === null) return;
+    const to = Math.min(Math.max(scaleOf(svg).toX(pointIn(svg, event).x), 0), 1);
+    if (band) band.remove();
+    band = drawBand(svg, Math.min(from, to), Math.max(from, to));
+  });
+  svg.addEventListener("pointerup", (event) => {
+    if (from === null) return;
+    const to = Math.min(Math.max(scaleOf(svg).toX(pointIn(svg, event).x), 0), 1), ends = [from, to].sort((a, b) => a - b);
+    from = null;
+    if (band) { band.remove(); band = null; }
+    if (ends[1] - ends[0] > 0.01) go({ ...focus, span: ends.map((end) => +end.toFixed(3)).join(":") });
+  });
+}
+
+// -- the limit of a decision, dragged on its chart ------------------------------------------------
+
+function readyDrag() {
+  const box = main.querySelector(".drag"), svg = box && box.querySelector("svg");
+  if (!svg || box.dataset.limit === "") return;
+  const s = scaleOf(svg), curve = JSON.parse(box.dataset.curve), tried = byId("tried");
+  let limit = Number(box.dataset.limit), waiting = 0;
+  const handle = mark("g", { class: "handle", tabindex: 0, role: "slider", "aria-label": "Largest share of wrong answers among those given", "aria-valuemin": 0.5, "aria-valuemax": Math.round(100 * s.d) });
+  handle.append(mark("rect", { class: "hit", x: s.x0, y: -14, width: s.x1 - s.x0, height: 28 }), mark("path", { class: "limit", d: `M${s.x0} 0H${s.x1}` }),
+    mark("rect", { class: "knob", x: s.x0 + 10, y: -11, width: 34, height: 22, rx: 6 }), mark("path", { class: "grip", d: `M${s.x0 + 20} -3h14M${s.x0 + 20} 3h14` }));
+  svg.setAttribute("role", "group");
+  svg.append(handle);
+  const place = (value) => {
+    limit = Math.min(Math.max(value, 0.005), s.d);
+    handle.setAttribute("transform", `translate(0 ${s.y(limit)})`);
+    handle.setAttribute("aria-valuenow", (100 * limit).toFixed(1));
+    handle.setAttribute("aria-valuetext", `${percent(limit)} wrong`);
+  };
+  const words = () => {
+    const able = curve.filter((point) => point[2] <= limit), best = able.length ? able[able.length - 1] : null;
+    tried.textContent = best ? `At most ${percent(limit)} wrong: on these rows ${percent(best[1])} could be answered alone. Let go to certify it.` : `At most ${percent(limit)} wrong: no threshold on these rows keeps that.`;
+  };
+  const ask = (soon) => { clearTimeout(waiting); waiting = setTimeout(() => go({ "decide.max_error": String(+limit.toFixed(3)), "decide.costs": null }), soon); };
+  place(limit);
+  let dragging = false;
+  handle.addEventListener("pointerdown", (event) => { dragging = true; handle.setPointerCapture(event.pointerId); event.preventDefault(); handle.focus(); });
+  handle.addEventListener("pointermove", (event) => { if (dragging) { place(s.toY(pointIn(svg, event).y)); words(); } });
+  handle.addEventListener("pointerup", () => { if (dragging) { dragging = false; ask(0); } });
+  handle.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: 0.01, ArrowRight: 0.01, ArrowDown: -0.01, ArrowLeft: -0.01, PageUp: 0.05, PageDown: -0.05 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    place(limit + step);
+    words();
+    ask(700);
+  });
+}
+
+// -- rows ------------------------------------------------------------------------------------------
+
+let rowTurn = 0;
+async function loadRows() {
+  const box = main.querySelector("[data-rows]");
+  if (!box) return;
+  const own = ++rowTurn, active = document.activeElement, typed = active && box.contains(active) && active.name ? [active.name, active.selectionStart] : null;
+  markFocus(inFocus());
+  const state = new URLSearchParams(location.search), extra = {};
+  for (const name of ["model", "method"]) if (!state.get(name) && box.dataset[name]) extra[name] = box.dataset[name];
+  box.setAttribute("aria-busy", "true");
+  const answer = await fetch("/api/rows?" + query(extra), { cache: "no-store" });
+  const text = await answer.text();
+  if (own !== rowTurn) return;
+  if (answer.ok) put(box, text); else box.replaceChildren(made("p", text, "trouble"));
+  box.removeAttribute("aria-busy");
+  if (typed) {
+    const again = box.querySelector(`[name="${typed[0]}"]`);
+    if (again) { again.focus(); if (again.type === "search") again.setSelectionRange(typed[1], typed[1]); }
+  }
+}
+let typing = 0;
+function readyRows() {
+  main.addEventListener("change", ({ target }) => {
+    if (!target.closest("[data-rows]")) return;
+    if (target.name === "split") go({ split: target.checked ? "1" : null });
+    else if (target.name === "grade" || target.name === "sort") go({ [target.name]: target.value });
+  });
+  main.addEventListener("input", ({ target }) => {
+    if (target.name !== "words") return;
+    clearTimeout(typing);
+    typing = setTimeout(() => go({ words: target.value }, { replace: true }), 250);
+  });
+  main.addEventListener("click", (event) => {
+    const { target } = event, row = target.closest("tr[data-place]"), drop = target.closest("[data-drop]"), start = target.closest("[data-start]");
+    if (drop) go({ [drop.dataset.drop]: null, ...(drop.dataset.drop === "model" && TAB() === "overview" ? { tab: "questions" } : {}) });
+    else if (start) { go({ start: start.dataset.start === "0" ? null : start.dataset.start }); main.querySelector("[data-rows]").scrollIntoView(); }
+    else if (row && !String(window.getSelection())) openRow(row);
+    else if (target.closest("[data-again]")) again();
+    else if (target.closest("[data-label]")) label();
+  });
+  document.addEventListener("keydown", keys);
+  const panel = byId("panel");
+  panel.addEventListener("click", (event) => {
+    const step = event.target.closest("[data-step]"), grade = event.target.closest("[data-grade]");
+    if (event.target === panel || event.target.closest("[data-close]")) panel.close();
+    else if (step) openRow(neighbour(Number(step.dataset.step)));
+    else if (grade) correct(grade.dataset.grade);
+  });
+}
+function chosenRow() { return main.querySelector("tr.chosen"); }
+function neighbour(by) {
+  const rows = [...main.querySelectorAll("tr[data-place]")], here = rows.indexOf(chosenRow());
+  return rows[Math.min(Math.max(here + by, 0), rows.length - 1)] || null;
+}
+function choose(row) {
+  if (!row) return;
+  for (const other of main.querySelectorAll("tr.chosen")) other.classList.remove("chosen");
+  row.classList.add("chosen");
+  row.scrollIntoView({ block: "nearest" });
+}
+async function openRow(row) {
+  if (!row) return;
+  choose(row);
+  const panel = byId("panel"), answer = await fetch(`/api/row/${row.dataset.place}`, { cache: "no-store" });
+  put(panel, await answer.text());
+  if (!panel.open) panel.showModal();
+  panel.scrollTop = 0;
+}
+async function correct(grade) {
+  const place = Number(byId("panel").querySelector(".correct").dataset.place);
+  const answer = await send("/api/grade", JSON.stringify({ place, grade }));
+  put(byId("panel"), await answer.text());
+  byId("panel").querySelector(`[data-grade="${grade === "as given" ? "right" : grade}"]`)?.focus();
+  loadRows();
+}
+function keys(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+  const panel = byId("panel"), by = { j: 1, k: -1 }[event.key];
+  if (by && main.querySelector("tr[data-place]")) {
+    event.preventDefault();
+    if (panel.open) openRow(neighbour(by)); else { const row = neighbour(by); choose(row); row.focus({ preventScroll: true }); }
+  } else if (event.key === "Enter" && event.target.matches("tr[data-place]")) openRow(event.target);
+  else if (panel.open && (event.key === "1" || event.key === "0")) correct(event.key === "1" ? "right" : "wrong");
+}
+
+// -- the rest ----------------------------------------------------------------------------------------
+
+async function again() { await send(`/api/again/${TAB()}?${query()}`); show(); }
+async function label() {
+  const answer = await send("/api/label");
+  if (!answer.ok) { main.append(made("p", await answer.text(), "trouble")); return; }
+  location.assign((await answer.json()).address);
+}
+async function openFile(file) {
+  if (!file) return;
+  const box = byId("trouble");
+  main.setAttribute("aria-busy", "true");
+  const answer = await send("/api/open?name=" + encodeURIComponent(file.name), file).catch(() => null);
+  if (answer && answer.ok) { location.assign("/?tab=overview"); return; }
+  const words = answer ? await answer.text() : "The file could not be sent.";
+  main.removeAttribute("aria-busy");
+  if (box) { box.hidden = false; box.textContent = words; } else trouble(words);
+}
+for (const input of document.querySelectorAll("input[type=file]")) input.addEventListener("change", () => openFile(input.files[0]));
+document.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
+document.addEventListener("dragleave", () => document.body.classList.remove("over"));
+document.addEventListener("drop", (event) => { event.preventDefault(); document.body.classList.remove("over"); openFile(event.dataTransfer.files[0]); });
+document.addEventListener("click", async ({ target }) => {
+  const copy = target.closest(".copy"), menu = byId("save");
+  if (copy) { await navigator.clipboard.writeText(copy.parentElement.querySelector("code").textContent).then(() => { copy.textContent = "Copied"; }, () => window.getSelection().selectAllChildren(copy.parentElement.querySelector("code"))); }
+  if (menu && menu.open && !menu.contains(target)) menu.open = false;
+});
+if (byId("picker")) {
+  document.querySelector(".tabs").addEventListener("click", (event) => {
+    const link = event.target.closest("a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    if (link.search !== location.search) history.pushState(null, "", link.search);
+    show();
+  });
+  byId("command-button").addEventListener("click", ({ currentTarget }) => {
+    const box = byId("command");
+    box.hidden = !box.hidden;
+    currentTarget.setAttribute("aria-expanded", String(!box.hidden));
+  });
+  main.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const changes = {};
+    for (const field of event.target.elements) if (field.name) changes[field.name] = field.type === "checkbox" ? (field.checked ? "on" : null) : field.value;
+    go(changes);
+  });
+  window.addEventListener("popstate", () => show());
+  readyPicker();
+  readyRows();
+  show();
+}

@@ -1,0 +1,66 @@
+"""Grades that somebody corrected: kept beside the table, which itself is never written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from calibrant.core.errors import InputError
+
+GRADES = ("right", "wrong", "as given")
+
+
+class Corrections:
+    """A file of corrections, one a line; the last one of an answer counts.
+
+    Parameters
+    ----------
+    path
+        Where they are kept; the file is made with the first correction.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> kept = Corrections(Path(tempfile.mkdtemp()) / "t.csv.corrections.jsonl")
+    >>> kept.add({"question_id": "q1", "model": "m", "answer": "7", "correct": 0.0}, "right")
+    >>> Corrections(kept.path).grade({"question_id": "q1", "model": "m", "answer": "7"})
+    1.0
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._held: dict[tuple[str, str, str], float] = {}
+        if path.is_file():
+            for line in path.read_bytes().splitlines():
+                self._take(orjson.loads(line))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, row: Mapping[str, Any], grade: str, note: str = "") -> None:
+        """Keep what the grade of an answer should be, or take a correction back."""
+        if grade not in GRADES:
+            raise InputError(f"a grade is one of {', '.join(GRADES)}, got {grade!r}")
+        own = {name: row.get(name) for name in ("question_id", "model", "answer")}
+        entry = {**own, "was": row.get("correct"), "is": grade, "note": note, "at": time.time()}
+        with self.path.open("ab") as file:
+            file.write(orjson.dumps(entry) + b"\n")
+        self._take(entry)
+
+    def grade(self, row: Mapping[str, Any]) -> float | None:
+        """Return the corrected grade of an answer; None where nobody corrected it."""
+        return self._held.get(_key(row))
+
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        if entry["is"] == "as given":
+            self._held.pop(_key(entry), None)
+        else:
+            self._held[_key(entry)] = 1.0 if entry["is"] == "right" else 0.0
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return str(row["question_id"]), str(row["model"]), str(row.get("answer") or "")

@@ -1,0 +1,197 @@
+"""What the app looks at: a table, a log or a study, with its rows and the documents about it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from calibrant.core.errors import CalibrantError, InputError
+from calibrant.inputs.open_rows import open_rows
+from calibrant.inputs.rows import Rows
+from calibrant.records.formats import is_study
+from calibrant.workflows.app.corrections import Corrections
+from calibrant.workflows.app.worker import Stopped, Worker
+
+MOST_UPLOADED = 512 * 1024**2
+"""Bytes of a file that may be dropped on the app."""
+_KEPT = 32
+
+
+@dataclass(slots=True)
+class Job:
+    """A piece of work, while it goes on and when it is done."""
+
+    words: str
+    began: float = field(default_factory=time.monotonic)
+    found: Any = None
+    error: str = ""
+    done: bool = False
+    shown: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been going on."""
+        return time.monotonic() - self.began
+
+
+class AppData:
+    """One input that is looked at from all sides.
+
+    Parameters
+    ----------
+    data
+        A path, or several.
+    table
+        How the table is read, as every verb takes it.
+    """
+
+    def __init__(self, data: str | Sequence[str], table: Mapping[str, Any] | None = None) -> None:
+        self.data = data
+        self.table = {name: value for name, value in (table or {}).items() if value}
+        self.worker = Worker()
+        self._folder: Path | None = None
+        self._jobs: dict[str, Job] = {}
+        self._rows: Job | None = None
+        self._rows_turn = threading.Lock()
+        beside = Path(self.paths[0])
+        self.corrections = Corrections(
+            beside / "corrections.jsonl"
+            if beside.is_dir()
+            else beside.with_name(f"{beside.name}.corrections.jsonl")
+        )
+
+    @property
+    def paths(self) -> list[str]:
+        """The files and folders that are looked at."""
+        return [self.data] if isinstance(self.data, str) else list(self.data)
+
+    @property
+    def name(self) -> str:
+        """What the input is called on the page: no place of a machine."""
+        names = [Path(path).name for path in self.paths]
+        return names[0] if len(names) == 1 else f"{len(names)} files"
+
+    @property
+    def folder(self) -> Path:
+        """A folder of this process alone, for what is made on the way."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="calibrant-view-"))
+        return self._folder
+
+    def close(self) -> None:
+        """Stop what goes on and remove what was made on the way."""
+        self.worker.stop()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    # -- rows -----------------------------------------------------------------------------
+
+    def rows(self) -> Rows:
+        """Return the rows, read when they are first asked for."""
+        with self._rows_turn:
+            if self._rows is None or self._rows.words != self._version():
+                self._rows = Job(self._version())
+                try:
+                    self._rows.found = open_rows(self.data, self.table)
+                except CalibrantError as error:
+                    self._rows.error = str(error)
+        if self._rows.error:
+            raise InputError(self._rows.error)
+        rows: Rows = self._rows.found
+        return rows
+
+    def _version(self) -> str:
+        """Return a mark that changes when a file does: what was read of it is then old."""
+        changed = [path.stat().st_mtime_ns for path in map(Path, self.paths) if path.exists()]
+        return str(changed)
+
+    # -- documents ------------------------------------------------------------------------
+
+    def document(self, verb: str, settings: dict[str, Any]) -> Job:
+        """Return the work on a document, begun where nobody has asked for it yet."""
+        key = self._key(verb, settings)
+        job = self._jobs.get(key)
+        if job is None:
+            while len(self._jobs) >= _KEPT:
+                self._jobs.pop(next(iter(self._jobs)))
+            job = self._jobs[key] = Job(verb)
+            threading.Thread(target=self._work, args=(job, verb, settings), daemon=True).start()
+        return job
+
+    def cancel(self, verb: str, settings: dict[str, Any]) -> None:
+        """Stop the work on a document; the next question begins it anew."""
+        job = self._jobs.get(self._key(verb, settings))
+        if job is not None and not job.done:
+            job.error = "Stopped."
+            self.worker.stop()
+
+    def forget(self, verb: str, settings: dict[str, Any]) -> None:
+        """Let a document be made again."""
+        self._jobs.pop(self._key(verb, settings), None)
+
+    def make(self, verb: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return a document that was not made before: one that writes something."""
+        return self.worker.call(verb, self.data, {**self.table, **settings})
+
+    def _work(self, job: Job, verb: str, settings: dict[str, Any]) -> None:
+        stored = self._stored(verb, settings)
+        try:
+            job.found = self.make(verb, settings) if stored is None else stored
+        except Stopped:
+            job.error = job.error or "Stopped."
+        except CalibrantError as error:
+            job.error = str(error)
+        job.done = True
+
+    def _stored(self, verb: str, settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the document that a study holds already."""
+        if settings or self.table or not is_study(self.paths[0]):
+            return None
+        path = Path(self.paths[0]) / "results" / f"{verb}.json"
+        return orjson.loads(path.read_bytes()) if path.is_file() else None
+
+    def _key(self, verb: str, settings: dict[str, Any]) -> str:
+        return orjson.dumps([verb, settings, self._version()], default=str).decode()
+
+    # -- corrected grades -----------------------------------------------------------------
+
+    def corrected(self) -> pl.DataFrame:
+        """Return the whole table with the corrected grades in it."""
+        frame = self.rows().stored.lazy().collect()
+        answer = self.rows().texts.get("answer")
+        fixed = [
+            self.corrections.grade({**row, "answer": row[answer] if answer else None})
+            for row in frame.select(
+                "question_id", "model", *([answer] if answer else [])
+            ).iter_rows(named=True)
+        ]
+        grades = pl.Series("correct", fixed, dtype=pl.Float64)
+        return frame.with_columns(correct=pl.coalesce(grades, pl.col("correct").cast(pl.Float64)))
+
+
+async def uploaded(stream: Any, name: str, folder: Path) -> Path:
+    """Keep a dropped file in a folder of this process; one that is too large is refused."""
+    plain = re.sub(r"[^\w.\- ]", "_", Path(name).name)[-120:].lstrip(".") or "table.csv"
+    path, size = folder / plain, 0
+    with path.open("wb") as file:
+        async for part in stream.iter_chunked(1 << 20):
+            size += len(part)
+            if size > MOST_UPLOADED:
+                path.unlink()
+                raise InputError(
+                    f"a dropped file may have {MOST_UPLOADED >> 20} MB",
+                    hint="name it on the command line instead: calibrant view FILE",
+                )
+            await asyncio.to_thread(file.write, part)
+    return path

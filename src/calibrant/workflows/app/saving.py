@@ -1,0 +1,88 @@
+"""What the app saves: page, result, picture, policy and rows, as files of the browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+from calibrant.core.document import dump_document
+from calibrant.core.errors import InputError
+from calibrant.report.charts import answer_of
+from calibrant.report.charts.draw import chart_file, save_chart
+from calibrant.report.page import render_html
+from calibrant.workflows.app.opened import AppData
+from calibrant.workflows.app.state import State
+from calibrant.workflows.app.tabs import Tab, call_of
+
+_MOST_ROWS = 100_000
+_COLUMNS = ("row", "question_id", "question", "answer", "reference", "model", "method",
+            "confidence", "correct")  # fmt: skip
+
+
+def saved(name: str, tab: Tab, state: State, data: AppData) -> tuple[str, bytes]:
+    """Return the kind and the content of a file that was asked for."""
+    makers: dict[str, tuple[str, Callable[[Tab, State, AppData], bytes]]] = {
+        "page.html": ("text/html", _page),
+        "result.json": ("application/json", lambda *of: dump_document(_document(*of))),
+        "chart.svg": ("image/svg+xml", lambda *of: chart_file(_chart(*of)).encode()),
+        "chart.png": ("image/png", _png),
+        "policy.json": ("application/json", _policy),
+        "rows.csv": ("text/csv", _rows),
+        "corrected.csv": ("text/csv", _corrected),
+    }
+    if name not in makers:
+        raise InputError(f"{name} is nothing that can be saved")
+    kind, make = makers[name]
+    return kind, make(tab, state, data)
+
+
+def _document(tab: Tab, state: State, data: AppData) -> dict[str, Any]:
+    if not tab.verb:
+        raise InputError("this tab has rows and no result of its own")
+    job = data.document(tab.verb, call_of(tab, state, data))
+    if not job.done or job.error:
+        raise InputError(job.error or "the result is not there yet")
+    document: dict[str, Any] = job.found
+    return document
+
+
+def _page(tab: Tab, state: State, data: AppData) -> bytes:
+    rows = data.rows()
+    questions, note = rows.questions()
+    made = render_html([_document(tab, state, data)], questions=questions, questions_note=note)
+    return made.encode()
+
+
+def _chart(tab: Tab, state: State, data: AppData) -> Any:
+    chart = answer_of(_document(tab, state, data))
+    if chart is None:
+        raise InputError("this result has no chart")
+    return chart
+
+
+def _png(tab: Tab, state: State, data: AppData) -> bytes:
+    (path,) = save_chart(_chart(tab, state, data), data.folder, formats=["png"])
+    return path.read_bytes()
+
+
+def _policy(tab: Tab, state: State, data: AppData) -> bytes:
+    if tab.verb != "decide":
+        raise InputError("a policy is saved on the tab Decide")
+    path = data.folder / "policy.json"
+    data.make("decide", {**call_of(tab, state, data), "save": str(path)})
+    return path.read_bytes()
+
+
+def _rows(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
+    found = data.rows().page(state.rows(size=_MOST_ROWS)).rows
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(found)
+    return text.getvalue().encode()
+
+
+def _corrected(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
+    return data.corrected().write_csv().encode()

@@ -1,0 +1,368 @@
+"""The server of the app: its routes, for whoever holds the token, on this machine only."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import replace
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from calibrant.core.calls import Call
+from calibrant.core.errors import InputError
+from calibrant.core.loopback import LOOPBACK, Handler, Loopback, said
+from calibrant.records.formats import store_path
+from calibrant.report.page import page_asset, page_templates
+from calibrant.workflows.app.opened import MOST_UPLOADED, AppData, Job, uploaded
+from calibrant.workflows.app.saving import saved
+from calibrant.workflows.app.state import PAGE, State, read_state
+from calibrant.workflows.app.tabs import (
+    TABS,
+    Tab,
+    call_of,
+    command_of,
+    focused,
+    form_of,
+    picker,
+    shown_of,
+    tab_of,
+)
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SCRIPTS = ("core.js", "charts.js", "tables.js")
+_STYLES = ("page.css", "picture.css")
+_OWN_HEADER = "X-Calibrant"
+# Work that is done so soon is shown at once, without a word about waiting.
+_SOON = 0.25
+
+
+@lru_cache(maxsize=16)
+def app_asset(name: str) -> str:
+    """Return a file of the app, or one that it shares with pages."""
+    own = resources.files(__package__).joinpath("assets", name)
+    return own.read_text("utf-8") if own.is_file() else page_asset(name)
+
+
+class LocalServer:
+    """Listens on loopback for whoever holds its token.
+
+    Parameters
+    ----------
+    policy
+        Content security policy of every answer.
+    """
+
+    most_body = 1024
+
+    def __init__(self, policy: str) -> None:
+        self.token = secrets.token_urlsafe(24)
+        # A name of its own: two servers in one browser do not take each other's token.
+        self.cookie = f"calibrant_view_{secrets.token_hex(4)}"
+        self.door = Loopback(
+            self.token,
+            "calibrant view",
+            cookie=self.cookie,
+            headers={"Content-Security-Policy": policy},
+            also=self.turned_away,
+            error_status=422,
+        )
+
+    def turned_away(self, _: web.Request) -> str | None:
+        """Return why a request is turned away although it has the token."""
+        return None
+
+    def routes(self, router: web.UrlDispatcher) -> None:
+        """Add the routes."""
+        raise NotImplementedError
+
+    async def start(self, port: int = 0) -> str:
+        """Listen on loopback and return the address to open, token included."""
+        app = self.door.app(most_body=self.most_body)
+        self.routes(app.router)
+        found = await self.door.listen(app, (port,))
+        return f"http://{LOOPBACK}:{found}/?token={self.token}"
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self.door.stop()
+
+    def without_token(self, request: web.Request) -> web.Response | None:
+        """Return the answer that takes the token out of the address, where it stands there."""
+        if "token" not in request.query:
+            return None
+        return self.door.keep_token(str(request.rel_url.without_query_params("token")))
+
+
+class _Grade(msgspec.Struct):
+    place: int
+    grade: str
+    note: str = ""
+
+
+class AppServer(LocalServer):
+    """Serve the app.
+
+    Parameters
+    ----------
+    data
+        What is looked at; None until a file is dropped.
+    """
+
+    most_body = MOST_UPLOADED + 1024
+
+    def __init__(self, data: AppData | None = None) -> None:
+        super().__init__(_POLICY)
+        self.data = data
+        self._labels: Any = None
+        self._address = ""
+        if data is not None:
+            data.worker.start()
+
+    def routes(self, router: web.UrlDispatcher) -> None:
+        """Add the page, its parts, what is saved and what is sent."""
+        router.add_get("/", self._page)
+        for name, kind in (("app.js", "text/javascript"), ("app.css", "text/css")):
+            router.add_get(f"/{name}", _file(name, kind))
+        shown: dict[str, Handler] = {
+            "/api/picker": self._picker,
+            "/api/tab/{tab}": self._tab,
+            "/api/rows": self._rows,
+            "/api/row/{place}": self._row,
+            "/save/{name}": self._save,
+        }
+        sent: dict[str, Handler] = {
+            "/api/grade": self._grade,
+            "/api/cancel/{tab}": self._cancel,
+            "/api/again/{tab}": self._again,
+            "/api/open": self._open,
+            "/api/label": self._label,
+        }
+        for path, answer in shown.items():
+            router.add_get(path, answer)
+        for path, answer in sent.items():
+            router.add_post(path, answer)
+
+    async def stop(self) -> None:
+        """Stop listening and working."""
+        await super().stop()
+        if self._labels is not None:
+            await self._labels.stop()
+        if self.data is not None:
+            self.data.close()
+
+    def turned_away(self, request: web.Request) -> str | None:
+        """Only the page sends this header; a form of another page cannot."""
+        if request.method != "GET" and request.headers.get(_OWN_HEADER) != "1":
+            return "This is for the page of the app only."
+        return None
+
+    # -- what is shown --------------------------------------------------------------------
+
+    @property
+    def _looked_at(self) -> AppData:
+        if self.data is None:
+            raise InputError("nothing is open yet: drop a file")
+        return self.data
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        moved = self.without_token(request)
+        if moved is not None:
+            return moved
+        name = "" if self.data is None else self.data.name
+        made = (
+            _templates()
+            .get_template("app.html")
+            .render(name=name, tabs=TABS, most=MOST_UPLOADED >> 20)
+        )
+        return _html(made)
+
+    async def _picker(self, request: web.Request) -> web.Response:
+        data, state = self._looked_at, _state(request)
+        found = await asyncio.to_thread(picker, data, state)
+        return _html(_fragment("picker", **found))
+
+    async def _tab(self, request: web.Request) -> web.StreamResponse:
+        tab, state, data = tab_of(request.match_info["tab"]), _state(request), self._looked_at
+        if tab.name == "questions":
+            return _html(_fragment("tab_questions"))
+        if tab.name == "labels" and not store_path(data.paths[0]).is_file():
+            return _html(_fragment("tab_labels", **_labelling(tab, data)))
+        try:
+            settings = await asyncio.to_thread(call_of, tab, state, data)
+        except InputError as error:
+            return _html(_fragment("tab_failed", tab=tab, error=str(error), form=[]))
+        job = data.document(tab.verb, settings)
+        if not job.done:
+            await asyncio.sleep(_SOON)
+        if not job.done:
+            words = f"{tab.working} {data.name}"
+            return web.json_response({"words": words, "seconds": job.seconds}, status=202)
+        if job.error:
+            form = form_of(tab, state)
+            return _html(_fragment("tab_failed", tab=tab, error=job.error, form=form))
+        return _html(await asyncio.to_thread(_made, tab, state, data, job, settings))
+
+    async def _rows(self, request: web.Request) -> web.Response:
+        return _html(await asyncio.to_thread(_row_page, self._looked_at, _state(request)))
+
+    async def _row(self, request: web.Request) -> web.Response:
+        data = self._looked_at
+        return _html(await asyncio.to_thread(_question, data, _place(request)))
+
+    async def _save(self, request: web.Request) -> web.Response:
+        data, name = self._looked_at, request.match_info["name"]
+        tab = tab_of(request.query.get("tab", "overview"))
+        kind, body = await asyncio.to_thread(saved, name, tab, _state(request), data)
+        head = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return web.Response(body=body, content_type=kind, headers=head)
+
+    # -- what is sent ---------------------------------------------------------------------
+
+    async def _grade(self, request: web.Request) -> web.Response:
+        data = self._looked_at
+        try:
+            sent = msgspec.json.decode(await request.read(), type=_Grade)
+        except msgspec.DecodeError as error:
+            raise InputError(f"no grade can be read: {error}") from None
+
+        def keep() -> str:
+            row = data.rows().question(sent.place)
+            data.corrections.add(row, sent.grade, sent.note)
+            return _question(data, sent.place)
+
+        return _html(await asyncio.to_thread(keep))
+
+    async def _cancel(self, request: web.Request) -> web.Response:
+        tab, data = tab_of(request.match_info["tab"]), self._looked_at
+        settings = await asyncio.to_thread(call_of, tab, _state(request), data)
+        await asyncio.to_thread(data.cancel, tab.verb, settings)
+        return said(200, "stopped")
+
+    async def _again(self, request: web.Request) -> web.Response:
+        tab, data = tab_of(request.match_info["tab"]), self._looked_at
+        data.forget(tab.verb, await asyncio.to_thread(call_of, tab, _state(request), data))
+        return said(200, "forgotten")
+
+    async def _open(self, request: web.Request) -> web.Response:
+        holder = AppData("dropped")
+        path = await uploaded(request.content, request.query.get("name", ""), holder.folder)
+        opened = AppData(str(path))
+        opened._folder = holder.folder
+        before, self.data = self.data, opened
+        opened.worker.start()
+        if before is not None:
+            await asyncio.to_thread(before.close)
+        return said(200, "opened")
+
+    async def _label(self, _: web.Request) -> web.Response:
+        data = self._looked_at
+        if self._labels is None:
+            # Loaded here: most who look label nothing.
+            from calibrant.verbs.labelling.options import DEFAULTS, open_task
+            from calibrant.verbs.labelling.server import LabelServer
+
+            task = open_task(data.paths[0], {**DEFAULTS, **data.table})
+            self._labels = LabelServer(task.work.session, **task.goals)
+            self._address = await self._labels.start()
+        return web.json_response({"address": self._address})
+
+
+# -- answers ------------------------------------------------------------------------------
+
+
+def _state(request: web.Request) -> State:
+    return read_state(request.query.items())
+
+
+def _place(request: web.Request) -> int:
+    text = request.match_info["place"]
+    if not text.isdecimal():
+        raise InputError(f"there is no row {text!r}")
+    return int(text)
+
+
+def _templates() -> Any:
+    return page_templates(app_asset)
+
+
+def _fragment(macro: str, /, **values: Any) -> str:
+    module = _templates().get_template("fragments.html").module
+    return str(getattr(module, macro)(**values))
+
+
+def _html(text: str) -> web.Response:
+    return web.Response(text=text, content_type="text/html", charset="utf-8")
+
+
+def _file(name: str, kind: str) -> Handler:
+    parts = {"app.js": (*_SCRIPTS, name), "app.css": (*_STYLES, name)}[name]
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        text = "\n".join(app_asset(part) for part in parts)
+        return web.Response(text=text, content_type=kind, charset="utf-8")
+
+    return answer
+
+
+def _made(tab: Tab, state: State, data: AppData, job: Job, settings: dict[str, Any]) -> str:
+    """Return a tab with its command; its lists are those of the document."""
+    found = shown_of(tab, focused(state, data), job)
+    if tab.name == "labels":
+        found |= _labelling(tab, data)
+        found.pop("form")
+        made = _fragment("tab_labels", form=[], **found)
+    else:
+        name = tab.name if tab.name in ("overview", "decide") else "document"
+        made = _fragment(f"tab_{name}", tab=tab, **found)
+    return made + _fragment("command", **command_of(tab, settings, data))
+
+
+def _labelling(tab: Tab, data: AppData) -> dict[str, Any]:
+    store = store_path(data.paths[0]).name
+    command = Call("label serve", data.paths[0], **data.table).shell()
+    return {"tab": tab, "store": store, "command": command}
+
+
+def _row_page(data: AppData, state: State) -> str:
+    rows = data.rows()
+    if not state.method and len(rows.methods) > 1:
+        # Each answer once: the other confidences stand beside it when it is opened.
+        state = replace(state, method=rows.methods[0])
+    page = rows.page(state.rows())
+    told = [graded_row(row, data) for row in page.rows]
+    has = {name: any(row.get(name) for row in told) for name in ("answer", "reference")}
+    return _fragment(
+        "rows",
+        page={"rows": told, "total": page.total, "wrong": page.wrong, "graded": page.graded,
+              "has": has},
+        state=state,
+        several=len(rows.models) > 1,
+        facets=rows.facets,
+        methods=rows.methods,
+        size=PAGE,
+    )  # fmt: skip
+
+
+def graded_row(row: dict[str, Any], data: AppData) -> dict[str, Any]:
+    """Return a row with the word of its grade; what somebody corrected comes first."""
+    fixed = data.corrections.grade(row)
+    grade = row["correct"] if fixed is None else fixed
+    word = "open" if grade is None else "wrong" if grade < 0.5 else "right"
+    words = "not graded" if word == "open" else word
+    if fixed is not None:
+        words += ", corrected"
+    return {**row, "grade": word, "grade_words": words, "corrected": fixed is not None}
+
+
+def _question(data: AppData, place: int) -> str:
+    found = data.rows().question(place)
+    row = graded_row(found, data)
+    row["all"] = [graded_row(one, data) for one in found["all"]]
+    return _fragment("question", row=row)

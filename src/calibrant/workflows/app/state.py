@@ -1,0 +1,121 @@
+"""What is looked at, as the address holds it: back, bookmark and share come with that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.core.values import parsed
+from calibrant.core.verb import Parameter
+from calibrant.inputs.rows import SORTS, RowQuery
+
+PAGE = 25
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The choices that every tab shares.
+
+    Parameters
+    ----------
+    models
+        Models that are looked at; none stands for all.
+    model, method, group
+        The one in focus: a model, its confidence, and a column with its value.
+    span
+        Ends of a range of confidence.
+    grade, split, words, sort, start
+        Which rows are listed, see `RowQuery`.
+    options
+        Options of verbs as they are typed, by ``verb.option``.
+    """
+
+    models: tuple[str, ...] = ()
+    model: str | None = None
+    method: str | None = None
+    group: tuple[str, str] | None = None
+    span: tuple[float, float] | None = None
+    grade: str = ""
+    split: bool = False
+    words: str = ""
+    sort: str = "worst"
+    start: int = 0
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def rows(self, *, size: int = PAGE) -> RowQuery:
+        """Return the rows that are meant."""
+        low, high = self.span or (None, None)
+        return RowQuery(
+            models=(self.model,) if self.model else self.models,
+            methods=(self.method,) if self.method else (),
+            groups=(self.group,) if self.group else (),
+            low=low,
+            high=high,
+            grade=self.grade,
+            split=self.split,
+            words=self.words,
+            sort=self.sort,
+            start=self.start,
+            size=size,
+        )
+
+    def settings(self, verb: str, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+        """Return the options of a verb that were typed, as it takes them."""
+        found = {}
+        for name, text in self.options.items():
+            whose, _, option = name.partition(".")
+            if whose == verb and option in parameters and text.strip():
+                own = parameters[option]
+                found[option] = (
+                    text == "on" if own.base is bool else _value(own, option, text.strip())
+                )
+        return found
+
+
+def _value(parameter: Parameter, name: str, text: str) -> Any:
+    found = parsed(parameter.option, name, text, parameter.type)
+    return parameter.taken(found)
+
+
+def read_state(pairs: Iterable[tuple[str, str]]) -> State:
+    """Return the state that an address holds; what it does not name is as it is by default.
+
+    Examples
+    --------
+    >>> state = read_state([("model", "a"), ("group", "topic=law"), ("span", "0.9:1")])
+    >>> state.model, state.group, state.span
+    ('a', ('topic', 'law'), (0.9, 1.0))
+    """
+    given: dict[str, list[str]] = {}
+    for name, value in pairs:
+        given.setdefault(name, []).append(value)
+
+    def one(name: str) -> str:
+        return given.get(name, [""])[-1]
+
+    column, mark, value = one("group").partition("=")
+    return State(
+        models=tuple(given.get("models", ())),
+        model=one("model") or None,
+        method=one("method") or None,
+        group=(column, value) if mark else None,
+        span=_span(one("span")),
+        grade=one("grade") if one("grade") in ("right", "wrong", "open") else "",
+        split=one("split") == "1",
+        words=one("words")[:200],
+        sort=one("sort") if one("sort") in SORTS else "worst",
+        start=int(one("start")) if one("start").isdecimal() else 0,
+        options={name: values[-1][:500] for name, values in given.items() if "." in name},
+    )
+
+
+def _span(text: str) -> tuple[float, float] | None:
+    low, mark, high = text.partition(":")
+    if not mark:
+        return None
+    try:
+        return float(low), float(high)
+    except ValueError:
+        raise InputError(f"a range is written LOW:HIGH, got {text!r}") from None

@@ -1,0 +1,287 @@
+"""The tabs of the app: which verb each calls, with what, and what is shown of its document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from markupsafe import Markup
+
+import calibrant
+from calibrant.core.calls import Call
+from calibrant.core.errors import InputError
+from calibrant.core.method_words import method_words
+from calibrant.core.option import COMPUTE
+from calibrant.core.verb import Parameter, declaration
+from calibrant.inputs.rows import RowQuery, Rows
+from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone
+from calibrant.report.charts import answer_of
+from calibrant.report.charts.draw import draw
+from calibrant.report.charts.plane import MEDIUM, draw_plane
+from calibrant.report.charts.reliability import reliability_chart
+from calibrant.report.charts.scales import percent, points
+from calibrant.report.page.parts import document_part, drawn, safe_json
+from calibrant.report.page.screen import first_screen
+from calibrant.workflows.app.opened import AppData, Job
+from calibrant.workflows.app.state import State
+
+_LIMIT = 0.1
+_MOST_FEATURES = 6
+# Chosen by the picker or a chart, not typed into a form.
+_ALSO_ASKED = ("time", "baseline_rows")
+_PICKED = ("models", "only_model", "only_method", "by", "save", "wrong")
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A tab: its place in the address, its title, the verb behind it and what that does."""
+
+    name: str
+    title: str
+    verb: str = ""
+    working: str = ""
+
+
+TABS = (
+    Tab("overview", "Overview", "audit", "Auditing"),
+    Tab("compare", "Compare", "compare", "Comparing"),
+    Tab("groups", "Groups", "groups", "Looking for groups"),
+    Tab("decide", "Decide", "decide", "Looking for a threshold"),
+    Tab("questions", "Questions"),
+    Tab("labels", "Labels", "label status", "Reading the labels"),
+    Tab("watch", "Watch", "monitor", "Watching"),
+)
+
+
+def tab_of(name: str) -> Tab:
+    """Return the tab of this name."""
+    found = next((tab for tab in TABS if tab.name == name), None)
+    if found is None:
+        raise InputError(f"there is no tab {name!r}")
+    return found
+
+
+@cache
+def parameters(verb: str) -> Mapping[str, Parameter]:
+    """Return the options of a verb, from its declaration."""
+    function: Callable[..., Any] = getattr(calibrant, verb.replace(" ", "_"))
+    return declaration(function).parameters
+
+
+def focused(state: State, data: AppData) -> State:
+    """Return the state with one model and method in focus: by default the most over-confident."""
+    rows = data.rows()
+    method = state.method or rows.methods[0]
+    if state.model is not None:
+        return replace(state, method=method)
+    gaps = rows.gaps(method)
+    able = [name for name in state.models or rows.models if name in gaps] or rows.models
+    return replace(state, model=max(able, key=lambda name: gaps.get(name, 0.0)), method=method)
+
+
+def call_of(tab: Tab, state: State, data: AppData) -> dict[str, Any]:
+    """Return the settings of the verb behind a tab: what was picked, then what was typed."""
+    picked: dict[str, Any] = {}
+    if tab.name == "overview" and state.group:
+        picked = {"by": [state.group[0]]}
+    elif tab.name == "compare" and state.models:
+        picked = {"models": list(state.models)}
+    elif tab.name == "groups":
+        picked = _groups(state, data)
+    elif tab.name == "decide":
+        picked = _decide(state, data)
+    return {**picked, **state.settings(tab.verb, parameters(tab.verb))}
+
+
+def _groups(state: State, data: AppData) -> dict[str, Any]:
+    rows, state = data.rows(), focused(state, data)
+    if not rows.facets:
+        raise InputError(
+            "no column puts the rows into groups",
+            hint="add a column such as topic or language to the table",
+        )
+    one = {"models": [state.model]} if len(rows.models) > 1 else {}
+    return {"features": list(rows.facets[:_MOST_FEATURES]), **one}
+
+
+def _decide(state: State, data: AppData) -> dict[str, Any]:
+    rows, state = data.rows(), focused(state, data)
+    typed = {name.partition(".")[2] for name, text in state.options.items() if text.strip()}
+    limit = {} if {"costs", "max_error"} & typed else {"max_error": _LIMIT}
+    one = {"only_model": state.model} if len(rows.models) > 1 else {}
+    return {**limit, **one, **({"only_method": state.method} if len(rows.methods) > 1 else {})}
+
+
+def command_of(tab: Tab, settings: Mapping[str, Any], data: AppData) -> dict[str, str]:
+    """Return the command and the Python call that make what a tab shows."""
+    call = Call(tab.verb, *data.paths, **{**data.table, **settings})
+    given = [repr(path) for path in data.paths]
+    source = given[0] if len(given) == 1 else f"[{', '.join(given)}]"
+    python = Call(tab.verb, source, **call.settings).python()
+    return {"shell": call.shell(), "python": python}
+
+
+# -- what is shown ------------------------------------------------------------------------
+
+
+def shown_of(tab: Tab, state: State, job: Job) -> dict[str, Any]:
+    """Return what the template of a tab takes; `state` has one model and method in focus.
+
+    What does not depend on the focus is made once for a document: a click has to be quick.
+    """
+    document = job.found
+    if not job.shown:
+        job.shown.update(_of_document(document))
+    found = {**job.shown, "form": form_of(tab, state)}
+    if tab.name == "overview":
+        entry = focus_entry(state, document)
+        found["focus"] = None if entry is None else _focus(entry, document)
+        if len(document["results"]) == 1:
+            found["summary"] = None
+    else:
+        found.pop("summary")
+    if tab.name == "decide":
+        found |= {**_decision(document), "model": state.model}
+    return found
+
+
+def _of_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    screen = first_screen(document)
+    # How the table was read stands beside its name already.
+    told = (document.get("reading") or {}).get("sentence")
+    warnings = [text for text in [*screen.warnings, *screen.more_warnings] if text != told]
+    chart = screen.chart
+    return {
+        "screen": replace(screen, warnings=warnings[:1], more_warnings=warnings[1:]),
+        "picture": None if chart is None else drawn(chart),
+        "summary": None if chart is None else Markup(draw(chart, wide=False)),
+        "part": document_part(document, 0, leads=True),
+    }
+
+
+def focus_entry(state: State, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the confidence in focus; where there is none, the first that has a diagram."""
+    able = [e for e in document["results"] if e.get("reliability") and e["probability"]]
+    group = None if state.group is None else {state.group[0]: state.group[1]}
+    fits = [e for e in able if (e.get("group") or None) == group and e["model"] == state.model]
+    own = [e for e in fits if e["method"] == state.method]
+    return next(iter([*own, *fits, *able]), None)
+
+
+def _focus(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    about = claims_by_entry(claims_of(document))
+    tone, metrics = entry_tone(entry, about), entry["metrics"]
+    group = ", ".join(str(value) for value in (entry.get("group") or {}).values())
+    words = method_words(entry["method"]) or str(entry["method"]).replace("_", " ")
+    names = [str(entry["model"]) if len(document["results"]) > 1 else "", words, group]
+    title = ", ".join(filter(None, names))
+    chart = reliability_chart(entry["reliability"], tone, title)
+    tiles = [
+        (title, _told(metrics.get(name), unit), _between(metrics.get(name), unit))
+        for title, name, unit in (
+            ("says", "mean_confidence", "share"),
+            ("is right", "accuracy", "share"),
+            ("gap, in points", "confidence_gap", "points"),
+            ("calibration error, in points", "error" if "error" in metrics else "ece", "points"),
+            ("tells right from wrong (AUROC)", "auroc", ""),
+        )
+        if metrics.get(name)
+    ]
+    return {
+        "key": entry_key(entry),
+        "model": str(entry["model"]),
+        "method": str(entry["method"]),
+        "title": f"{title}: where on the scale",
+        "diagram": Markup(draw_plane(chart, MEDIUM).svg()),
+        "caption": chart.caption,
+        "tiles": tiles,
+        "claims": [claim.text for claim in about.get(entry_key(entry), ())][:3],
+    }
+
+
+def _told(estimate: Mapping[str, Any] | None, unit: str) -> str:
+    value = (estimate or {}).get("value")
+    return "–" if value is None else _written(value, unit)
+
+
+def _between(estimate: Mapping[str, Any] | None, unit: str) -> str:
+    low, high = ((estimate or {}).get(end) for end in ("low", "high"))
+    if low is None or high is None:
+        return ""
+    return f"{_written(low, unit)} to {_written(high, unit)}"
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "share":
+        return percent(value)
+    return (
+        points(value).lstrip("+")
+        if unit == "points" and value >= 0
+        else (points(value) if unit == "points" else f"{value:.2f}")
+    )
+
+
+def _decision(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the curve as numbers, so that a limit can be tried before it is asked for."""
+    entry = next((e for e in document["results"] if e.get("curve")), None)
+    if entry is None:
+        return {"entry": None}
+    chart = answer_of(document)
+    curve = [
+        [point["threshold"], point["share"], point["error"]["value"], point["error"]["n"]]
+        for point in entry["curve"]
+        if point["share"] is not None and point["error"]["value"] is not None
+    ]
+    return {
+        "entry": entry,
+        "chart": None if chart is None else Markup(draw_plane(chart, MEDIUM).svg()),
+        "curve": safe_json(sorted(curve, key=lambda point: point[1])),
+        "limit": entry.get("max_error"),
+        "costs": (document.get("settings") or {}).get("costs") or {},
+    }
+
+
+def form_of(tab: Tab, state: State) -> list[dict[str, Any]]:
+    """Return the fields of a tab's settings: the options of its verb that say what to compute."""
+    fields = []
+    for name, own in parameters(tab.verb).items():
+        option = own.option
+        asked = option.group == COMPUTE or name in _ALSO_ASKED
+        if not asked or name in _PICKED or option.argument:
+            continue
+        typed = state.options.get(f"{tab.verb}.{name}", "")
+        fields.append(
+            {
+                "name": f"{tab.verb}.{name}",
+                "words": own.word.replace("-", " "),
+                "help": option.help,
+                "hint": option.metavar,
+                "choices": option.choices,
+                "flag": own.base is bool,
+                "value": typed,
+                "default": "" if own.default in (None, (), False) else own.default,
+            }
+        )
+    return fields
+
+
+def picker(data: AppData, state: State) -> dict[str, Any]:
+    """Return what the picker offers: models, methods and groups of the rows."""
+    rows: Rows = data.rows()
+    return {
+        "models": _with_gaps(rows, state.method or rows.methods[0]),
+        "methods": [(name, method_words(name) or name.replace("_", " ")) for name in rows.methods],
+        "facets": {name: rows.values(name) for name in rows.facets},
+        "state": state,
+        "name": data.name,
+        "answers": rows.page(RowQuery(methods=(rows.methods[0],), size=0)).total,
+        "sentence": rows.sentence,
+    }
+
+
+def _with_gaps(rows: Rows, method: str) -> list[tuple[str, str]]:
+    gaps = rows.gaps(method)
+    told = {name: points(gap) for name, gap in gaps.items() if abs(gap) <= 1}
+    return [(name, told.get(name, "")) for name in rows.models]

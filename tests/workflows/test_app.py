@@ -1,0 +1,211 @@
+"""The app's server: tabs of one input, for whoever holds the token, and nothing written."""
+
+import asyncio
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from aiohttp import ClientSession, CookieJar
+from hostile import MARK, TEXTS
+
+import calibrant as cal
+from calibrant.workflows.app.opened import AppData
+from calibrant.workflows.app.server import AppServer
+
+OWN = {"X-Calibrant": "1"}
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(5)
+    said = rng.choice([55, 65, 75, 85, 95, 100], 600)
+    right = rng.random(600) < said / 100 - 0.15
+    path = tmp_path / "mine.csv"
+    pl.DataFrame(
+        {
+            "question": [f"What is item {i // 2}?" for i in range(600)],
+            "llm": ["mini", "large"] * 300,
+            "topic": rng.choice(["law", "math"], 600),
+            "answer": [TEXTS[i % len(TEXTS)].replace("\0", "") for i in range(600)],
+            "certainty": [f"{c} %" for c in said],
+            "ok": np.where(right, "yes", "no"),
+        }
+    ).write_csv(path)
+    return path
+
+
+def served(path, work):
+    async def both():
+        server = AppServer(None if path is None else AppData(str(path)))
+        address = await server.start()
+        try:
+            async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
+                async with session.get(address) as response:
+                    assert response.status == 200
+                    assert "token" not in str(response.url)
+                return await work(session, address.split("/?")[0], server)
+        finally:
+            await server.stop()
+
+    return asyncio.run(both())
+
+
+async def got(session, address):
+    """Return status and text once the work behind an address is done."""
+    while True:
+        async with session.get(address) as response:
+            text = await response.text()
+            if response.status != 202:
+                return response.status, text
+        await asyncio.sleep(0.05)
+
+
+def test_every_tab_shows_its_answer_and_its_command(table):
+    before = table.read_bytes()
+
+    async def work(session, base, server):
+        told = {}
+        for tab in ("overview", "compare", "groups", "decide", "labels", "watch"):
+            status, told[tab] = await got(session, f"{base}/api/tab/{tab}?decide.max_error=0.4")
+            assert status == 200, told[tab]
+        return told
+
+    told = served(table, work)
+    assert "say more than they know" in told["overview"]
+    for tab in ("overview", "compare", "groups", "decide", "watch"):
+        assert "calibrant " in told[tab].partition("data-command")[2]
+        assert f"{table}" in told[tab]
+    assert "--max-error 0.4" in told["decide"]
+    assert "No labels yet" in told["labels"]
+    assert table.read_bytes() == before
+    assert [path.name for path in table.parent.iterdir()] == ["mine.csv"]
+
+
+def test_rows_follow_the_address(table):
+    async def work(session, base, server):
+        query = "model=mini&span=0.93:1&group=topic%3Dlaw&grade=wrong"
+        return await got(session, f"{base}/api/rows?{query}")
+
+    status, text = served(table, work)
+    frame = pl.read_csv(table).filter(
+        pl.col("llm") == "mini", pl.col("topic") == "law", pl.col("ok") == "no",
+        pl.col("certainty").is_in(["95 %", "100 %"]),
+    )  # fmt: skip
+    assert status == 200
+    assert f"{frame.height} wrong answers" in text
+    assert text.count("data-place=") == min(frame.height, 25)
+
+
+def test_what_a_model_says_is_text(table):
+    async def work(session, base, server):
+        return [
+            (await got(session, f"{base}{path}"))[1]
+            for path in ("/api/rows", "/api/row/1", "/api/picker", f"/api/rows?words={MARK}")
+        ]
+
+    for text in served(table, work):
+        assert "<script" not in text
+        assert "<img" not in text
+        assert "<iframe" not in text
+
+
+def test_a_policy_is_saved_as_the_command_saves_it(table, tmp_path):
+    async def work(session, base, server):
+        query = "tab=decide&model=mini&decide.max_error=0.35"
+        return await got(session, f"{base}/save/policy.json?{query}")
+
+    status, text = served(table, work)
+    assert status == 200
+    ours = tmp_path / "ours.json"
+    cal.decide(table, max_error=0.35, only_model="mini", save=ours)
+    made, wanted = json.loads(text), json.loads(ours.read_text())
+    assert made["threshold"] == wanted["threshold"]
+    (tmp_path / "policy.json").write_text(text)
+    assert cal.load_policy(tmp_path / "policy.json").threshold == wanted["threshold"]
+
+
+def test_a_corrected_grade_is_kept_beside_the_table(table):
+    before = table.read_bytes()
+
+    async def work(session, base, server):
+        status, text = await got(session, f"{base}/api/rows?grade=wrong")
+        place = int(text.partition('data-place="')[2].partition('"')[0])
+        sent = json.dumps({"place": place, "grade": "right"})
+        async with session.post(f"{base}/api/grade", data=sent, headers=OWN) as response:
+            assert "right, corrected" in await response.text()
+        return place, (await got(session, f"{base}/save/corrected.csv"))[1]
+
+    place, text = served(table, work)
+    assert table.read_bytes() == before
+    kept = (table.parent / "mine.csv.corrections.jsonl").read_text()
+    assert json.loads(kept)["is"] == "right"
+    rows = pl.read_csv(text.encode())
+    given = pl.read_csv(table)["ok"].to_list()
+    changed = [k for k, ok in enumerate(given) if (ok == "yes") != (rows["correct"][k] == 1)]
+    assert changed == [place]
+
+
+def test_a_dropped_file_is_opened_and_leaves_nothing_behind(table):
+    async def work(session, base, server):
+        async with session.get(base) as response:
+            assert "Drop a table here" in await response.text()
+        body = table.read_bytes()
+        async with session.post(
+            f"{base}/api/open?name=..%2F..%2Fevil.csv", data=body, headers=OWN
+        ) as response:
+            assert response.status == 200
+        status, text = await got(session, f"{base}/api/tab/overview")
+        return status, text, server.data.folder
+
+    status, text, folder = served(None, work)
+    assert status == 200
+    assert "say more than they know" in text
+    assert not folder.exists()
+
+
+def test_only_the_page_may_send(table):
+    async def work(session, base, server):
+        found = []
+        for path in ("/api/open?name=a.csv", "/api/grade", "/api/label", "/api/cancel/overview"):
+            async with session.post(base + path, data=b"{}") as response:
+                found.append(response.status)
+        for path in ("/mine.csv", "/../mine.csv", "/save/mine.csv", "/api/row/../../x"):
+            async with session.get(base + path) as response:
+                found.append(response.status)
+                assert "certainty" not in await response.text()
+        return found
+
+    assert all(status in (403, 404, 422) for status in served(table, work))
+
+
+def test_work_can_be_stopped_and_begun_again(table):
+    async def work(session, base, server):
+        data = server.data
+        job = data.document("audit", {"resamples": 400_000})
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(data.cancel, "audit", {"resamples": 400_000})
+        for _ in range(200):
+            if job.done:
+                break
+            await asyncio.sleep(0.05)
+        return job, await got(session, f"{base}/api/tab/overview")
+
+    job, (status, text) = served(table, work)
+    assert job.done
+    assert job.error == "Stopped."
+    assert status == 200
+    assert "say more than they know" in text
+
+
+def test_a_refusal_is_told_on_its_tab(table):
+    async def work(session, base, server):
+        return await got(session, f"{base}/api/tab/decide?decide.max_error=7")
+
+    status, text = served(table, work)
+    assert status == 200
+    assert "lies between 0 and 1, got 7" in text
+
+
+def test_two_servers_have_cookies_of_their_own():
+    assert AppServer().cookie != AppServer().cookie
