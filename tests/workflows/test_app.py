@@ -129,7 +129,7 @@ def test_a_corrected_grade_is_kept_beside_the_table(table):
     before = table.read_bytes()
 
     async def work(session, base, server):
-        status, text = await got(session, f"{base}/api/rows?grade=wrong")
+        _, text = await got(session, f"{base}/api/rows?grade=wrong")
         place = int(text.partition('data-place="')[2].partition('"')[0])
         sent = json.dumps({"place": place, "grade": "right"})
         async with session.post(f"{base}/api/grade", data=sent, headers=OWN) as response:
@@ -182,10 +182,10 @@ def test_only_the_page_may_send(table):
 def test_work_can_be_stopped_and_begun_again(table):
     async def work(session, base, server):
         data = server.data
-        job = data.document("audit", {"resamples": 400_000})
+        job = data.document("audit", {"resamples": 1_000_000})
         await asyncio.sleep(0.3)
-        await asyncio.to_thread(data.cancel, "audit", {"resamples": 400_000})
-        for _ in range(200):
+        await asyncio.to_thread(data.cancel, "audit", {"resamples": 1_000_000})
+        for _ in range(600):
             if job.done:
                 break
             await asyncio.sleep(0.05)

@@ -36,6 +36,7 @@ class Job:
     began: float = field(default_factory=time.monotonic)
     found: Any = None
     error: str = ""
+    began_work: bool = False
     done: bool = False
     shown: dict[str, Any] = field(default_factory=dict)
 
@@ -63,7 +64,7 @@ class AppData:
         self._folder: Path | None = None
         self._jobs: dict[str, Job] = {}
         self._rows: Job | None = None
-        self._rows_turn = threading.Lock()
+        self._rows_turn, self._turn = threading.Lock(), threading.Lock()
         beside = Path(self.paths[0])
         self.corrections = Corrections(
             beside / "corrections.jsonl"
@@ -134,7 +135,8 @@ class AppData:
         job = self._jobs.get(self._key(verb, settings))
         if job is not None and not job.done:
             job.error = "Stopped."
-            self.worker.stop()
+            if job.began_work:
+                self.worker.stop()
 
     def forget(self, verb: str, settings: dict[str, Any]) -> None:
         """Let a document be made again."""
@@ -147,12 +149,20 @@ class AppData:
     def _work(self, job: Job, verb: str, settings: dict[str, Any]) -> None:
         stored = self._stored(verb, settings)
         try:
-            job.found = self.make(verb, settings) if stored is None else stored
+            job.found = self._made(job, verb, settings) if stored is None else stored
         except Stopped:
             job.error = job.error or "Stopped."
         except CalibrantError as error:
             job.error = str(error)
         job.done = True
+
+    def _made(self, job: Job, verb: str, settings: dict[str, Any]) -> dict[str, Any]:
+        with self._turn:
+            # It may have been stopped while it waited for its turn.
+            if job.error:
+                raise Stopped
+            job.began_work = True
+            return self.make(verb, settings)
 
     def _stored(self, verb: str, settings: dict[str, Any]) -> dict[str, Any] | None:
         """Return the document that a study holds already."""
