@@ -24,8 +24,8 @@ class State:
         Models that are looked at; none stands for all.
     model, method, group
         The one in focus: a model, its confidence, and a column with its value.
-    span
-        Ends of a range of confidence.
+    span, without
+        Ends of a range of confidence, and values inside that are not meant.
     grade, split, words, sort, start
         Which rows are listed, see `RowQuery`.
     options
@@ -37,6 +37,7 @@ class State:
     method: str | None = None
     group: tuple[str, str] | None = None
     span: tuple[float, float] | None = None
+    without: tuple[float, ...] = ()
     grade: str = ""
     split: bool = False
     words: str = ""
@@ -53,6 +54,7 @@ class State:
             groups=(self.group,) if self.group else (),
             low=low,
             high=high,
+            without=self.without,
             grade=self.grade,
             split=self.split,
             words=self.words,
@@ -101,7 +103,8 @@ def read_state(pairs: Iterable[tuple[str, str]]) -> State:
         model=one("model") or None,
         method=one("method") or None,
         group=(column, value) if mark else None,
-        span=_span(one("span")),
+        span=_numbers(":".join(one("span").split(":")[:2]), 2),
+        without=_numbers(",".join(one("span").split(":")[2:]).replace(",", ":")) or (),
         grade=one("grade") if one("grade") in ("right", "wrong", "open") else "",
         split=one("split") == "1",
         words=one("words")[:200],
@@ -111,11 +114,15 @@ def read_state(pairs: Iterable[tuple[str, str]]) -> State:
     )
 
 
-def _span(text: str) -> tuple[float, float] | None:
-    low, mark, high = text.partition(":")
-    if not mark:
+def _numbers(text: str, wanted: int | None = None) -> Any:
+    """Return numbers between colons; None where there are none."""
+    parts = text.split(":") if text else []
+    if not parts:
         return None
     try:
-        return float(low), float(high)
+        found = tuple(map(float, parts))
     except ValueError:
-        raise InputError(f"a range is written LOW:HIGH, got {text!r}") from None
+        found = ()
+    if not found or (wanted is not None and len(found) != wanted):
+        raise InputError(f"a range is written LOW:HIGH, got {text!r}")
+    return found

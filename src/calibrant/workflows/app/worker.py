@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -46,7 +47,8 @@ class Worker:
                 process.stdin.write(asked + b"\n")
                 process.stdin.flush()
                 line = process.stdout.readline()
-            except BrokenPipeError:
+            except (OSError, ValueError):
+                # It was stopped, and its lines are closed.
                 line = b""
         if not line:
             raise Stopped
@@ -61,6 +63,11 @@ class Worker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            for line in (self._process.stdin, self._process.stdout):
+                # What was not sent any more cannot be flushed.
+                with contextlib.suppress(OSError):
+                    assert line is not None
+                    line.close()
 
 
 def _answer(request: dict[str, Any]) -> bytes:

@@ -149,8 +149,7 @@ function readyPicker() {
 // -- charts that open what is behind them -------------------------------------------------------
 
 function keyed(key) {
-  const range = /^bin:([^:]+):([^:]+)$/.exec(key);
-  if (range) return { span: `${range[1]}:${range[2]}` };
+  if (key.startsWith("bin:")) return { span: key.slice(4) };
   const says = /^says:(.+)$/.exec(key);
   if (says) return { span: `${+says[1] - 0.025}:${+says[1] + 0.025}` };
   const parts = key.split("\u241f");
@@ -188,7 +187,7 @@ function marked() {
   }
   for (const band of main.querySelectorAll(".brushed")) band.remove();
   const svg = main.querySelector("[data-brush] svg");
-  if (span && svg) drawBand(svg, ...span.split(":").map(Number));
+  if (span && svg) drawBand(svg, ...span.split(":").slice(0, 2).map(Number));
 }
 function scaleOf(svg) {
   const [x0, x1, y0, y1] = svg.dataset.plot.split(" ").map(Number), [a, b, c, d] = svg.dataset.domain.split(" ").map(Number);
