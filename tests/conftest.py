@@ -11,6 +11,7 @@ from support import ROOT, real_data
 TOGETHER = {
     "browser": (
         "tests/report/test_access.py",
+        "tests/report/test_app_in_browser.py",
         "tests/report/test_browser.py",
         "tests/report/test_large_page.py",
         "tests/report/test_live_view.py",

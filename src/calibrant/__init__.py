@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from calibrant.workflows.report import write_report as write_report
     from calibrant.workflows.run import run as run
     from calibrant.workflows.trusted import trusted as trusted
+    from calibrant.workflows.view import view as view
 else:
     # Imported on first use: auditing a table never loads code that talks to models.
     from calibrant.core.lazy import lazy_exports

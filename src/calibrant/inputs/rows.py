@@ -137,6 +137,10 @@ class Rows:
             int((mask & grades.is_not_null()).sum()),
         )
 
+    def everything(self) -> RowQuery:
+        """Return the query of all rows."""
+        return RowQuery(size=self.height)
+
     def question(self, place: int) -> dict[str, Any]:
         """Return one row with everything that is known about its question.
 

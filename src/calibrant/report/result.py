@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import calibrant
 from calibrant.core.document import dump_document, kind_of, plain
 from calibrant.core.errors import InputError
 from calibrant.core.output import check_kept, writing
@@ -62,7 +63,7 @@ class Result(Mapping[str, Any]):
         made._document, made.kind = document, kind_of(document)
         return made
 
-    rows_opener: Callable[[], Any] | None = None
+    rows_opener: Any = None
     """Opens the rows behind the numbers; None where they are no longer known."""
 
     def __getitem__(self, key: str) -> Any:
@@ -110,12 +111,34 @@ class Result(Mapping[str, Any]):
         """Return the report as one self-contained page, and write it where `path` is given."""
         from calibrant.report.page import render_html
 
-        page = render_html([self._document])
+        questions, note = self._browsed()
+        page = render_html([self._document], questions=questions, questions_note=note)
         if path is not None:
             self._check_place(path)
             with writing(path):
                 Path(path).write_text(page, encoding="utf-8")
         return page
+
+    def view(self, **options: Any) -> Any:
+        """Open the app on the data behind this result; see `calibrant.view`."""
+        if self.rows_opener is None:
+            return calibrant.view(self, **options)
+        data, table = self.rows_opener.args
+        return calibrant.view(data, **{**table, **options})
+
+    def _browsed(self) -> tuple[list[dict[str, Any]], str]:
+        """Return the questions of a page; none where the input holds no texts to look at."""
+        if self.rows_opener is None:
+            return [], ""
+        try:
+            rows = self.rows_opener(whole=False)
+        except (InputError, OSError):
+            # The page tells the numbers all the same: the file may be gone by now.
+            return [], ""
+        if rows is None or not rows.texts:
+            return [], ""
+        found: tuple[list[dict[str, Any]], str] = rows.questions()
+        return found
 
     def _check_place(self, path: str | Path) -> None:
         """Refuse to write over what was read."""
@@ -188,6 +211,25 @@ class Result(Mapping[str, Any]):
         return render_text(self._document, width=width, more=_MORE)
 
     __repr__ = __str__
+
+
+class RowsBehind(Result):
+    """A result whose rows can be looked at."""
+
+    def questions(self) -> Any:
+        """Return the rows behind the numbers as a polars table, the most confidently wrong first.
+
+        Question, answer and reference stand beside confidence and grade where the input has them.
+        """
+        import polars as pl
+
+        if self.rows_opener is None:
+            raise InputError("the rows behind this result are not known: it was read from a file")
+        rows = self.rows_opener()
+        found = rows.page(rows.everything()).rows
+        flat = [{**row, **row["group"]} for row in found]
+        own = pl.DataFrame(flat, infer_schema_length=None)
+        return own.drop("place", "group", strict=False)
 
 
 def flat_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -30,18 +30,18 @@ from calibrant.documents.fields import (
     ServeFields,
     StudyFields,
 )
-from calibrant.report.result import Result
+from calibrant.report.result import Result, RowsBehind
 
 
-class AuditResult(Result, AuditFields, kind="audit"):
+class AuditResult(RowsBehind, AuditFields, kind="audit"):
     """What `audit` returns."""
 
 
-class CompareResult(Result, CompareFields, kind="compare"):
+class CompareResult(RowsBehind, CompareFields, kind="compare"):
     """What `compare` returns."""
 
 
-class GroupsResult(Result, GroupsFields, kind="groups"):
+class GroupsResult(RowsBehind, GroupsFields, kind="groups"):
     """What `groups` returns."""
 
 
@@ -49,7 +49,7 @@ class CascadeResult(Result, CascadeFields, kind="cascade"):
     """What `cascade` returns."""
 
 
-class DecideResult(Result, DecideFields, kind="decide"):
+class DecideResult(RowsBehind, DecideFields, kind="decide"):
     """What `decide` returns."""
 
 

@@ -53,7 +53,9 @@ def with_rows(
     return result
 
 
-def _opened(data: Any, table: Mapping[str, Any]) -> Any:
+def _opened(data: Any, table: Mapping[str, Any], *, whole: bool = True) -> Any:
+    """Return the rows; None where they are too many for a page and not all are asked for."""
     from calibrant.inputs.open_rows import open_rows
+    from calibrant.inputs.ways import is_large
 
-    return open_rows(data, table)
+    return open_rows(data, table) if whole or not is_large(data) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from calibrant.confidence import ranking_methods
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.output import writing
+from calibrant.inputs.open_rows import open_rows
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report import render_html
@@ -25,7 +26,6 @@ from calibrant.verbs.decide import decide
 from calibrant.verbs.groups import groups
 from calibrant.verbs.methods import methods
 from calibrant.verbs.plan import plan
-from calibrant.workflows.browse import study_questions
 
 _FEATURES = ("domain",)
 _LEAST_ERROR = 0.02
@@ -154,25 +154,23 @@ def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:
 
 def write_report(study: Study) -> Path:
     """Write the study's report from all of its results."""
-    rows, note = study_questions(study)
-    page = study_page(study, questions=rows, questions_note=note)
+    page = study_page(study)
     with writing(study.report_path):
         study.report_path.write_text(page, encoding="utf-8")
     return study.report_path
 
 
-def study_page(
-    study: Study, *, questions: Sequence[Mapping[str, Any]], questions_note: str, live: str = ""
-) -> str:
+def study_page(study: Study, *, live: str = "") -> str:
     """Return the page of a study: its results in the order of reading, and its questions."""
     results = study.results()
     names = [name for name in _ORDER if name in results]
     names += [name for name in results if name not in _ORDER]
     known = study.config_path.is_file()
+    questions, note = open_rows(study).questions() if study.has("scores") else ([], "")
     return render_html(
         [results[name] for name in names],
         title=str(study.config.get("name", study.path.name)) if known else study.path.name,
         questions=questions,
-        questions_note=questions_note,
+        questions_note=note,
         live=live,
     )

@@ -14,7 +14,6 @@ from calibrant.records.formats import store_path
 from calibrant.records.ledger.progress import LedgerProgress, ledger_progress
 from calibrant.report import render_html
 from calibrant.workflows.analysis import study_page
-from calibrant.workflows.browse import study_questions
 from calibrant.workflows.run import run
 
 PROGRESS = "/progress"
@@ -117,8 +116,7 @@ class Viewed:
     def _study_page(self, live: str) -> str:
         study = Study(self.path)
         if study.results():
-            rows, note = study_questions(study)
-            return study_page(study, questions=rows, questions_note=note, live=live)
+            return study_page(study, live=live)
         return render_html([_running_document(study, self._ledger())], live=live)
 
 

@@ -221,7 +221,7 @@ function panelBody(entry) {
   const claims = made("ul", undefined, "claims");
   claims.append(...entry.claims.map(([tone, text]) => made("li", text, tone)));
   box.append(claims);
-  if (diagramOf.has(entry.key)) box.append(diagram(entry, true));
+  if (diagramOf.has(entry.key)) { const svg = diagram(entry, true); linkCells(svg, entry); box.append(svg); }
   if (entry.cuts.length) { box.append(made("h3", "Try a threshold"), thresholdBox(entry, false)); }
   box.append(made("h3", "Numbers"), panelNumbers(entry));
   if (entry.notes.length) box.append(made("h3", "Notes"), ...entry.notes.map((note) => made("p", note, "note")));
@@ -257,6 +257,7 @@ function readyExplore() {
   window.addEventListener("hashchange", followHash);
   for (const link of document.querySelectorAll(".outline a, .to-part")) link.addEventListener("click", () => { const part = byId(link.hash.slice(1)); if (part && part.tagName === "DETAILS") part.open = true; });
   if (!entries.length) return;
+  if (entries.length === 1) document.querySelectorAll(".hero-picture svg").forEach((svg) => linkCells(svg, entries[0]));
   const redraw = () => { showMultiples(); if (byId("numbers").open) showNumbers(); };
   byId("scale-tools").append(...exploreTools(redraw));
   byId("numbers-tools").append(...numbersTools());

@@ -24,6 +24,7 @@ function questionBox(question, state) {
   title.append(made("bdi", question.text), made("span", ` ${question.id}`, "kind"));
   box.append(title);
   if (worst) box.append(made("p", `says ${percent(worst.confidence)} and is wrong (${[worst.model, worst.method].filter(Boolean).join(" / ")})`, "wrongest"));
+  if (question.reference) { const right = made("p", "Reference: ", "kind"); right.append(made("bdi", question.reference)); box.append(right); }
   for (const model of new Set(question.answers.map((a) => a.model))) {
     const own = question.answers.filter((a) => a.model === model), draws = own.reduce((sum, a) => sum + a.draws, 0), head = made("h4");
     head.append(made("bdi", model), made("span", ` ${draws} ${draws === 1 ? "draw" : "draws"} in ${own.length} ${own.length === 1 ? "meaning" : "meanings"}`, "kind"));
@@ -73,6 +74,25 @@ function unpacked({ names, rows }) {
   return rows.map((q) => ({ ...q, answers: q.answers.map(([model, answer, draws, correct]) => ({ model: names[model], answer, draws, correct })),
     scores: Array.isArray(q.scores) ? q.scores.map(([model, method, confidence, correct]) => ({ model: names[model], method: names[method], confidence, correct })) : q.scores }));
 }
+// A cell of a diagram was chosen: its answers are listed.
+let browseCell = () => {};
+function inCell(question, { model, method, low, high, without }) {
+  return Array.isArray(question.scores) && question.scores.some((s) => s.model === model && s.method === method && known(s.confidence)
+    && (low === high ? Math.abs(s.confidence - low) < 6e-4 : s.confidence >= low && (s.confidence < high || high >= 1)) && !without.some((v) => Math.abs(s.confidence - v) < 6e-4));
+}
+function linkCells(svg, entry) {
+  if (!byId("browse")) return;
+  for (const part of svg.querySelectorAll("[data-key^='bin:']")) {
+    const [low, high, rest] = part.dataset.key.slice(4).split(":");
+    const open = () => browseCell({ model: entry.model, method: entry.method, low: +low, high: +high, without: rest ? rest.split(",").map(Number) : [] });
+    part.setAttribute("tabindex", "0");
+    part.setAttribute("role", "button");
+    part.setAttribute("aria-label", part.querySelector("title").textContent);
+    svg.setAttribute("role", "group");
+    part.addEventListener("click", open);
+    part.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } });
+  }
+}
 function readyBrowser() {
   const holder = byId("questions"), part = byId("browse");
   if (!holder) return;
@@ -80,7 +100,7 @@ function readyBrowser() {
     const data = unpacked(JSON.parse(byId("questions-data").textContent)), state = { words: "", kind: "all", model: "", method: "", facets: {} };
     const searched = data.map((q) => [q.id, q.text, typeof q.scores === "string" ? q.scores : "", ...q.answers.map((a) => a.answer)].join(" ").toLowerCase());
     const count = byId("questions-count");
-    const fits = (q, place) => searched[place].includes(state.words) && KINDS[state.kind](modesOf(q))
+    const fits = (q, place) => (!state.cell || inCell(q, state.cell)) && searched[place].includes(state.words) && KINDS[state.kind](modesOf(q))
       && Object.entries(state.facets).every(([name, value]) => !value || String((q.facets || {})[name]) === value);
     const show = (most) => {
       const found = data.filter(fits).map((q) => [q, worstScore(q, state.method, state.model)]);
@@ -96,9 +116,20 @@ function readyBrowser() {
       }, "more");
       holder.append(more);
     };
-    byId("questions-tools").append(...questionTools(data, state, () => show(10)));
+    const chosen = made("span");
+    browseCell = (cell) => {
+      Object.assign(state, { cell, model: cell.model, method: cell.method });
+      const range = cell.low === cell.high ? percent(cell.low) : `${percent(cell.low)} to ${percent(cell.high)}`;
+      chosen.replaceChildren(button(`said ${range} \u00d7`, () => { Object.assign(state, { cell: null, model: "", method: "" }); chosen.replaceChildren(); show(10); }));
+      if (byId("panel").open) byId("panel").close();
+      part.open = true;
+      show(10);
+      part.scrollIntoView();
+    };
+    byId("questions-tools").append(...questionTools(data, state, () => show(10)), chosen);
     show(10);
   };
   let started = false;
+  browseCell = (cell) => { if (!started) { started = true; start(); } browseCell(cell); };
   part.addEventListener("toggle", () => { if (part.open && !started) { started = true; start(); } });
 }

@@ -84,7 +84,7 @@ _SENTENCES = 3
 # Words of warnings and of the sentence above the picture: a first screen has sixty at most.
 _WARNING_WORDS = 22
 _WORDS_ABOVE = 26
-_ASIDE = re.compile(r" \((\d+ % interval [^()]*)\)")
+_ASIDE = re.compile(r" \(([\d.]+ % interval [^()]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +173,14 @@ def _fitting(warnings: Sequence[str]) -> int:
 
 
 def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:
-    """Keep what stands above the picture short: a long text moves below its title."""
+    """Keep what stands above the picture short and plain: how sure one is stands below it."""
+    aside = _ASIDE.search(sentences[0]) if sentences else None
+    if aside is not None:
+        bare = sentences[0][: aside.start()] + sentences[0][aside.end() :]
+        sentences = [bare, f"{aside[1]}.", *sentences[1:]]
     if not sentences or len(sentences[0].split()) <= _WORDS_ABOVE or chart is None:
         return list(sentences)
     head, mark, rest = sentences[0].partition(". ")
     if mark and len(head.split()) <= _WORDS_ABOVE:
         return [f"{head}.", rest, *sentences[1:]]
-    # How sure one is follows below what was found.
-    aside = _ASIDE.search(sentences[0])
-    if aside is not None:
-        bare = sentences[0][: aside.start()] + sentences[0][aside.end() :]
-        if len(bare.split()) <= _WORDS_ABOVE:
-            return [bare, f"{aside[1]}.", *sentences[1:]]
     return [chart.title, *sentences]
