@@ -1,16 +1,21 @@
 """Pictures of README and documentation, drawn by the product from real results.
 
 `claims.svg` and `guarantee.svg` are drawn from simulated worlds whose truth is known; `page.png`,
-`compare.svg` and `decide.svg` from recorded answers.
+`app-*.png`, `compare.svg` and `decide.svg` from recorded answers.
 """
 
 from __future__ import annotations
 
+import base64
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import calibrant as cal
 from calibrant.core.document import plain
@@ -40,6 +45,7 @@ def main() -> None:
         folder = Path(name)
         page_picture(folder)
         if DATA.exists():
+            app_pictures(folder)
             inputs.mcq(DATA, folder)
             found = compare(folder / "mcq_mmlu.parquet", on_invalid="drop")
             write("compare", answer_of(plain(found.to_dict())))
@@ -61,6 +67,47 @@ def page_picture(folder: Path) -> None:
     page = Path(demo(folder / "demo", recorded=True)["report"])
     save_small(photograph(window, page, SCREEN), IMAGES / "page.png")
     window.quit()
+
+
+def app_pictures(folder: Path) -> None:
+    """Photograph tabs of the app on real answers, where there is a browser."""
+    window = browser()
+    if window is None:
+        return
+    table = pl.read_parquet(DATA / "scores" / "open_qa_6_models.parquet").filter(
+        pl.col("prompt") == "verb", pl.col("dataset") == "nq", pl.col("verbalized") >= 0
+    )
+    kept = {"question": "question", "model": "model", "reference": "target"}
+    kept |= {"answer": "extracted_answer", "confidence": "verbalized", "correct": "correct"}
+    path = folder / "open_questions.parquet"
+    table.select(**{name: pl.col(column) for name, column in kept.items()}).write_parquet(path)
+    command = [sys.executable, "-m", "calibrant", "view", str(path), "--no-open"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        address = server.stderr.readline().rpartition(" ")[2].strip()
+        window.get(address)
+        for tab, more in (
+            ("overview", ""),
+            ("decide", "&model=Qwen_Qwen2-72B-Instruct&decide.max_error=0.55"),
+        ):
+            place = f"{address.partition('?')[0]}?tab={tab}{more}"
+            save_small(tab_photographed(window, place), IMAGES / f"app-{tab}.png")
+        server.terminate()
+    window.quit()
+
+
+def tab_photographed(window: Any, address: str) -> bytes:
+    size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    window.get(address)
+    ready = "return !document.querySelector('[aria-busy], .working')"
+    for _ in range(600):
+        time.sleep(0.2)
+        if window.execute_script(ready):
+            break
+    time.sleep(0.5)
+    shot = window.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
+    return base64.b64decode(shot["data"])
 
 
 def world(rows: int, more: float) -> tuple[Any, Any]:
