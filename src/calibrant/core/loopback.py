@@ -8,6 +8,7 @@ anything else happens.
 from __future__ import annotations
 
 import hmac
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -133,6 +134,10 @@ class Loopback:
             return error if error.status < 400 else self.say(error.status, error.reason)
         except CalibrantError as error:
             return self.say(self.error_status, str(error))
+        except Exception as error:  # noqa: BLE001
+            # Whatever it is, the page gets an answer that it can read, with all headers.
+            traceback.print_exc()
+            return self.say(500, f"The server failed ({type(error).__name__}); it goes on.")
 
     def refusal(self, request: web.Request) -> str | None:
         """Return why a request is turned away: another host, another page, no token."""

@@ -27,18 +27,15 @@ _BY_CHOICE = ("letter", "binary")
 _FIRM, _MOST_UNKNOWN = 0.99, 0.05
 
 
-def checks_path(place: str | Path) -> Path:
-    """Return where the checked grades of a study or a file of samples are kept: beside it.
+def checks_path(study: str | Path) -> Path:
+    """Return where the checked grades of a study are kept.
 
     Examples
     --------
-    >>> checks_path("data/samples.jsonl").name
-    'samples.jsonl.grades.sqlite'
+    >>> checks_path("my_study").as_posix()
+    'my_study/grades.sqlite'
     """
-    path = Path(place)
-    if path.is_dir():
-        return path / "grades.sqlite"
-    return path.with_name(path.name + ".grades.sqlite")
+    return Path(study) / "grades.sqlite"
 
 
 @dataclass(frozen=True, slots=True)

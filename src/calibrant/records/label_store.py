@@ -194,11 +194,21 @@ class LabelStore:
         at = time.time() if now is None else now
         with self._writing():
             queue = self._queue(who, at)[:count]
+            held = self._held_since(who, at, keeps=keeps)
+            # One assignment per open item: asking again must not make every request slower.
             self._db.executemany(
                 "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, ?)",
-                [(item.id, who, at, int(keeps)) for item in queue],
+                [(item.id, who, at, int(keeps)) for item in queue if item.id not in held],
             )
         return queue
+
+    def _held_since(self, who: str, now: float, *, keeps: bool) -> set[int]:
+        """Return the items that this person holds, and goes on holding for half a lease."""
+        rows = self._db.execute(
+            "SELECT item_id FROM assignments WHERE who = ? AND (keeps = 1 OR (? = 0 AND at > ?))",
+            (who, int(keeps), now - LEASE_SECONDS / 2),
+        )
+        return {item_id for (item_id,) in rows}
 
     def open_for(self, who: str, *, now: float | None = None) -> int:
         """Return how many items this person could still be given."""

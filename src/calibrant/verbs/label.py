@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Unpack
 
@@ -26,8 +27,10 @@ from calibrant.verbs.labelling.batches import (
     write_batch,
     write_frame,
 )
+from calibrant.verbs.labelling.grades import grades_document, open_grades
 from calibrant.verbs.labelling.options import (
     DEFAULTS,
+    CheckGrades,
     DrawOptions,
     GoalOptions,
     ServeOptions,
@@ -36,7 +39,7 @@ from calibrant.verbs.labelling.options import (
     open_task,
     refuse_overwriting,
 )
-from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped
+from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped, widest_block
 
 
 @verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=DEFAULTS)
@@ -175,13 +178,18 @@ def label_add(
 
 
 @verb(example="calibrant label status pool.csv --precision 0.05", shared=DEFAULTS)
-def label_status(table: Table, **options: Unpack[GoalOptions]) -> LabelResult:
+def label_status(
+    table: Table, *, grades: CheckGrades = False, **options: Unpack[GoalOptions]
+) -> LabelResult:
     """Say where a pool stands: estimates, precision, agreement, may one stop.
 
     Parameters
     ----------
     table
         The pool.
+    grades
+        Say instead how good the grades are that this program made of a study, by the ones that
+        people checked: how often they are wrong, and by which rule.
     precision, threshold, budget
         The goal, as in `label_add`.
     judge, peers, existing, labels, bins
@@ -200,6 +208,8 @@ def label_status(table: Table, **options: Unpack[GoalOptions]) -> LabelResult:
     >>> state["results"][0]["labelled"], state["results"][0]["stop"]["stop"]
     (200, True)
     """
+    if grades:
+        return LabelResult(grades_document(open_grades(table, options), table))
     return LabelResult(open_task(table, options, create=False).document())
 
 
@@ -212,6 +222,7 @@ def label_serve(
     ] = 0,
     open_browser: Annotated[bool, Option("Open the page in a browser.", cli="open")] = False,
     wave: Annotated[int, Option("Items drawn at a time.", metavar="N", min=1, max=10**6)] = 50,
+    grades: CheckGrades = False,
     on_start: Callable[[str], None] | None = None,
     **options: Unpack[ServeOptions],
 ) -> LabelResult:
@@ -226,6 +237,10 @@ def label_serve(
         The pool. It is never written.
     port, open_browser
         Port on loopback, and whether to open a browser.
+    grades
+        Check the grades that this program made of a study, in place of labelling its pool: those
+        that are likely wrong come first and more often, the verdict stays hidden. `audit`,
+        `compare` and `decide` of the study then include the errors that were found.
     wave, design, overlap, whole_questions
         Items drawn at a time, how, the share that two people label, and whether questions are
         drawn with all their answers.
@@ -238,8 +253,14 @@ def label_serve(
     confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
     """
+    if grades:
+        checks = open_grades(table, options, wave=wave)
+        own = LabelServer(checks, checks.precise)
+        asyncio.run(serve_until_stopped(own, port, on_start, open_browser=open_browser))
+        return LabelResult(grades_document(checks, table))
     task = open_task(table, options, wave=wave)
-    server = LabelServer(task.work.session, **task.goals)
+    precise = partial(widest_block, task.work.session, **task.goals)
+    server = LabelServer(task.work.session, precise, task.goals["budget"])
     asyncio.run(serve_until_stopped(server, port, on_start, open_browser=open_browser))
     return LabelResult(task.document())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -18,7 +17,7 @@ from calibrant.claims.sem_ece import (
 from calibrant.confidence import score_table
 from calibrant.inputs.audit_source import AuditOptions, AuditSource
 from calibrant.inputs.draws import drawn_again
-from calibrant.inputs.grading import Grades, checks_path
+from calibrant.inputs.grading import Grades
 from calibrant.inputs.objects import as_table
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.row_source import row_source
@@ -169,27 +168,23 @@ def sample_source(data: Any, options: AuditOptions, request: SampleRequest) -> A
     with judged_options(request.judge, ledger_beside(given)) as semantics:
         graded = grade_samples(samples, options=semantics, seed=options.seed)
     head = document_head("audit", given, seed=options.seed, settings=options.settings)
-    place = checks_path(given) if isinstance(given, str | Path) else None
-    return graded_source(graded, options, head, place)
+    return graded_source(graded, options, head)
 
 
 class OpenGraded(OpenTables):
     """Scores of samples that were graded just now, with those grades."""
 
-    def __init__(self, graded: GradedSamples, checks: Path | None) -> None:
+    def __init__(self, graded: GradedSamples) -> None:
         super().__init__(graded.scores)
-        self._graded, self._checks = graded, checks
+        self._graded = graded
 
     def grades(self) -> Grades | None:
-        """Return the grades with the checks of people beside the samples."""
-        return Grades.of_tables(self._graded.draws, self._graded.semantics, self._checks)
+        """Return the grades; nobody has checked them yet."""
+        return Grades.of_tables(self._graded.draws, self._graded.semantics)
 
 
 def graded_source(
-    graded: GradedSamples,
-    options: AuditOptions,
-    head: dict[str, Any],
-    checks: Path | None = None,
+    graded: GradedSamples, options: AuditOptions, head: dict[str, Any]
 ) -> AuditSource:
     """Open graded samples for an audit."""
     own = replace(
@@ -198,7 +193,7 @@ def graded_source(
         graded=True,
         on_invalid=options.on_invalid or "drop",
     )
-    source = row_source(OpenGraded(graded, checks), own)
+    source = row_source(OpenGraded(graded), own)
     told = {**graded.how, "semantics": dict(graded.semantics_document)}
     return replace(
         source,

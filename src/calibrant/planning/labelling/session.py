@@ -293,28 +293,30 @@ class LabelSession:
             raise InputError(f"item {item.key.question_id!r} is not in this pool")
         return self.rows.row(int(self.row_of[place]), named=True)
 
-    # -- people ---------------------------------------------------------------------------
-
     def people(self, states: list[ItemState] | None = None) -> dict[str, Any]:
         """Return labels per person, conflicts, agreement and the error rate of a label."""
-        known = self.states() if states is None else states
-        count: dict[str, int] = {}
-        first, second = [], []
-        for state in known:
-            for who in state.labels:
-                count[who] = count.get(who, 0) + 1
-            sure = [x for x in state.labels.values() if x in ("right", "wrong")]
-            if len(sure) >= 2:
-                first.append(float(sure[0] == "right"))
-                second.append(float(sure[1] == "right"))
-        status = [state.status for state in known]
-        return {
-            "labels": dict(sorted(count.items())),
-            "drawn": len(known),
-            "decided": status.count("decided"),
-            "conflicts": status.count("conflict"),
-            "unsure": status.count("unsure"),
-            "pairs": len(first),
-            "kappa": cohen_kappa(first, second) if first else None,
-            "label_error": label_noise(first, second).rate if first else None,
-        }
+        return people_of(self.states() if states is None else states)
+
+
+def people_of(known: list[ItemState]) -> dict[str, Any]:
+    """Return labels per person, conflicts, agreement and the error rate of a label."""
+    count: dict[str, int] = {}
+    first, second = [], []
+    for state in known:
+        for who in state.labels:
+            count[who] = count.get(who, 0) + 1
+        sure = [x for x in state.labels.values() if x in ("right", "wrong")]
+        if len(sure) >= 2:
+            first.append(float(sure[0] == "right"))
+            second.append(float(sure[1] == "right"))
+    status = [state.status for state in known]
+    return {
+        "labels": dict(sorted(count.items())),
+        "drawn": len(known),
+        "decided": status.count("decided"),
+        "conflicts": status.count("conflict"),
+        "unsure": status.count("unsure"),
+        "pairs": len(first),
+        "kappa": cohen_kappa(first, second) if first else None,
+        "label_error": label_noise(first, second).rate if first else None,
+    }

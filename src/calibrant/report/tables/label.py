@@ -22,6 +22,8 @@ from calibrant.report.tables.remarks import rows_left_out
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the blocks of a ``calibrant.label/1`` document."""
+    if document.get("grader"):
+        return _grader(document["grader"])
     parts: list[Paragraph | Table] = []
     if document["batch"]:
         parts.append(Paragraph(_batch(document["batch"]), strong=True))
@@ -44,6 +46,38 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     if not labelled and not document["batch"]:
         parts.append(Paragraph("There is no label yet, so nothing can be said.", strong=True))
     return parts
+
+
+def _grader(grader: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return how good the grades are that people checked, and where they fail."""
+    checked = [entry for entry in grader["models"] if entry["checked"]]
+    if not checked:
+        return [Paragraph("No grade is checked yet, so nothing can be said.", strong=True)]
+    rows = tuple(
+        (
+            entry["model"],
+            said_cell(entry["checked"], f"{entry['checked']:,} of {entry['answers']:,}"),
+            share_cell(entry["doubtful"]),
+            number_cell(entry["wrong"]),
+            percent_cell(entry["error"]),
+            number_cell(entry["kappa"], digits=2),
+        )
+        for entry in checked
+    )
+    by_rule = tuple(
+        (rule["rule"], rule["graded"], number_cell(rule["checked"]), number_cell(rule["wrong"]))
+        for rule in grader["rules"]
+    )
+    return [
+        Table(
+            ("model", "checked", "doubtful", "found wrong", "wrong of all", "kappa"),
+            rows,
+            title="The grader on this data",
+            note="'Wrong of all': share of all grades that people would not share, with its 95 % "
+            "interval. Kappa: agreement with people beyond chance.",
+        ),
+        Table(("rule", "graded", "checked", "wrong"), by_rule, title="Where it fails"),
+    ]
 
 
 def _batch(batch: Mapping[str, Any]) -> str:

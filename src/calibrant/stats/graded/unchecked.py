@@ -51,15 +51,17 @@ def unchecked_difference(
 
 
 def unchecked_error(graded: Graded, cell: Indices, factor: float = FACTOR) -> tuple[float, float]:
-    """Return the least and the most calibration error over cells."""
+    """Return the least and the most calibration error over cells, each up to its own noise."""
     down, up = _ends(graded, factor)
     size = np.bincount(cell).astype(np.float64)
-    low = np.bincount(cell, graded.c - up) / size
-    high = np.bincount(cell, graded.c - down) / size
+    right = np.clip(np.bincount(cell, np.asarray(graded.chance)) / size, _CLIP, 1.0 - _CLIP)
+    noise = normal_quantile(0.95) * np.sqrt(right * (1.0 - right) / size)
+    low = np.bincount(cell, graded.c - up) / size - noise
+    high = np.bincount(cell, graded.c - down) / size + noise
     inside = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     outside = np.maximum(np.abs(low), np.abs(high))
     share = size / graded.size
-    return float(share @ inside), float(share @ outside)
+    return float(share @ inside), min(float(share @ outside), 1.0)
 
 
 def unchecked_auroc(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:

@@ -61,6 +61,9 @@ Overlap: TypeAlias = Annotated[
 WholeQuestions: TypeAlias = Annotated[
     bool, Option("Draw questions with all their answers, so that models can be compared.")
 ]
+CheckGrades: TypeAlias = Annotated[
+    bool, Option("Check the grades that this program made of a study.")
+]
 Existing: TypeAlias = Annotated[
     str,
     Option(

@@ -3,9 +3,10 @@
 const $ = (id) => document.getElementById(id);
 const KEYS = { "1": "right", r: "right", ArrowRight: "right", "0": "wrong", w: "wrong", ArrowLeft: "wrong",
   u: "unsure", s: "skip" };
-const held = "calibrant-label-held";
+// Labels that the server does not have yet, kept for each pool apart.
+const held = () => "calibrant-label-held-" + store;
 let who = localStorage.getItem("calibrant-label-who") || "";
-let item = null, busy = false, settling = false, retry = 0;
+let item = null, busy = false, settling = false, retry = 0, store = "";
 
 async function call(path, body) {
   const options = { headers: { "X-Labelling": "1" }, cache: "no-store" };
@@ -13,7 +14,7 @@ async function call(path, body) {
     headers: { "X-Labelling": "1", "Content-Type": "application/json" } });
   const answer = await fetch(path, options);
   const found = await answer.json().catch(() => ({ error: "The server gave no readable answer." }));
-  if (!answer.ok) throw Object.assign(new Error(found.error || answer.statusText), { told: true });
+  if (!answer.ok) throw Object.assign(new Error(found.error || answer.statusText), { told: answer.status });
   return found;
 }
 
@@ -23,6 +24,7 @@ function put(id, text) { $(id).textContent = text == null ? "" : String(text); }
 
 function progress(state) {
   if (!state) return;
+  store = state.store;
   put("progress", state.text);
   const share = state.goal ? Math.min(1, state.decided / state.goal) : 0;
   $("done").style.width = (100 * share).toFixed(1) + "%";
@@ -67,19 +69,28 @@ async function act(path, body) {
   busy = true;
   for (const button of document.querySelectorAll(".buttons button")) button.disabled = true;
   // Kept until the server has it: a label survives a crash of either side.
-  if (body && body.label) localStorage.setItem(held, JSON.stringify({ path, body }));
+  if (body && body.label) localStorage.setItem(held(), JSON.stringify({ path, body }));
+  let answered = false;
   try {
     const found = await call(path, body);
-    localStorage.removeItem(held);
+    if (body && body.label) localStorage.removeItem(held());
     retry = 0;
     trouble("");
     display(found);
-  } catch (error) {
-    if (error.told) { localStorage.removeItem(held); trouble(error.message); }
-    else { trouble("The server does not answer. Your label is kept here and sent again."); later(); }
-  }
+    answered = true;
+  } catch (error) { failed(error); }
   busy = false;
   for (const button of document.querySelectorAll(".buttons button")) button.disabled = false;
+  // Once the server has named its pool, a label that was kept for it goes first.
+  const kept = answered && waiting();
+  if (kept) act(kept.path, kept.body);
+}
+
+function failed(error) {
+  const kept = localStorage.getItem(held()) ? " Your label is kept here." : "";
+  if (error.told === 403) trouble(error.message + kept);
+  else if (error.told && error.told < 500) { localStorage.removeItem(held()); trouble(error.message); }
+  else { trouble("The server does not answer." + kept + " It is asked again."); later(); }
 }
 
 function later() {
@@ -87,9 +98,14 @@ function later() {
   setTimeout(resume, Math.min(500 * retry, 5000));
 }
 
+function waiting() {
+  const kept = JSON.parse(localStorage.getItem(held()) || "null");
+  return kept && kept.body.who === who ? kept : null;
+}
+
 function resume() {
-  const kept = JSON.parse(localStorage.getItem(held) || "null");
-  if (kept && kept.body.who === who) act(kept.path, kept.body);
+  const kept = waiting();
+  if (kept) act(kept.path, kept.body);
   else next();
 }
 
@@ -97,7 +113,7 @@ function next() { act((settling ? "api/conflict?who=" : "api/next?who=") + encod
 function label(name) {
   if (!item) return;
   if (settling && (name === "unsure" || name === "skip")) return;
-  act(settling ? "api/settle" : "api/label", { who, item: item.id, label: name, note: $("note").value || null });
+  act(settling ? "api/settle" : "api/label", { who, store, item: item.id, label: name, note: $("note").value || null });
 }
 function undo() { act("api/undo", { who }); }
 

@@ -7,13 +7,15 @@ now. The confidence, the model and the running value stay hidden: they would swa
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 import sys
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import resources
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -22,15 +24,20 @@ from aiohttp import web
 from calibrant.core.errors import InputError
 from calibrant.core.loopback import LOOPBACK, Loopback
 from calibrant.planning.labelling.estimates import pool_estimate
-from calibrant.planning.labelling.session import LabelSession
+from calibrant.planning.labelling.session import LabelledBlock, LabelSession
 from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
-from calibrant.records.label_schema import ItemState, StoredItem
+from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
+from calibrant.records.label_store import LabelStore
 
 COOKIE = "calibrant_label"
 _FILES = {"index.html": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
 _QUESTION = ("text", "question", "prompt", "question_text")
 _REFERENCE = ("references", "reference", "right_answer", "target")
 _MOST_BODY = 64 * 1024
+# Labels from which on it is told how precise they are.
+_FEWEST_TOLD = 10
+# The largest number that the store can look up.
+_MOST_ITEM = 2**63 - 1
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -46,6 +53,7 @@ class _Act(msgspec.Struct):
     item: int | None = None
     label: str | None = None
     note: str | None = None
+    store: str | None = None
 
 
 def shown_item(row: Mapping[str, Any], item: StoredItem) -> dict[str, Any]:
@@ -81,6 +89,22 @@ def _listed(value: Any) -> str:
     )
 
 
+class Pool(Protocol):
+    """What is labelled: answers of a pool, or grades that people check."""
+
+    store: LabelStore
+    keys: list[ItemKey]
+
+    def take(self, who: str, count: int = 1, *, keeps: bool = False) -> list[StoredItem]:
+        """Give a person items."""
+
+    def row(self, item: StoredItem) -> dict[str, Any]:
+        """Return what is known about an item."""
+
+    def states(self) -> list[ItemState]:
+        """Return every drawn item with its labels."""
+
+
 @dataclass(slots=True)
 class LabelServer:
     """Serve a pool to people who label it.
@@ -89,13 +113,16 @@ class LabelServer:
     ----------
     session
         The pool and its labels.
-    precision, threshold, budget
-        The goal: precision in points of a share, an ECE to decide on, or a number of labels.
+    precise
+        Returns what works out how precise the labels are by now (``half``), about how many will do
+        (``goal``) and whether one may stop (``stop``), see `widest_block`. Only the first step may
+        read the store: the second is done beside other requests.
+    budget
+        Labels to make, where that is fixed.
     """
 
-    session: LabelSession
-    precision: float | None = None
-    threshold: float | None = None
+    session: Pool
+    precise: Callable[[list[ItemState]], Callable[[], dict[str, Any]]] | None = None
     budget: int | None = None
     token: str = field(init=False)
     door: Loopback = field(init=False)
@@ -107,6 +134,9 @@ class LabelServer:
         self.token = held or secrets.token_urlsafe(24)
         if held is None:
             self.session.store.set_meta("token", self.token)
+        if self.session.store.path.is_file():
+            # The token lies in it: nobody else on this machine may read it.
+            self.session.store.path.chmod(0o600)
         self.door = Loopback(
             self.token,
             "calibrant label serve",
@@ -137,7 +167,15 @@ class LabelServer:
         found = await self.door.listen(self.app(), ports)
         if not last:
             self.session.store.set_meta("port", str(found))
+        # A browser sends the cookies of one port to all others: each page has a name of its own.
+        self.door.cookie = f"{COOKIE}_{found}_{self.store_id}"
         return f"http://{LOOPBACK}:{found}/?token={self.token}"
+
+    @property
+    def store_id(self) -> str:
+        """A short name of the store: a page must not send its labels to another one."""
+        place = str(self.session.store.path.resolve())
+        return hashlib.blake2b(place.encode(), digest_size=6).hexdigest()
 
     async def stop(self) -> None:
         """Stop listening."""
@@ -164,16 +202,30 @@ class LabelServer:
         return await self._give(_name(request.query.get("who", "")))
 
     async def _label(self, request: web.Request) -> web.Response:
-        act = await _act(request)
+        act = await self._act(request)
         self.session.store.label(act.item or 0, act.who, act.label or "", note=act.note)
         return await self._give(act.who)
 
     async def _undo(self, request: web.Request) -> web.Response:
-        act = await _act(request)
+        act = await self._act(request)
         item = self.session.store.undo(act.who)
         if item is None:
             raise InputError("You have no label to take back.")
         return await self._give(act.who)
+
+    async def _act(self, request: web.Request) -> _Act:
+        if request.content_type != "application/json":
+            raise InputError("The page sends JSON.")
+        try:
+            act = msgspec.json.decode(await request.read(), type=_Act)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"The page sent what cannot be read: {error}") from None
+        act.who = _name(act.who)
+        if act.store not in (None, self.store_id):
+            raise web.HTTPConflict(reason="This label belongs to another pool.")
+        if not 0 <= (act.item or 0) <= _MOST_ITEM:
+            raise InputError("There is no such item.")
+        return act
 
     async def _give(self, who: str) -> web.Response:
         items = self.session.take(who)
@@ -189,7 +241,7 @@ class LabelServer:
         return await self._give_conflict()
 
     async def _settle(self, request: web.Request) -> web.Response:
-        act = await _act(request)
+        act = await self._act(request)
         if act.label not in ("right", "wrong"):
             raise InputError("A conflict is settled as right or wrong.")
         self.session.store.label(act.item or 0, act.who, act.label, note=act.note, final=True)
@@ -228,44 +280,70 @@ class LabelServer:
             "half_width": precise.get("half"),
             "stop": bool(precise.get("stop")),
             "text": text,
+            "store": self.store_id,
         }
 
     async def _precision(self, states: list[ItemState], decided: int) -> dict[str, Any]:
-        """Return how precise the labels are by now, of the block that is known least well."""
-        if decided < 10:
+        """Return how precise the labels are by now; worked out again when there are more."""
+        if decided < _FEWEST_TOLD or self.precise is None:
             return {}
         if self._precise is None or self._precise[0] != decided:
-            blocks = [block for block in self.session.blocks(states) if block.pool.labelled.any()]
-            found = await asyncio.to_thread(self._widest, blocks, decided)
+            found = await asyncio.to_thread(self.precise(states))
             self._precise = (decided, found)
         return self._precise[1]
 
-    def _widest(self, blocks: list[Any], decided: int) -> dict[str, Any]:
-        decisions = [
-            stop_decision(
-                block.pool,
-                precision=self.precision,
-                threshold=self.threshold,
-                budget=self.budget,
-                estimate=pool_estimate(block.pool),
+
+def widest_block(
+    session: LabelSession, states: list[ItemState], **goals: Any
+) -> Callable[[], dict[str, Any]]:
+    """Return what works out how precise the labels are, of the block that is known least well.
+
+    Parameters
+    ----------
+    session, states
+        The pool and its labels.
+    **goals
+        precision in points of a share, threshold (an ECE to decide on), or budget of labels.
+    """
+    blocks = [block for block in session.blocks(states) if block.pool.labelled.any()]
+    decided = sum(state.status == "decided" for state in states)
+    return partial(_widest, blocks, decided, len(session.keys), **goals)
+
+
+def _widest(
+    blocks: Sequence[LabelledBlock],
+    decided: int,
+    items: int,
+    *,
+    precision: float | None = None,
+    threshold: float | None = None,
+    budget: int | None = None,
+) -> dict[str, Any]:
+    decisions = [
+        stop_decision(
+            block.pool,
+            precision=precision,
+            threshold=threshold,
+            budget=budget,
+            estimate=pool_estimate(block.pool),
+        )
+        for block in blocks
+    ]
+    goal = None
+    if precision is not None:
+        # As many times the labels so far as the block needs that is known least well.
+        more = max(
+            labels_for_precision(
+                d["labels"], block.pool.confidence.size, d["half_width"], precision
             )
-            for block in blocks
-        ]
-        half = max(decision["half_width"] for decision in decisions)
-        wanted = self.precision is not None or self.threshold is not None
-        goal = None
-        if self.precision is not None:
-            # As many times the labels so far as the block needs that is known least well.
-            more = max(
-                labels_for_precision(
-                    d["labels"], block.pool.confidence.size, d["half_width"], self.precision
-                )
-                / d["labels"]
-                for block, d in zip(blocks, decisions, strict=True)
-            )
-            goal = min(round(decided * more), len(self.session.keys))
-        stop = wanted and all(decision["stop"] for decision in decisions)
-        return {"half": half, "goal": goal, "stop": stop}
+            / d["labels"]
+            for block, d in zip(blocks, decisions, strict=True)
+        )
+        goal = min(round(decided * more), items)
+    wanted = precision is not None or threshold is not None
+    stop = wanted and all(decision["stop"] for decision in decisions)
+    half = max(decision["half_width"] for decision in decisions)
+    return {"half": half, "goal": goal, "stop": stop}
 
 
 def _who_said(state: ItemState) -> str:
@@ -281,17 +359,6 @@ def _name(who: str) -> str:
     if not name or len(name) > 80:
         raise InputError("Give a name of up to 80 characters.")
     return name
-
-
-async def _act(request: web.Request) -> _Act:
-    if request.content_type != "application/json":
-        raise InputError("The page sends JSON.")
-    try:
-        act = msgspec.json.decode(await request.read(), type=_Act)
-    except msgspec.DecodeError as error:
-        raise InputError(f"The page sent what cannot be read: {error}") from None
-    act.who = _name(act.who)
-    return act
 
 
 async def serve_until_stopped(
