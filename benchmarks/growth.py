@@ -13,8 +13,8 @@ from typing import Any
 from simulations.text_storm import PUMPS, readers
 
 from calibrant.clients.endpoints.secrets import KeyFinder
-from calibrant.confidence.longform.claims import split_claims
-from calibrant.confidence.texts.rouge import rouge_l
+from calibrant.confidence.longform import split_claims
+from calibrant.confidence.text_words import rouge_l
 from calibrant.records.convert.believed import stated_percent
 from calibrant.records.spelling import spells
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from calibrant.core.rng import named_stream
-from calibrant.semantics import Docket, SimulatedJudge, pairwise_f1
-from calibrant.semantics.same.hybrid import Steps, greedy_pairwise, hybrid_steps, run_steps
+from calibrant.semantics import Clusters, Docket, SameQuery, SimulatedJudge, pairwise_f1
+from calibrant.semantics.same.hybrid import Steps, hybrid_steps, run_steps
 
 METHODS: dict[str, Callable[[list[str]], Steps]] = {
     "greedy pairwise": lambda answers: greedy_pairwise(answers, question="q"),
@@ -18,6 +18,27 @@ METHODS: dict[str, Callable[[list[str]], Steps]] = {
     "hybrid, confirmed (default)": lambda answers: hybrid_steps(answers, question="q"),
     "hybrid, one grouping call": lambda answers: hybrid_steps(answers, question="q", mode="group"),
 }
+
+
+def greedy_pairwise(answers: Sequence[str], *, question: str | None = None) -> Steps:
+    """Cluster as Kuhn, Gal and Farquhar (2023) do: every draw against every class until one fits.
+
+    The baseline that the hybrid is measured against: no rules, no memory of equal strings.
+    """
+    firsts: list[str] = []
+    ids: list[int] = []
+    calls = 0
+    for answer in answers:
+        for class_id, first in enumerate(firsts):
+            calls += 1
+            reply = yield SameQuery(question or "", answer, first)
+            if reply is True:
+                ids.append(class_id)
+                break
+        else:
+            ids.append(len(firsts))
+            firsts.append(answer)
+    return Clusters(ids, {"judge": calls}, [], calls)
 
 
 def one_question(rng: np.random.Generator) -> tuple[list[str], list[int], dict[str, int]]:

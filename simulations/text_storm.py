@@ -29,10 +29,10 @@ from calibrant.semantics import (
     parse_top_k,
     parse_vote,
 )
-from calibrant.semantics.judging.judge import GradeQuery, SameQuery, WhichQuery
+from calibrant.semantics.judge import GradeQuery, SameQuery, WhichQuery
 from calibrant.semantics.llm_judge import parse_reply
-from calibrant.semantics.text.dates import parse_date
 from calibrant.semantics.text.encoding import clean_text
+from calibrant.semantics.text.numbers import parse_date
 from calibrant.semantics.typed import read_types
 
 RESULTS = ROOT / "simulations" / "storm_results"

@@ -14,8 +14,7 @@ from pathlib import Path
 from benchmarks.harness import ROOT
 
 from calibrant.semantics.text.normalise import Normaliser
-from calibrant.semantics.text.places import read_names
-from calibrant.semantics.text.words import word_list
+from calibrant.semantics.text.words import read_names, word_list
 
 TARGET = ROOT / "src" / "calibrant" / "semantics" / "text" / "cldr_names.txt"
 LOCALES = word_list(

@@ -10,7 +10,7 @@ from calibrant.collect import Question, Wanted, forecast, load_prices, open_clie
 from calibrant.collect.judging import answers_of, judge_bound
 from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.semantics.annotate import annotate
-from calibrant.semantics.judging.simulated import SimulatedJudge
+from calibrant.semantics.judge import SimulatedJudge
 from calibrant.semantics.options import Options
 
 JUDGE = {"client": "vllm", "name": "arbiter", "model": "gpt-4o-mini"}

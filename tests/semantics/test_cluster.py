@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulations.semantics import one_question
+from simulations.semantics import greedy_pairwise, one_question
 
 from calibrant.clients.endpoints.embeddings import open_embedder
 from calibrant.core import InputError
@@ -21,11 +21,16 @@ from calibrant.semantics import (
     pairwise_f1,
     same_partition,
 )
-from calibrant.semantics.same.cluster import candidate_pairs, cluster_exact, cluster_rules
+from calibrant.semantics.same.cluster import (
+    Partition,
+    candidate_pairs,
+    cluster_exact,
+    cluster_rules,
+    first_appearance,
+)
 from calibrant.semantics.same.forms import FormReader, read_cues
-from calibrant.semantics.same.hybrid import Similarity, greedy_pairwise, hybrid_steps, run_steps
+from calibrant.semantics.same.hybrid import Similarity, hybrid_steps, run_steps
 from calibrant.semantics.same.pairs import CosinePairs
-from calibrant.semantics.same.partition import Partition, first_appearance
 from calibrant.semantics.same.rules import relate
 from calibrant.semantics.typed import Relation
 

@@ -3,7 +3,7 @@
 import pytest
 from benchmarks.growth import READERS
 
-from calibrant.confidence.texts.rouge import rouge_l
+from calibrant.confidence.text_words import rouge_l
 from calibrant.semantics.same.mathematics import looks_like_formula, same_formula
 
 

@@ -23,7 +23,7 @@ from calibrant.semantics import (
     grade_answers,
     mask_instructions,
 )
-from calibrant.semantics.judging.safety import Masked
+from calibrant.semantics.judge import Masked
 from calibrant.semantics.llm_judge import judge_request, parse_reply
 
 INJECTIONS = [

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from calibrant.core import InputError
 from calibrant.semantics import STEPS, Normaliser, normalise
-from calibrant.semantics.text.dates import Date, parse_date
 from calibrant.semantics.text.encoding import clean_text, repair_mojibake
 from calibrant.semantics.text.numbers import (
+    Date,
     digits_for_words,
+    parse_date,
 )
 
 ALIKE = [

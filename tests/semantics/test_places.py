@@ -3,8 +3,7 @@
 import pytest
 
 from calibrant.semantics import cluster_answers, grade_answers
-from calibrant.semantics.text.places import read_names
-from calibrant.semantics.text.words import singular
+from calibrant.semantics.text.words import read_names, singular
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from studies._siblings import KNOWN, alike_pairs, chosen
 from calibrant.semantics import Grader, Options
 from calibrant.semantics.same.marks import told_apart
 from calibrant.semantics.settle import Group, Settler
-from calibrant.semantics.text.places import CITY_AND_REGION
+from calibrant.semantics.text.words import CITY_AND_REGION
 
 
 def joined(a, b, question, *, siblings=(), grader=None):

@@ -22,6 +22,7 @@ def test_a_gap_that_errors_of_the_grader_could_explain_depends_on_the_grades(tmp
     warning = next(w for w in found["data"]["warnings"] if w["id"] == "data.grades")
     assert "none is checked" in warning["text"]
     assert "60 checked grades would tell it" in warning["text"]
+    assert found["next"]["command"] == f"calibrant label serve {study.path} --grades"
 
 
 def test_checks_show_what_grades_hide(tmp_path):

@@ -13,6 +13,8 @@ from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts
 from calibrant.claims.margins import gap_within
 from calibrant.claims.significance import SEPARATION_MARGIN, gap_p_value, separation_test
 from calibrant.claims.words import count, percent, points_range
+from calibrant.core.calls import Call
+from calibrant.core.document import given_places
 from calibrant.core.estimate import Estimate
 
 # The metrics of an audit that grading error is carried into.
@@ -21,6 +23,7 @@ _METRICS = {
 }  # fmt: skip
 # The least share of doubtful grades that a reader should know of.
 _WORTH_TELLING = 0.1
+_OPEN = "Depends on the grades"
 _OPENINGS = ("Says ", "Calibration ", "The confidence ", "Confidence ", "May ")
 
 
@@ -121,6 +124,18 @@ def _overturned(claim: Claim, grading: Mapping[str, Any], quantity: str) -> bool
     return claim.outcome == "shown" and bool(low <= middle <= high)
 
 
+def step_of_checks(head: Mapping[str, Any], claims: Iterable[Claim]) -> dict[str, str] | None:
+    """Return how to check grades, where claims about a study depend on them."""
+    if head.get("samples") or not any(_depends_on_grades(claim) for claim in claims):
+        return None
+    call = Call("label serve", *given_places(head), grades=True)
+    return {"command": call.text(), "why": "Check some grades: claims depend on them"}
+
+
+def _depends_on_grades(claim: Claim) -> bool:
+    return claim.outcome == "depends" and claim.text.startswith(_OPEN)
+
+
 def carry_to_pair(pair: dict[str, Any], margin: float) -> None:
     """Make the verdict on two models depend on the grades where they could overturn it, in place.
 
@@ -164,7 +179,7 @@ def grades_sentence(facts: Facts) -> str:
     verb = "are" if grading["checked"] > 1 else "is"
     text = text[0].lower() + text[1:] if text.startswith(_OPENINGS) else text
     return (
-        f"Depends on the grades: {percent(grading['doubtful'])} are doubtful, {checked} {verb} "
+        f"{_OPEN}: {percent(grading['doubtful'])} are doubtful, {checked} {verb} "
         f"checked. As graded: {text} With grading error {where}."
     )
 

@@ -85,10 +85,6 @@ def step_of_audit(
     """
     if (head.get("samples") or {}).get("columns"):
         return step_of_grades(head, None)
-    graded = any(entry.get("grading") for entry in entries)
-    if graded and any(claim.outcome == "depends" for claim in claims):
-        call = Call("label serve", *_places(head), grades=True)
-        return {"command": call.text(), "why": "Check some grades: claims depend on them"}
     verb, goal, why = _after_audit(claims, entries, paired=paired)
     settings = head.get("settings") or {}
     if not _can_read(settings, verb):
@@ -250,8 +246,6 @@ def _planned(document: Document) -> Step | None:
 
 
 def _labelled(document: Document) -> Step:
-    if document.get("grader"):
-        return Step("See what the checked grades change", _following(document, "audit").text())
     # A batch that was given out may still be open: the next one has a name of its own.
     number = len(document.get("waves") or ())
     batch = f"batch{number + 1}.csv" if number else "batch.csv"

@@ -4,22 +4,32 @@ Every method declares what it needs, which answer it is about, its range and whe
 a probability. Missing inputs make a method unavailable; nothing is approximated.
 """
 
-from calibrant.confidence import frequency as _frequency
-from calibrant.confidence import frequency_unseen as _unseen
-from calibrant.confidence import graph as _graph
-from calibrant.confidence import likelihood as _likelihood
-from calibrant.confidence import probes as _probes
-from calibrant.confidence import stated as _stated
-from calibrant.confidence import tokens as _tokens
+# isort: off
+# The order of the methods is that in which these modules register them.
+from calibrant.confidence import (
+    frequency,  # noqa: F401
+    graph,  # noqa: F401
+    likelihood,  # noqa: F401
+    probes,  # noqa: F401
+    stated,  # noqa: F401
+    tokens,  # noqa: F401
+    ensemble,  # noqa: F401
+    lexical,  # noqa: F401
+    longform,  # noqa: F401
+    alternatives,  # noqa: F401
+    cocoa,  # noqa: F401
+    relevance,  # noqa: F401
+    judged,  # noqa: F401
+)
+
+# isort: on
 from calibrant.confidence.compact import Classes, DrawBlock, DrawTable
 from calibrant.confidence.ensemble import Ensemble, cross_fit, load_ensemble
-from calibrant.confidence.ensemble import stack as _stack
 from calibrant.confidence.frames import compact_table
-from calibrant.confidence.frequency import class_entropy
-from calibrant.confidence.frequency_unseen import predicted_k, unseen_mass
+from calibrant.confidence.frequency import class_entropy, predicted_k, unseen_mass
+from calibrant.confidence.judged import panel_agreement, verified_classes
 from calibrant.confidence.likelihood import class_mass
 from calibrant.confidence.longform import score_long_answer, split_claims
-from calibrant.confidence.longform import scoring as _longform
 from calibrant.confidence.method import METHODS, Method, Options
 from calibrant.confidence.needs import NEEDS, Need, needs_of
 from calibrant.confidence.question import Draws, Greedy, Probes, Question, table_of
@@ -32,12 +42,6 @@ from calibrant.confidence.scoring import (
     score,
     score_table,
 )
-from calibrant.confidence.texts import cocoa as _cocoa
-from calibrant.confidence.texts import lexical as _lexical
-from calibrant.confidence.texts import relevance as _relevance
-from calibrant.confidence.tokenwise import alternatives as _alternatives
-from calibrant.confidence.verdicts import judged as _judged
-from calibrant.confidence.verdicts.judged import panel_agreement, verified_classes
 
 __all__ = [
     "METHODS",
@@ -74,8 +78,3 @@ __all__ = [
     "unseen_mass",
     "verified_classes",
 ]
-
-# The modules are imported for the methods that they register.
-del _longform, _stack
-del _cocoa, _judged, _lexical, _relevance, _alternatives, _unseen
-del _frequency, _graph, _likelihood, _probes, _stated, _tokens

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_question, register
 from calibrant.confidence.segments import sum_by
-from calibrant.confidence.texts.rouge import rouge_matrices
+from calibrant.confidence.text_words import rouge_matrices
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 

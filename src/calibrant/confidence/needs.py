@@ -318,7 +318,7 @@ def needs_of(method: Method, options: Options) -> tuple[str, ...]:
 
 def _needs_of_parts(options: Options) -> tuple[str, ...]:
     """Return what the methods of a saved ensemble need."""
-    from calibrant.confidence.ensemble.stack import load_ensemble
+    from calibrant.confidence.ensemble import load_ensemble
 
     inner = replace(options, about="greedy", ensemble=None)
     parts = load_ensemble(str(options.ensemble)).methods

@@ -45,25 +45,30 @@ from collections.abc import Sequence
 
 from calibrant.core import InputError
 from calibrant.semantics.annotate import Annotated, annotate
-from calibrant.semantics.extract import Extraction, extract_answer, extract_letter, parse_vote
+from calibrant.semantics.extract import (
+    Extraction,
+    extract_answer,
+    extract_letter,
+    not_attempted,
+    parse_vote,
+)
 from calibrant.semantics.grading.agreement import agreement, cohen_kappa
 from calibrant.semantics.grading.grade import Grade, Grader, References
-from calibrant.semantics.judging.judge import (
+from calibrant.semantics.judge import (
     Docket,
     GradeQuery,
     GroupQuery,
     Judge,
     SameQuery,
+    SimulatedJudge,
     WhichQuery,
+    mask_instructions,
 )
-from calibrant.semantics.judging.safety import mask_instructions
-from calibrant.semantics.judging.simulated import SimulatedJudge
 from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
 from calibrant.semantics.options import Options
-from calibrant.semantics.refusals import not_attempted
-from calibrant.semantics.same.cluster import Clusters
+from calibrant.semantics.same.cluster import Clusters, pairwise_f1, same_partition
 from calibrant.semantics.same.pairs import CosinePairs, EntailmentPairs, PairModel
-from calibrant.semantics.same.partition import pairwise_f1, same_partition
+from calibrant.semantics.same.rules import why_same
 from calibrant.semantics.settle import Group, Settler
 from calibrant.semantics.stated import (
     Stated,
@@ -116,6 +121,7 @@ __all__ = [
     "parse_vote",
     "read_confidence",
     "same_partition",
+    "why_same",
 ]
 
 

@@ -16,7 +16,7 @@ from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Capabilities, Client, Message, Request
 from calibrant.core.errors import BudgetError, ClientError
 from calibrant.core.event_loop import OwnLoop
-from calibrant.semantics.judging.judge import (
+from calibrant.semantics.judge import (
     GRADES,
     GradeQuery,
     GroupQuery,
@@ -24,8 +24,10 @@ from calibrant.semantics.judging.judge import (
     Reply,
     SameQuery,
     WhichQuery,
+    check_code,
+    mask_instructions,
+    quote,
 )
-from calibrant.semantics.judging.safety import check_code, mask_instructions, quote
 
 T = TypeVar("T")
 REPLY_TOKENS = 64

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.semantics.judging.judge import Judge
+from calibrant.semantics.judge import Judge
 from calibrant.semantics.same.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
 from calibrant.semantics.same.mathematics import check_mathematics
 from calibrant.semantics.same.pairs import CosinePairs, PairModel

@@ -9,9 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.semantics.extract import extract_answer, parse_vote
+from calibrant.semantics.extract import extract_answer, not_attempted, parse_vote
 from calibrant.semantics.options import Options
-from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.stated import parse_confidence, parse_top_k
 from calibrant.semantics.text.encoding import clean_text
 

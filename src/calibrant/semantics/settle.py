@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from calibrant.semantics.grading.grade import Grade, Grader, References, flatten_references
-from calibrant.semantics.judging.judge import Docket, GradeQuery
-from calibrant.semantics.judging.safety import mask_instructions
+from calibrant.semantics.judge import Docket, GradeQuery, mask_instructions
 from calibrant.semantics.options import Options
 from calibrant.semantics.same.cluster import Clusters, cluster_exact, cluster_rules
 from calibrant.semantics.same.hybrid import Similarity, Steps, hybrid_steps, is_phrase, run_steps

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from calibrant.claims.audit import audit_claims, calibration_word
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import explained_warnings, unequal_note, unequal_warnings
-from calibrant.claims.grades import grading_warnings, take_checks
+from calibrant.claims.grades import grading_warnings, step_of_checks, take_checks
 from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.missing import missing_entry
 from calibrant.claims.next_step import step_of_audit
@@ -70,7 +70,8 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "reading": source.reading,
         "data": data,
         "claims": [claim.to_dict() for claim in claims],
-        "next": step_of_audit(
+        "next": step_of_checks(source.head, claims)
+        or step_of_audit(
             source.head,
             claims,
             entries,

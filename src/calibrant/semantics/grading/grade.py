@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from calibrant.core import InputError
-from calibrant.semantics.extract import extract_letter
-from calibrant.semantics.grading.commitment import SIGNS, stance
+from calibrant.semantics.extract import extract_letter, not_attempted
 from calibrant.semantics.grading.doubt import (
     OPEN,
     RULES,
+    SIGNS,
     SURE,
     is_doubtful,
     kept_open,
     rule_probability,
+    stance,
 )
 from calibrant.semantics.grading.evidence import (
     BagReader,
@@ -24,14 +25,13 @@ from calibrant.semantics.grading.evidence import (
     repeats_figure,
 )
 from calibrant.semantics.grading.phrase_model import NO_COMMON_WORD
-from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.rules import relate
 from calibrant.semantics.text.encoding import clean_text
 from calibrant.semantics.text.normalise import Normaliser
 from calibrant.semantics.text.words import word_list
 from calibrant.semantics.typed import Relation
-from calibrant.semantics.typed.spelling import unexplained
+from calibrant.semantics.typed.wording import unexplained
 
 References = str | Sequence[str] | Sequence[Sequence[str]] | None
 _SHORT, _SHORT_NAME = 6, 9

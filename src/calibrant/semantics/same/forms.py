@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from calibrant.semantics.same.marks import SMALL_WORDS
 from calibrant.semantics.same.mathematics import looks_like_formula
-from calibrant.semantics.text.dates import Date, parse_date
 from calibrant.semantics.text.encoding import squeeze, strip_accents, unify_unicode
 from calibrant.semantics.text.normalise import Normaliser, is_formula, strip_lead_in
+from calibrant.semantics.text.numbers import Date, parse_date
 from calibrant.semantics.text.words import singular, word_list
 from calibrant.semantics.typed import LONGEST, UNWORDED, Types, read_types
 from calibrant.semantics.typed.quantities import Quantity
-from calibrant.semantics.typed.spelling import one_spelling, spelling_key
+from calibrant.semantics.typed.wording import one_spelling, spelling_key
 
 STOP_WORDS = frozenset(
     word_list(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core import InputError
-from calibrant.semantics.judging.judge import (
+from calibrant.semantics.judge import (
     Docket,
     GroupQuery,
     Query,
@@ -17,10 +17,15 @@ from calibrant.semantics.judging.judge import (
     SameQuery,
     WhichQuery,
 )
-from calibrant.semantics.same.cluster import Clusters, cluster_forms, distinct_forms
+from calibrant.semantics.same.cluster import (
+    Clusters,
+    Partition,
+    cluster_forms,
+    distinct_forms,
+    first_appearance,
+)
 from calibrant.semantics.same.forms import Form, FormReader, read_cues
 from calibrant.semantics.same.pairs import PairModel
-from calibrant.semantics.same.partition import Partition, first_appearance
 from calibrant.semantics.same.rules import relate
 from calibrant.semantics.typed import Relation
 
@@ -312,33 +317,12 @@ def _trigrams(text: str) -> set[str]:
     return {padded[i : i + 3] for i in range(len(padded) - 2)}
 
 
-def greedy_pairwise(answers: Sequence[str], *, question: str | None = None) -> Steps:
-    """Cluster as Kuhn, Gal and Farquhar (2023) do: every draw against every class until one fits.
-
-    The baseline that the hybrid is measured against: no rules, no memory of equal strings.
-    """
-    firsts: list[str] = []
-    ids: list[int] = []
-    calls = 0
-    for answer in answers:
-        for class_id, first in enumerate(firsts):
-            calls += 1
-            reply = yield SameQuery(question or "", answer, first)
-            if reply is True:
-                ids.append(class_id)
-                break
-        else:
-            ids.append(len(firsts))
-            firsts.append(answer)
-    return Clusters(ids, {"judge": calls}, [], calls)
-
-
 def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[Clusters]:
     """Drive many clusterings side by side: one batch of queries per round.
 
     Examples
     --------
-    >>> from calibrant.semantics.judging.simulated import SimulatedJudge
+    >>> from calibrant.semantics.judge import SimulatedJudge
     >>> docket = Docket(SimulatedJudge({"UK": 0, "Great Britain": 0, "France": 1}))
     >>> run_steps([hybrid_steps(["UK", "Great Britain", "France"])], docket)[0].ids
     [0, 0, 1]

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from calibrant.semantics.text.names import TITLES, same_given_name
-from calibrant.semantics.text.places import CITY_AND_REGION
-from calibrant.semantics.text.words import near_word, word_list
+from calibrant.semantics.text.words import CITY_AND_REGION, near_word, word_list
 
 # Words that a name takes to be somewhere or something else. 'do Sul' is Portuguese for 'south'.
 _MARKS = frozenset(

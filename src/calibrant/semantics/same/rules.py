@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from calibrant.semantics.same.forms import Cues, Form
+from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.marks import KINDS, another_member, told_apart
 from calibrant.semantics.same.mathematics import same_formula
-from calibrant.semantics.text.dates import Date
 from calibrant.semantics.text.names import same_name, spelling_variant
-from calibrant.semantics.text.words import opposed, word_list
+from calibrant.semantics.text.numbers import Date
+from calibrant.semantics.text.words import opposed, read_names, word_list
 from calibrant.semantics.typed import Relation, Verdict, compare_types
-from calibrant.semantics.typed.spelling import compare_words
+from calibrant.semantics.typed.wording import compare_words
 
 _OFFICIAL = re.compile(
     r"^(?:(?:federal|democratic|people|islamic|united|grand|principality|arab|socialist) )*"
@@ -80,6 +80,30 @@ def relate(
         return Relation.UNSURE, "clash"
     shared = set(a.content) & set(b.content)
     return Relation.UNSURE, "overlap" if shared else "unrelated"
+
+
+def why_same(a: str, b: str, question: str | None = None) -> dict[str, str | None]:
+    """Say whether two answers mean the same, by which rule, and which table of names knows them.
+
+    Examples
+    --------
+    >>> why_same("Burma", "Myanmar")
+    {'relation': 'same', 'rule': 'exact', 'known_as': 'country: myanmar (known_names.txt)'}
+    >>> why_same("13", "17")
+    {'relation': 'different', 'rule': 'number', 'known_as': None}
+    """
+    read = FormReader()
+    first, second = read(a), read(b)
+    relation, rule = relate(first, second, read_cues(question))
+    known_as = None
+    for table in ("known_names.txt", "cldr_names.txt"):
+        names = read_names(table)
+        # The tables hold names as every step but the look-up itself writes them.
+        plain = read.normaliser.without("places", "plurals")
+        entries = [names.get(" ".join(plain(text).split())) for text in (a, b)]
+        if entries[0] is not None and entries[0] == entries[1]:
+            known_as = f"{': '.join(entries[0])} ({table})"
+    return {"relation": relation.value, "rule": rule, "known_as": known_as}
 
 
 def _tell_apart(a: Form, b: Form, cues: Cues) -> str | None:

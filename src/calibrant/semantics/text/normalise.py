@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 
 from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.semantics.text.dates import unify_dates, unify_years
 from calibrant.semantics.text.encoding import (
     clean_text,
     repair_mojibake,
@@ -16,9 +15,15 @@ from calibrant.semantics.text.encoding import (
     unify_unicode,
 )
 from calibrant.semantics.text.names import drop_honorifics, merge_initials
-from calibrant.semantics.text.numbers import HAS_DIGIT, UNIT_WORDS, digits_for_words, join_thousands
-from calibrant.semantics.text.places import one_known_name
-from calibrant.semantics.text.words import singular
+from calibrant.semantics.text.numbers import (
+    HAS_DIGIT,
+    UNIT_WORDS,
+    digits_for_words,
+    join_thousands,
+    unify_dates,
+    unify_years,
+)
+from calibrant.semantics.text.words import one_known_name, singular
 
 _DOTTED_ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _POSSESSIVE = re.compile(r"(?<=\w)'s\b", re.IGNORECASE)

@@ -22,16 +22,22 @@ from calibrant.semantics.typed.brackets import (
     read_interval,
     read_listing,
 )
-from calibrant.semantics.typed.code import compare_code, read_code
-from calibrant.semantics.typed.formulas import compare_formulas, read_formula
-from calibrant.semantics.typed.numerals import (
+from calibrant.semantics.typed.formulas import (
+    compare_code,
+    compare_formulas,
+    read_code,
+    read_formula,
+)
+from calibrant.semantics.typed.quantities import (
+    Quantity,
     compare_eras,
     compare_numerals,
+    compare_quantities,
     read_era,
     read_numeral,
+    read_quantity,
     year_without_era,
 )
-from calibrant.semantics.typed.quantities import Quantity, compare_quantities, read_quantity
 from calibrant.semantics.typed.relation import Relation, Verdict
 from calibrant.semantics.typed.wording import (
     compare_sentences,

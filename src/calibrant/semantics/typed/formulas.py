@@ -1,11 +1,11 @@
-r"""Formulas with the same value everywhere: '(x+1)^2' and 'x^2+2x+1', '\frac{x}{2}' and '0.5x'.
+"""Formulas with the same value everywhere, and code that parses to one tree.
 
-Both are worked out at some points. Only arithmetic is read, exponents stay small, and numbers are
-floats, so that no formula takes long.
+'(x+1)^2' and 'x^2+2x+1' are the same, and so are pieces of code that differ in blanks alone.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -177,3 +177,53 @@ def compare_formulas(a: Formula, b: Formula) -> Verdict:
             return Relation.DIFFERENT, "formula"
         agreed += 1
     return (Relation.SAME if agreed >= _ENOUGH else Relation.UNSURE), "formula"
+
+
+_LONGEST_CODE = 2000
+_CODE = re.compile(
+    r"[{};]\s{0,3}$|^\s{0,8}(?:def|return|import|for|while|if|function|var|let|const)\b[^\n]{0,80}[=(:]"
+    r"|\bprint\(|\blambda\s\w|\bSELECT\s[^\n]{1,80}\sFROM\s|\w\[[^\]\n]{1,40}\]|=>|==|\w\.\w{1,30}\(",
+    re.MULTILINE,
+)
+_CODE_TOKEN = re.compile(r"^[ \t]+|\w+|[^\w\s]", re.MULTILINE)
+# Reading these makes Python print warnings of its own.
+_NOISY = re.compile(r"\\|\d[A-Za-z_]")
+
+
+def read_code(text: str) -> str | None:
+    """Return the code without a fence, or None where the text does not look like code.
+
+    Examples
+    --------
+    >>> read_code("y = x[0]"), read_code("Paris")
+    ('y = x[0]', None)
+    """
+    plain = text.strip().strip("`").strip().rstrip(";")
+    if len(plain) > _LONGEST_CODE or not _CODE.search(plain):
+        return None
+    return plain
+
+
+def compare_code(a: str, b: str) -> Verdict:
+    """Compare two pieces of code; other code may still do the same, so that stays in doubt.
+
+    Examples
+    --------
+    >>> compare_code("x = [1,2]; y = x[0]", "x = [1, 2]; y = x[0]")[0].value
+    'same'
+    >>> compare_code("range(1, n) == m", "range(n, 1) == m")[0].value
+    'unsure'
+    """
+    if _CODE_TOKEN.findall(a) == _CODE_TOKEN.findall(b):
+        return Relation.SAME, "code"
+    first, second = _tree(a), _tree(b)
+    return (Relation.SAME if first and first == second else Relation.UNSURE), "code"
+
+
+def _tree(text: str) -> str | None:
+    if _NOISY.search(text):
+        return None
+    try:
+        return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

@@ -12,6 +12,7 @@ import polars as pl
 
 from calibrant.core.arrays import Indices
 from calibrant.core.calls import Call
+from calibrant.core.document import given_places
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
@@ -27,6 +28,7 @@ from calibrant.stats.graded.grader import grader_report
 DESIGN = "grades"
 _EXAMPLES = 20
 _LEAST_WAVE = 12
+_WHY = "See what the checked grades change"
 
 
 @dataclass
@@ -189,14 +191,16 @@ def grades_document(session: GradeSession, data: Any) -> dict[str, Any]:
         }
         models.append(entry | (grader_report(checked, rng) if made else {}))
     rules, examples = _where_it_fails(session, states)
+    head = document_head("label", data, seed=session.seed)
     return {
-        **document_head("label", data, seed=session.seed),
+        **head,
         "settings": {},
         "claims": [],
         "results": [],
         "people": people_of(states),
         "store": str(session.store.path),
         "grader": {"models": models, "rules": rules, "examples": examples},
+        "next": {"command": Call("audit", *given_places(head)).text(), "why": _WHY},
         "batch": None,
         "added": None,
         "dropped": {},

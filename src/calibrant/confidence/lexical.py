@@ -15,7 +15,7 @@ from calibrant.confidence.method import (
     register,
 )
 from calibrant.confidence.segments import sum_by
-from calibrant.confidence.texts.rouge import rouge_matrices, rouge_with, texts_of, words
+from calibrant.confidence.text_words import rouge_matrices, rouge_with, texts_of, words
 from calibrant.core.arrays import Floats
 
 

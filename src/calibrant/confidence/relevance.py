@@ -10,7 +10,7 @@ from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.graph import similarity_stacks
 from calibrant.confidence.method import Options, Scored, about_question, register
 from calibrant.confidence.segments import sum_by
-from calibrant.confidence.texts.relevance_words import is_function_word
+from calibrant.confidence.text_words import is_function_word
 from calibrant.core.arrays import Floats, Mask
 
 _TEMPERATURE = 0.001

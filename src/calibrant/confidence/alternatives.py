@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_first, register
 from calibrant.confidence.segments import gather, sum_by
-from calibrant.confidence.texts.relevance_words import is_function_word
+from calibrant.confidence.text_words import is_function_word
 from calibrant.confidence.token_columns import TokenColumns
 from calibrant.core.arrays import Floats
 

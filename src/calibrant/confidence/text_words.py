@@ -1,4 +1,4 @@
-"""ROUGE-L of short texts: the longest common run of words, in order, gaps allowed."""
+"""Words of short texts: which carry a claim, and the longest run that two share (ROUGE-L)."""
 
 from __future__ import annotations
 
@@ -90,3 +90,23 @@ def rouge_with(block: DrawBlock, targets: Sequence[str | None]) -> Floats:
         if target is not None:
             found[row] = rouge_l(text, target)
     return found
+
+
+_FUNCTION_WORDS = frozenset({
+    "a", "an", "the", "of", "in", "on", "at", "to", "for", "and", "or", "is",
+    "are", "was", "were", "be", "been", "by", "with", "from", "as", "it", "its", "this",
+    "that", "he", "she", "they", "his", "her", "their", "i", "you", "we", "my", "our",
+    "your", "has", "have", "had", "do", "does", "did", "not", "no", "so", "if", "then",
+    "than", "there", "here",
+})  # fmt: skip
+
+
+def is_function_word(word: str) -> bool:
+    """Return whether a word (lower case, without marks) only ties others together.
+
+    Examples
+    --------
+    >>> is_function_word("the"), is_function_word("lima")
+    (True, False)
+    """
+    return word in _FUNCTION_WORDS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibrant.confidence.alternatives import mean_entropy
 from calibrant.confidence.compact import DrawTable
 from calibrant.confidence.frequency import agreement_with
+from calibrant.confidence.lexical import greedy_texts, mean_by_unit
 from calibrant.confidence.method import Options, Scored, about_first, answered, register
-from calibrant.confidence.texts.lexical import greedy_texts, mean_by_unit
-from calibrant.confidence.texts.rouge import rouge_with
-from calibrant.confidence.tokenwise.alternatives import mean_entropy
+from calibrant.confidence.text_words import rouge_with
 from calibrant.core.arrays import Floats
 
 _VASHURIN = "Vashurin et al. 2025 (CoCoA)"

@@ -1,1 +1,0 @@
-"""Scores that compare the texts of answers, alone or together with their probabilities."""

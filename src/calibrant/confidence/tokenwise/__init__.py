@@ -1,1 +1,0 @@
-"""Scores from the alternatives of every token of the greedy answer."""

@@ -1,1 +1,0 @@
-"""Scores from verdicts: on each meaning, by other models, on the support by samples."""

@@ -1,1 +1,0 @@
-"""Asking a model about answers: queries, what it may be shown, and a judge for tests."""
