@@ -79,6 +79,23 @@ def test_centring_at_the_days_own_mean_would_hide_nothing_but_raise_alarms():
     assert alarms[False] >= 9
 
 
+def test_labels_that_come_late_are_taken_once_and_counted(tmp_path):
+    rows = stream(days=40, change=99, size=0.0).with_row_index("question_id")
+    rng = np.random.default_rng(3)
+    slow = pl.Series(rng.random(rows.height) < 0.3)
+    first = rows.with_columns(correct=pl.when(slow).then(None).otherwise(pl.col("correct")))
+    options = {"time": "time", "state": tmp_path / "state.json"}
+    monitor(first, baseline_rows=500, **options)
+    again = monitor(rows, **options)
+    in_all = again["results"][0]["n"]
+    assert again["late"] == slow.sum()
+    assert again["repeated"] == rows.height - slow.sum()
+    assert "came late and count on the day they came" in again["data"]["warnings"][-1]["text"]
+    once_more = monitor(rows, **options)
+    assert (once_more["late"], once_more["repeated"]) == (0, rows.height)
+    assert once_more["results"][0]["n"] == in_all
+
+
 def test_a_saved_state_goes_on_as_if_never_stopped(tmp_path):
     rows = stream(days=60, change=30, size=0.12)
     options = {"time": "time", "baseline_rows": 1000}

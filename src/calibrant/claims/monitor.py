@@ -147,6 +147,17 @@ def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
     return claims
 
 
+def late_warnings(late: int) -> list[dict[str, Any]]:
+    """Return what a reader has to know of labels that came late."""
+    if not late:
+        return []
+    text = (
+        f"{count(late, 'label')} came late and count on the day they came. If wrong answers are "
+        "labelled later than right ones, that may look like a change."
+    )
+    return [{"id": "data.late_labels", "subject": {"models": []}, "text": text}]
+
+
 def announcement(told: Mapping[str, Any]) -> str:
     """Return the line about a batch that decides: an alarm, or a promise that is broken."""
     whose = "" if (told["model"], told["method"]) == _UNNAMED else f" ({subject_name(told)})"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from calibrant.claims.monitor import monitor_claims
+from calibrant.claims.monitor import late_warnings, monitor_claims
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
@@ -195,8 +195,9 @@ def monitor(
     follow
         Wait for new rows of one growing file until it rests for so many seconds.
     state
-        File with the state of the watch: read if it is there, and written at the end. Batches of
-        a time that it has seen already are left out.
+        File with the state of the watch: read if it is there, and written at the end. Of days that
+        it has seen already, labels of new questions are taken on the day they come; what came
+        before is left out and counted.
     policy
         Saved policy. Its traffic, labelled or not, is held against what it was made on. Of a
         policy of `decide` the answers given alone are watched too, and the document says when more
@@ -241,7 +242,7 @@ def monitor(
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
     counts = PartCounts()
-    rows_before = repeated = 0
+    rows_before = 0
     for part in tables_of(sources):
         with error_source(stream or source_name(part), rows_before=rows_before):
             scores = load_scores(part, labels="optional", **columns)
@@ -261,8 +262,6 @@ def monitor(
                     promise=promise_watch(promise, key, horizon=horizon, alpha=alpha),
                 )
             watch = watches[key]
-            if promise is not None:
-                promise.see(key, rows)
             marked = marked_rows(promise, watch, rows)
             named = "question_id" not in scores.assumed
             batches = stream_batches(
@@ -270,7 +269,7 @@ def monitor(
             )
             for batch in batches:
                 if batch.time <= resumed.get(key, -np.inf):
-                    repeated += batch.confidence.size + batch.unlabelled
+                    counts.seen_before(batch, watch.take_late(batch))
                     continue
                 watch.update(in_order(batch, watch, coming, scores.source))
                 _tell(watch, on_alarm if stream is not None else None)
@@ -313,11 +312,12 @@ def monitor(
         {
             **head,
             "reading": counts.reading.to_dict(),
-            "data": {"warnings": counts.warnings()},
+            "data": {"warnings": [*counts.warnings(), *late_warnings(counts.late)]},
             "claims": claims,
             **({} if told is None else {"traffic": told}),
             "results": results,
-            "repeated": repeated,
+            "repeated": counts.repeated,
+            "late": counts.late,
             "dropped": counts.dropped,
         }
     )

@@ -110,6 +110,8 @@ class CalibrationWatch:
         self.left_out = 0
         self.alarms: list[dict[str, Any]] = []
         self.rows = self.unlabelled = 0
+        # Questions whose labels were taken: a day that comes again may bring new ones.
+        self.labelled: set[str] = set()
         # Batches taken so far, those of the baseline and those without labels included.
         self.taken, self.last_label = 0, ""
         # What the last batch decided: a broken promise, an alarm.
@@ -132,6 +134,8 @@ class CalibrationWatch:
     def update(self, batch: StreamBatch) -> bool:
         """Take a batch; return whether this very batch set off an alarm, see `last_words`."""
         self.taken, self.last_label = self.taken + 1, batch.label
+        if batch.question is not None:
+            self.labelled.update(map(str, batch.question.tolist()))
         self.unlabelled += batch.unlabelled
         self.last_words = []
         if self._waiting:
@@ -255,6 +259,7 @@ class CalibrationWatch:
             "taken": self.taken,
             "last_label": self.last_label,
             "unlabelled": self.unlabelled,
+            "labelled": sorted(self.labelled),
             "verified_at": None if math.isnan(self.verified_at) else self.verified_at,
             "waiting": self._waiting,
             "promise": None if self.promise is None else self.promise.to_dict(),
@@ -286,12 +291,10 @@ class CalibrationWatch:
         ]
         watch.left_out, watch.alarms = state["left_out"], state["alarms"]
         watch.rows, watch.unlabelled = state["rows"], state["unlabelled"]
+        watch.labelled = set(state["labelled"])
         watch.verified_at = _number(state["verified_at"])
         watch._waiting = state["waiting"]
-        # A state of version 0.2 counts only the batches that it shows.
-        shown = len(watch.history) + watch.left_out + len(state["held"])
-        watch.taken = state.get("taken", shown)
-        watch.last_label = state.get("last_label", "an earlier time")
+        watch.taken, watch.last_label = state["taken"], state["last_label"]
         if state.get("promise") is not None:
             watch.promise = PromiseWatch.from_dict(state["promise"])
         watch._held = [
@@ -305,6 +308,27 @@ class CalibrationWatch:
             for label, time, confidence, correct, question in state["held"]
         ]
         return watch
+
+    def take_late(self, batch: StreamBatch) -> int:
+        """Take the labels of a day seen before that are new; return how many there are.
+
+        They count on the day they come.
+        """
+        if batch.question is None:
+            return 0
+        new = np.array([str(name) not in self.labelled for name in batch.question.tolist()], bool)
+        if new.any():
+            self.update(
+                StreamBatch(
+                    self.last_label,
+                    self.last_time,
+                    batch.confidence[new],
+                    batch.correct[new],
+                    batch.question[new],
+                    alone=None if batch.alone is None else batch.alone[new],
+                )
+            )
+        return int(new.sum())
 
     @property
     def last_time(self) -> float:

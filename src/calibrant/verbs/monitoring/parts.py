@@ -6,6 +6,7 @@ from typing import Any
 
 from calibrant.claims.data import data_warnings
 from calibrant.inputs.coverage import reading_warnings
+from calibrant.planning.watching.watch import StreamBatch
 from calibrant.records import Scores
 from calibrant.records.reading import Reading, joined_readings
 
@@ -23,6 +24,8 @@ class PartCounts:
     """
 
     def __init__(self) -> None:
+        # Rows of days that a state has seen: those known already, and labels that came late.
+        self.repeated = self.late = 0
         self.dropped: dict[str, int] = {}
         self._rows = self._weightless = 0
         self._weights: set[float] = set()
@@ -40,6 +43,11 @@ class PartCounts:
             self._weights |= {float(weights.min()), float(weights.max())}
         if scores.reading not in self._readings:
             self._readings.append(scores.reading)
+
+    def seen_before(self, batch: StreamBatch, late: int) -> None:
+        """Count a batch of a day that was seen before, of which `late` labels are new."""
+        self.late += late
+        self.repeated += batch.confidence.size + batch.unlabelled - late
 
     @property
     def reading(self) -> Reading:

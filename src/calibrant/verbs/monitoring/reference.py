@@ -146,7 +146,12 @@ def require_watched(promise: Promise | None, watches: Iterable[CalibrationWatch]
 def marked_rows(
     promise: Promise | None, watch: CalibrationWatch, rows: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the rows with a column that says which of them the policy answers alone."""
+    """Return the rows with a column that says which of them the policy answers alone.
+
+    The policy sees them as traffic too.
+    """
+    if promise is not None:
+        promise.see((watch.keys["model"], watch.keys["method"]), rows)
     if promise is None or watch.promise is None or not isinstance(promise.policy, SelectivePolicy):
         return rows
     missing = [name for name in promise.policy.needs if name not in rows.columns]
