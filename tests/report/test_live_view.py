@@ -1,4 +1,4 @@
-"""`view` beside a real run and a real labelling: how far, what it cost, the picture filling up."""
+"""`view` beside a real run: how far it is, what it cost, the picture filling up."""
 
 import asyncio
 import re
@@ -10,12 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from subprocess import DEVNULL
 
-import numpy as np
-import polars as pl
 import pytest
 from pages import wait_for
 
-from calibrant.verbs.label import label_add, label_next
 from calibrant.workflows.view import PageServer
 from calibrant.workflows.viewed import Viewed
 from collect.endpoint import Oracle
@@ -89,38 +86,3 @@ def test_a_run_is_followed_to_its_result(browser, tmp_path):
             assert len({tuple(counts) for _, _, counts in seen}) > 1
             wait_for(browser, "return !!document.querySelector('.badge')", WAIT)
             assert browser.execute_script("return document.querySelector('h1').textContent")
-
-
-def test_labels_are_followed_as_they_come(browser, tmp_path):
-    rng = np.random.default_rng(0)
-    said = rng.uniform(0.3, 1.0, 400)
-    right = (rng.random(400) < said - 0.1).astype(int)
-    ids = [f"q{i}" for i in range(400)]
-    pool, batch = tmp_path / "pool.csv", tmp_path / "batch.csv"
-    known = pl.DataFrame({"question_id": ids, "known": right})
-    pl.DataFrame({"question_id": ids, "confidence": said}).write_csv(pool)
-
-    def label():
-        label_next(pool, out=batch, size=60)
-        table = pl.read_csv(batch).join(known, on="question_id", how="left", maintain_order="left")
-        table.with_columns(correct="known").drop("known").write_csv(batch)
-        label_add(pool, batch)
-
-    label()
-    with viewing(pool) as address:
-        browser.get(address)
-        wait_for(
-            browser,
-            "return document.querySelector('.first')?.textContent"
-            ".includes('60 of 400 rows labelled')",
-        )
-        said = "follows the labels as they come"
-        wait_for(browser, f"return ({SHOWN[7:]}).trim() === '{said}'")
-        label()
-        # The open page loads itself again: nobody touches it.
-        wait_for(
-            browser,
-            "return document.querySelector('.first')?.textContent"
-            ".includes('120 of 400 rows labelled')",
-            WAIT,
-        )

@@ -1,4 +1,4 @@
-"""What `view` shows: a page, result documents, a study that may be running, or a labelled pool."""
+"""What `view` shows as it is: a page, a result, or a study that is being run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from calibrant.core.document import load_document
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.records import Study
-from calibrant.records.formats import store_path
 from calibrant.records.ledger.progress import LedgerProgress, ledger_progress
 from calibrant.report import render_html
 from calibrant.workflows.analysis import study_page
@@ -43,7 +42,7 @@ class Viewed:
             raise InputError(
                 "there is nothing to view",
                 source=str(self.path),
-                hint="name a study folder, a page, a result (JSON) or a table",
+                hint="name a study folder, a page or a result (JSON)",
             )
         if self.path.is_dir() and not Study.is_study(self.path):
             raise InputError("this folder is no study: it has no study.toml", source=str(self.path))
@@ -75,18 +74,13 @@ class Viewed:
             if not Study(self.path).results():
                 return {**found, "text": _waiting_text(ledger), "done": False}
         newest = max((path.stat().st_mtime for path in self._files()), default=0.0)
-        if self._is_pool():
-            return {**found, "text": "follows the labels as they come", "done": False}
         return {**found, "done": time.time() - newest > _FRESH_SECONDS}
 
     def _files(self) -> list[Path]:
         if self.path.is_dir():
             study = Study(self.path)
             return [*study.path.glob("results/*.json"), *study.path.glob("tables/*.parquet")]
-        store = store_path(self.path)
-        # What was written last lies beside the store until it is folded in.
-        written = store.with_name(f"{store.name}-wal")
-        return [path for path in (self.path, store, written) if path.is_file()]
+        return [self.path]
 
     def _ledger(self) -> LedgerProgress:
         return ledger_progress(Study(self.path).ledger_path)
@@ -101,17 +95,12 @@ class Viewed:
                 self._planned = 0
         return self._planned
 
-    def _is_pool(self) -> bool:
-        return self.path.is_file() and store_path(self.path).is_file()
-
     def _built(self, live: str) -> str:
         if self.path.is_dir():
             return self._study_page(live)
         if self.path.suffix == ".html":
             return self.path.read_text(encoding="utf-8")
-        if self.path.suffix == ".json":
-            return render_html([load_document(self.path)], live=live)
-        return render_html([_pool_document(self.path)], live=live)
+        return render_html([load_document(self.path)], live=live)
 
     def _study_page(self, live: str) -> str:
         study = Study(self.path)
@@ -154,15 +143,3 @@ def _running_document(study: Study, ledger: LedgerProgress) -> dict[str, Any]:
         "graders": {},
         "results": [],
     }
-
-
-def _pool_document(path: Path) -> dict[str, Any]:
-    from calibrant.verbs.audit import audit
-    from calibrant.verbs.label import label_status
-
-    if store_path(path).is_file():
-        return label_status(path).to_dict()
-    try:
-        return audit(path).to_dict()
-    except CalibrantError:
-        return audit(path, on_invalid="drop").to_dict()
