@@ -12,7 +12,7 @@ import pytest
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.mending import Mend, load_mend
-from calibrant.mending.mend_map import save_maps
+from calibrant.records.mend_map import save_maps
 
 VALUES = np.array([0.7, 0.8, 0.9, 0.95, 1.0])
 

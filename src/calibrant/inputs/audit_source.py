@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from calibrant.stats.graded.checks import Checked
 
 
-_RULES = ("on_invalid", "labels", "graded", "scale", "right", "repeats", "whole_record")
+_RULES = ("on_invalid", "labels", "graded", "scale", "right", "repeats", "mend",
+          "whole_record")  # fmt: skip
 
 
 def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,6 +43,8 @@ def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     columns = {
         name: value for name, value in given.items() if name not in _RULES and value is not None
     }
+    if "mend" in rules:
+        rules["mend"] = str(rules["mend"])
     return {**rules, "columns": columns}
 
 
@@ -54,7 +57,9 @@ class AuditOptions:
     columns
         Column names by role (confidence, correct, model, method, question, answer, weights,
         cluster); None stands for the name in the scores schema, or one that is like it.
-    by, bins, level, resamples, recalibrate, on_invalid, graded, scale, right, repeats, engine, seed
+    by, bins, level, resamples, recalibrate, on_invalid, graded, scale, right, repeats, mend
+        As for `audit`.
+    engine, seed
         As for `audit`.
     meaning_bins
         Bins of calibration errors over meanings: Sem-ECE, and the scores that it is made of.
@@ -83,6 +88,7 @@ class AuditOptions:
     scale: str | None = None
     right: str | None = None
     repeats: bool = False
+    mend: Any = None
     engine: str | None = None
     seed: int = 0
     meaning_bins: int = 10
@@ -99,7 +105,7 @@ class AuditOptions:
     @property
     def rules(self) -> dict[str, Any]:
         """Which rows are taken, and how their cells are read."""
-        names = ("on_invalid", "graded", "scale", "right", "repeats")
+        names = ("on_invalid", "graded", "scale", "right", "repeats", "mend")
         return {name: getattr(self, name) for name in names}
 
     def bins_of(self, method: str) -> int:
@@ -113,6 +119,7 @@ class AuditOptions:
             "weights": self.columns["weights"],
             "cluster": self.columns.get("cluster"),
             "right": self.right,
+            "mend": self.mend,
             "recalibrate": self.recalibrate,
             "graded": self.graded,
             "repeats": self.repeats,

@@ -54,6 +54,7 @@ def compare_input(
     scale: str | None,
     right: str | None,
     repeats: bool,
+    mend: Any = None,
     columns: Columns,
     by: Sequence[str] = (),
 ) -> CompareInput:
@@ -74,7 +75,7 @@ def compare_input(
         on_invalid, graded = on_invalid or "drop", True
     pool = opened.candidates() if candidates is None else candidates
     stated = {"on_invalid": on_invalid or "missing", "graded": graded, "scale": scale}
-    stated |= {"right": right, "repeats": repeats}
+    stated |= {"right": right, "repeats": repeats, "mend": mend}
     told = {**stated, "whole_record": True} if record else stated
     return CompareInput(
         table,

@@ -116,7 +116,7 @@ def reading_warnings(
         found.append(likely_weights_warning(likely_weights))
     if paired:
         found.append(paired_warning())
-    for text in () if reading is None else (reading.sentence, reading.repeats):
+    for text in () if reading is None else (reading.sentence, reading.repeats, reading.mended):
         if text is not None:
             found.append(reading_note(text))
     return found

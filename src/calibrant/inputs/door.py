@@ -160,7 +160,7 @@ def read_scores(
     """
     opened = open_input(data, table["correct"], scale=table["scale"])
     source, own = opened.probabilities_table(table)
-    rules = {"repeats": table["repeats"], "on_invalid": table["on_invalid"], **own}
+    rules = {name: table[name] for name in ("repeats", "on_invalid", "mend")} | {**own}
     if opened.whole_record:
         rules["on_invalid"] = rules["on_invalid"] or "drop"
     rules["scale"] = opened.scale_of_scores(rules.get("scale"))

@@ -137,7 +137,7 @@ def without_draw(frame: pl.DataFrame) -> pl.DataFrame:
 # How a pool is read; its labelled rows are then called as in the schema.
 _READING = (
     *("confidence", "correct", "model", "method", "question", "answer", "cluster"),
-    *("scale", "right", "on_invalid"),
+    *("scale", "right", "on_invalid", "mend"),
 )
 
 

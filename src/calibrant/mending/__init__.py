@@ -6,7 +6,7 @@ from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.mending.estimator import Mend as Mend
-    from calibrant.mending.mend_map import MendMap as MendMap
-    from calibrant.mending.mend_map import load_mend as load_mend
+    from calibrant.records.mend_map import MendMap as MendMap
+    from calibrant.records.mend_map import load_mend as load_mend
 else:
     __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -13,7 +13,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.mending.fit import Labels, crossfitted, fit_curve, gain
-from calibrant.mending.mend_map import MendMap
+from calibrant.records.mend_map import MendMap
 
 CERTAINTY = 0.95
 _REFERENCE = 201

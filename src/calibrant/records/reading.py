@@ -38,6 +38,8 @@ class Reading:
         Column whose rows depend on each other.
     repeats
         What was found about rows that stand there several times.
+    mended
+        What replaced the stated confidences, if anything did.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -47,6 +49,7 @@ class Reading:
     same: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cluster: str | None = None
     repeats: str | None = None
+    mended: str | None = None
 
     @property
     def sentence(self) -> str | None:
@@ -82,6 +85,7 @@ class Reading:
             "cluster": self.cluster,
             "repeats": self.repeats,
             "sentence": self.sentence,
+            **({} if self.mended is None else {"mended": self.mended}),
         }
 
 

@@ -77,6 +77,7 @@ def load_scores(
     scale: str | None = None,
     right: str | None = None,
     repeats: bool = False,
+    mend: str | Path | None = None,
     non_probability: Collection[str] = (),
     features: Sequence[str] | None = None,
     by: Sequence[str] = (),
@@ -110,6 +111,8 @@ def load_scores(
         Words of the outcome that mean right, separated by commas; all others mean wrong.
     repeats
         Several rows of one question are repeated answers, not an error.
+    mend
+        File of maps that `mend` saved: confidences are replaced by what they mean.
     non_probability
         Methods whose score is not a probability: their range is not checked.
     features
@@ -137,6 +140,11 @@ leave such rows out and have them counted
     _check_choice("on_invalid", on_invalid, ON_INVALID)
     _check_choice("labels", labels, ("required", "optional"))
     options = {name: value for name, value in locals().items() if name != "source"}
+    if mend is not None:
+        # Loaded here: most tables are taken at their word.
+        from calibrant.records.mended import mended_scores
+
+        return mended_scores(load_scores(source, **{**options, "mend": None}), mend)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
     name = source_name(source)

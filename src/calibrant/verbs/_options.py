@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypedDict
 
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option
 
 COSTS_WRITTEN = "c10=1,c01=5 (c10: deciding 1 where the truth is 0)"
@@ -178,6 +180,13 @@ Repeats: TypeAlias = Annotated[
 ]
 
 
+MendFile: TypeAlias = Annotated[
+    str | Path | None,
+    Option("Take confidences for what they mean, by a map that `mend` saved.", metavar="FILE",
+           group=INPUT, place="read"),
+]  # fmt: skip
+
+
 class RowOptions(TypedDict, total=False):
     """How the rows of a table are read: the same in every verb."""
 
@@ -191,6 +200,7 @@ class RowOptions(TypedDict, total=False):
     right: RightWords
     repeats: Repeats
     on_invalid: OnInvalid
+    mend: MendFile
 
 
 class TableOptions(RowOptions, total=False):
@@ -211,9 +221,10 @@ TABLE: TableOptions = {
     "right": None,
     "repeats": False,
     "on_invalid": None,
+    "mend": None,
 }
 """What stands where nobody says otherwise: the columns and values speak for themselves."""
-_RULES = ("scale", "right", "repeats", "on_invalid", "graded")
+_RULES = ("scale", "right", "repeats", "on_invalid", "graded", "mend")
 
 
 def split_table(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -226,6 +237,15 @@ def split_table(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     """
     columns = {name: value for name, value in table.items() if name not in _RULES}
     return columns, {name: value for name, value in table.items() if name in _RULES}
+
+
+def refuse_mended(table: Mapping[str, Any], policy: Any, what: str) -> None:
+    """Refuse mended confidences beside a policy: it is asked with confidences as stated."""
+    if policy is not None and table["mend"] is not None:
+        raise InputError(
+            f"{what} is asked with confidences as stated, and these are mended",
+            hint=Hint("leave out {mend}: a rising map changes no order, and so no decision"),
+        )
 
 
 Judge: TypeAlias = Annotated[

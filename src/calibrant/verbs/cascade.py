@@ -41,6 +41,7 @@ from calibrant.verbs._options import (
     Seed,
     TableOptions,
     TreeSplits,
+    refuse_mended,
 )
 from calibrant.verbs.deferring.answers import (
     aligned_answers,
@@ -237,6 +238,7 @@ def cascade(
     }
     chosen = _options(options)
     price = prices(price, models)
+    refuse_mended(table, save, "a policy")
     refuse_outcome(features, table["correct"])
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
     scores = read_scores(data, table, features=kept)

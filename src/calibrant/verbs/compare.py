@@ -151,6 +151,7 @@ def compare(
     streamed = (
         candidates is None
         and not (graded or labels or table["right"] or table["repeats"] or table["cluster"])
+        and not table["mend"]
         and is_large(data, rows=STREAM_ROWS)
     )
     opened = (

@@ -38,6 +38,7 @@ from calibrant.verbs._options import (
     Seed,
     TableOptions,
     WrongRows,
+    refuse_mended,
 )
 from calibrant.verbs._rows import with_rows
 from calibrant.verbs.deferring.asked import how_asked
@@ -179,6 +180,7 @@ def decide(
         "only_method": only_method,
         **table_settings(table),
     }
+    refuse_mended(table, save, "a policy")
     head = document_head("decide", data, seed=seed, settings=settings)
     with error_source(head["source"]):
         scores = read_scores(data, table, features=columns)

@@ -48,6 +48,7 @@ from calibrant.verbs._options import (
     Seed,
     TableOptions,
     WrongRows,
+    refuse_mended,
 )
 from calibrant.verbs._rows import with_rows
 
@@ -169,6 +170,7 @@ def groups(
     True
     """
     chosen = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed)
+    refuse_mended(table, save, "a saved correction")
     refuse_outcome(features, table["correct"])
     kept = [name for name in (*features, embed) if name is not None]
     settings = {**_settings(chosen), "models": models, **table_settings(table)}

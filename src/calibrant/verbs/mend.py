@@ -11,6 +11,8 @@ import numpy as np
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.mend import mend_claims
 from calibrant.core.error_source import error_source
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.audit_source import table_settings
@@ -18,8 +20,8 @@ from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.provenance import document_head
 from calibrant.mending import Mend, MendMap
-from calibrant.mending.mend_map import save_maps
 from calibrant.records import ScoreBlock
+from calibrant.records.mend_map import save_maps
 from calibrant.report.typed import MendResult
 from calibrant.verbs._options import TABLE, ScoresData, Seed, TableOptions
 
@@ -65,6 +67,10 @@ def mend(
     >>> found["results"][0]["verdict"], found["claims"][1]["outcome"]
     ('mended', 'shown')
     """
+    if table["mend"] is not None:
+        raise InputError(
+            "a map is learned from confidences as stated", hint=Hint("leave out {mend}")
+        )
     head = document_head("mend", data, seed=seed, settings=table_settings(table))
     with error_source(head["source"]):
         scores = read_scores(data, table)

@@ -24,6 +24,7 @@ from calibrant.verbs._options import (
     TABLE,
     Date,
     TableOptions,
+    refuse_mended,
 )
 from calibrant.verbs.monitoring.batches import (
     MOST_ROWS,
@@ -238,6 +239,7 @@ def monitor(
     if baseline is not None:
         with error_source(source_name(baseline)):
             known = read_baselines(baseline, columns)
+    refuse_mended(table, policy, "a policy")
     promise = None if policy is None else Promise(policy)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}

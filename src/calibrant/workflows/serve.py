@@ -18,8 +18,8 @@ from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.epistemic import load_policy
 from calibrant.epistemic.deferral.embedding import QuestionEmbedding
 from calibrant.inputs.provenance import document_head
-from calibrant.mending.mend_map import load_mend
 from calibrant.records.ledger import Ledger
+from calibrant.records.mend_map import load_mend
 from calibrant.report.typed import ServeResult
 from calibrant.workflows.serving.engine import Engine, policy_id
 from calibrant.workflows.serving.front import Front

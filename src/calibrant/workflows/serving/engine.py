@@ -16,8 +16,8 @@ import orjson
 
 from calibrant.clients.dispatch.commit import GroupCommit
 from calibrant.core.errors import InputError
-from calibrant.mending.mend_map import MendMap
 from calibrant.records.ledger import Ledger
+from calibrant.records.mend_map import MendMap
 from calibrant.workflows.serving.measure import Asked, Measure, Measured, UpstreamError
 
 FAILURES = 5

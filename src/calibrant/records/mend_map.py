@@ -301,6 +301,11 @@ def load_mend(path: str | Path, *, model: str | None = None, method: str | None 
 
     Nothing in the file is run: it holds numbers and names.
     """
+    return _chosen(load_maps(path), model, method, str(path))
+
+
+def load_maps(path: str | Path) -> list[MendMap]:
+    """Read all maps of a file."""
     source = str(path)
     try:
         data = json.loads(Path(path).read_text())
@@ -311,10 +316,9 @@ def load_mend(path: str | Path, *, model: str | None = None, method: str | None 
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise SchemaError(f"a map has the schema {SCHEMA}", source=source)
     try:
-        maps = [MendMap.from_dict(entry) for entry in data.get("results", [data])]
+        return [MendMap.from_dict(entry) for entry in data.get("results", [data])]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SchemaError(f"the map is damaged: {error}", source=source) from None
-    return _chosen(maps, model, method, source)
 
 
 def _chosen(maps: Sequence[MendMap], model: str | None, method: str | None, source: str) -> MendMap:
