@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy import special
 
-from calibrant.comparison.intervals import interval
+from calibrant.comparison.intervals import spread_interval
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
@@ -29,7 +29,7 @@ def blind_spots(pair: PairViews, *, level: float = 0.95) -> dict[str, Any]:
         n = round(float(pair.first.halves_n[outcome]))
         entry: dict[str, Any] = {"n": n}
         for key, views in (("a", pair.first), ("b", pair.second)):
-            mean = interval(views.halves[outcome], n, level=level) if n else None
+            mean = spread_interval(views.halves[outcome], n, level=level) if n else None
             entry[key] = mean
             shared = views.histogram[2 * outcome + 1]
             entry[f"histogram_{key}"] = shared.astype(int).tolist()

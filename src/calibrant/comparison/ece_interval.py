@@ -8,7 +8,7 @@ candidate values are tested instead: residuals with that absolute sum, plus the 
 resamples of questions show, weights and all. A candidate stays where the observed ECE is not
 extreme among those. The low end is 0 where perfect calibration is not contradicted.
 
-Two models: paired percentiles. The ECE of the data lies above the true one, more so for a
+Two models: the spread of the paired gap. The ECE of the data lies above the true one, more so for a
 calibrated model than for one that is wrong everywhere, and what is left of that in the gap is not
 known: between none of it and all that perfect calibration would bring.
 """
@@ -23,7 +23,7 @@ from scipy import special
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
-from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.intervals import normal_quantile
 from calibrant.stats.inversion import crossing_interval
 
 # A sum of absolute normal numbers around 0 is all bias. Its resamples have twice the variance, so
@@ -76,22 +76,21 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
     return Estimate(value, min(low, value), max(high, value), n, level, interval="test-inversion")
 
 
-def gap_bias(replicates: Floats) -> float:
+def gap_bias(value: float, drawn: Floats) -> float:
     """Return by how much at most the gap in the data is too high (below 0: too low).
 
     Examples
     --------
-    >>> round(gap_bias(np.array([0.10, 0.12, 0.10, 0.14])), 3)
+    >>> round(gap_bias(0.10, np.array([0.12, 0.10, 0.14])), 3)
     0.048
     """
-    drawn = replicates[1:][np.isfinite(replicates[1:])]
-    return float((drawn.mean() - replicates[0]) / SEEN_AGAIN)
+    return float((drawn.mean() - value) / SEEN_AGAIN)
 
 
 def gap_estimate(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
     """Return the gap between the ECE of two models with its paired interval.
 
-    The percentiles of the resamples around the gap, and the same moved by its largest bias: the
+    The spread of the resamples around the gap, and the same moved by its largest bias: the
     interval holds both.
 
     Parameters
@@ -107,10 +106,8 @@ def gap_estimate(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate
     drawn = replicates[1:][np.isfinite(replicates[1:])]
     if drawn.size < 2 or not math.isfinite(value):
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
-    around = drawn - drawn.mean() + value
-    low, high = quantiles(around, ((1 - level) / 2, (1 + level) / 2)).tolist()
-    bias = gap_bias(replicates)
-    ends = min(low - max(bias, 0.0), value), max(high - min(bias, 0.0), value)
+    reach, bias = normal_quantile(level) * float(drawn.std(ddof=1)), gap_bias(value, drawn)
+    ends = value - reach - max(bias, 0.0), value + reach - min(bias, 0.0)
     return Estimate(value, *ends, n, level, interval="bootstrap-bias-bounded")
 
 
@@ -140,7 +137,7 @@ def gap_p_value(replicates: Floats, units: float) -> float:
     spread, gap = float(drawn.std(ddof=1)), float(replicates[0])
     if spread == 0:
         return 1.0 if gap == 0 else math.nan
-    towards = gap_bias(replicates) * math.copysign(1.0, gap)
+    towards = gap_bias(gap, drawn) * math.copysign(1.0, gap)
     left = max(abs(gap) - max(towards, 0.0), 0.0)
     return float(2 * special.stdtr(max(units - 1, 1), -left / spread))
 

@@ -21,6 +21,7 @@ from calibrant.comparison.intervals import (
     mean_interval,
     normal_interval,
     rate_interval,
+    spread_interval,
     without_ends,
 )
 from calibrant.comparison.league import corp_parts
@@ -235,7 +236,7 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _gaps(first: Scores, second: Scores, level: float) -> dict[str, Estimate]:
     return {
-        "brier": interval(first.brier - second.brier, first.n, level=level),
+        "brier": spread_interval(first.brier - second.brier, first.n, level=level),
         "ece": _of_enough(gap_estimate(first.ece - second.ece, first.n, level=level)),
     }
 

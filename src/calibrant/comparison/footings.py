@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.comparison.odds import log_odds
+from calibrant.comparison.odds import log_odds, shift_nodes
 from calibrant.comparison.residuals import Residuals, residuals_of
 from calibrant.comparison.sums import ModelSums
 from calibrant.comparison.survey import Survey
@@ -124,6 +124,7 @@ def all_footings(
     """Return the footings of a model with every partner; partners with the same questions share."""
     kinds: dict[int, _Kind] = {}
     goals, law = survey.goals(model), _integrals(sums.law, survey.law_steps())
+    served = shift_nodes(survey.shifts(model))
     found = []
     for partner in range(len(survey.moments)):
         number = int(sums.kind[partner])
@@ -137,11 +138,13 @@ def all_footings(
             )
         kind = kinds[number]
         goal = survey.inside(goals[partner], model, partner)
-        moved, mixed, near = _at(sums, survey, model, partner, goal)
+        shifted = sums.at_shift(served, partner, number)
+        moved, mixed, near = _at(sums, survey, model, partner, goal, shifted)
         if partner == model:
             everyone = np.stack([survey.accuracy(m, m) for m in range(len(survey.moments))])
             top = survey.inside(goals[-1], model, partner)
-            strongest = residuals_of(*_at(sums, survey, model, partner, top, place=-1)[0])
+            highest = sums.at_shift(served, -1, number)
+            strongest = residuals_of(*_at(sums, survey, model, partner, top, highest)[0])
         else:
             everyone, strongest = np.stack([own, survey.accuracy(partner, model)]), None
         chosen = common_accuracy(everyone, target)
@@ -149,11 +152,11 @@ def all_footings(
         paper["ia"] = shared_scores(sums, partner)
         if partner != model:
             paper = {view: scores.without_residuals() for view, scores in paper.items()}
-        outcomes = sums.mass[number, 0].sum(axis=1)[:, 0]
-        said = sums.mass[number].sum(axis=2)
+        outcomes = sums.mass[number, 0, :, :, 0].sum(axis=1)
         both = sums.same[partner, :2].sum(axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            halves, by_outcome = both[1] / both[0], said[1] / said[0]
+            halves = both[1] / both[0]
+            by_outcome = _by_outcome(sums.mass[number]) if partner == model else _NONE
         found.append(
             Footings(
                 survey.common(model, partner),
@@ -167,7 +170,7 @@ def all_footings(
                 even_odds_score(sums, survey, model) if partner == model else _NONE,
                 both[0, :, 0],
                 halves,
-                by_outcome if partner == model else _NONE,
+                by_outcome,
                 float(chosen[0]),
                 {
                     "da": effective_size(outcomes, float(chosen[0])),
@@ -180,6 +183,13 @@ def all_footings(
                 strongest,
             )
         )
+    return found
+
+
+def _by_outcome(mass: Floats) -> Floats:
+    """Return the mean confidence of wrong and of right answers."""
+    number, said = mass.sum(axis=2)
+    found: Floats = said / number
     return found
 
 
@@ -196,7 +206,7 @@ def _at(
     model: int,
     partner: int,
     goal: Floats,
-    place: int | None = None,
+    shifted: Floats,
 ) -> tuple[tuple[Floats, Floats], Floats, Floats]:
     """Return what is seen at a common accuracy.
 
@@ -204,17 +214,16 @@ def _at(
     near-certain statements add. Every resample has an accuracy of its own and so a shift of its
     own, to which the confidences are moved linearly.
     """
-    place = partner if place is None else place
     own = survey.inside(survey.accuracy(model, partner), model, partner)
     (wrong, right), (low, high) = sums.mass[sums.kind[partner]]
     total = (wrong + right).sum(axis=(0))
     up, down = goal / own / total, (1 - goal) / (1 - own) / total
     shift = log_odds(goal) - log_odds(own)
-    moved_low, moved_high = sums.shifted[place, 0] + sums.shifted[place, 1] * (shift - shift[0])
+    moved_low, moved_high = shifted[0] + shifted[1] * (shift - shift[0])
     shares = up * right + down * wrong
     residuals = up * (moved_high - right) + down * moved_low
     mixed = np.abs(up * (high - right) + down * low).sum(axis=0)
-    near = down[0] * sums.near[place, 0] + up[0] * sums.near[place, 1]
+    near = down[0] * sums.near[partner, 0] + up[0] * sums.near[partner, 1]
     return (residuals, shares), mixed, near
 
 

@@ -41,6 +41,17 @@ def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
     return Estimate(value, *ends, n, level, interval="bootstrap-percentile")
 
 
+def spread_interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
+    """Return the value (entry 0) with the interval of the spread of the resamples.
+
+    Of thousands of pairs: ordering the resamples of each would take longer than drawing them.
+    """
+    drawn = replicates[1:][np.isfinite(replicates[1:])]
+    error = float(drawn.std(ddof=1)) if drawn.size > 1 else math.nan
+    found = normal_interval(float(replicates[0]), error, n, level)
+    return found if math.isnan(found.low) else replace(found, interval="bootstrap-normal")
+
+
 def design_effect(replicates: Floats, spread: float, n: int) -> float:
     """Return how many answers of clusters are worth one independent answer, at least 1.
 

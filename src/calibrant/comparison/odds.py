@@ -59,6 +59,7 @@ class ShiftNodes:
     each shift, and into their derivatives.
     """
 
+    shifts: Floats
     nodes: Floats
     values: Floats
     slopes: Floats
@@ -88,6 +89,7 @@ def shift_nodes(shifts: Floats) -> ShiftNodes:
     steep = polynomials.chebder(np.eye(count), axis=0)
     slopes = polynomials.chebvander(place, count - 2) @ steep / half
     return ShiftNodes(
+        shifts,
         middle + half * np.cos(angles),
         polynomials.chebvander(place, count - 1) @ inverse,
         slopes @ inverse,

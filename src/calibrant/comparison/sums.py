@@ -20,6 +20,7 @@ from scipy import sparse
 from calibrant.comparison.odds import (
     MASS_BINS,
     NEAR_CLIP,
+    ShiftNodes,
     log_odds,
     shift_confidence,
     shift_nodes,
@@ -40,12 +41,15 @@ HISTOGRAM_BINS = 20
 # Distances between distributions are exact up to so many distinct confidences.
 RANK_CELLS = 1_024
 # Resamples of what describes a pair and of the laws of confidence, whose quantiles are near.
-DESCRIBED = 400
+DESCRIBED = 200
 # Partners of one product: their columns and products then stay near 50 MB.
 _PARTNERS = 32
 # Columns that every set of questions has: number, confidence, squared residual, spread of grades,
 # and the squared error at even odds with two derivatives.
 _COMMON = 7
+
+
+_BY_KIND = ("mass", "width", "totals", "lacking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,12 @@ class ModelSums:
     model, partners that lack some have sums of their own. `mass` (kinds, 2, 2, mass bins) holds
     number and confidence, `width` (kinds, 2, width bins) residuals, `totals` (kinds, 5, 2) squared
     residuals, the spread of grades, and the squared error at even odds with two derivatives. `law`
-    (2, 2, steps) is number and confidence by step on all questions. `shifted` (partners + 1, 2, 2,
-    mass bins) holds confidence and slope at the accuracy of each partner (see `Survey.goals`),
-    `near` (partners + 1, 2, mass bins) what near-certain statements would add in the data. `same`
-    (partners, 3, 2, width bins) holds number, confidence and squares where the partner shares the
+    (2, 2, steps) is number and confidence by step on all questions. `nodes` (1 + nodes, 2, mass
+    bins) holds c (1 - c) and, at shifts between which all others lie, shifted confidence on all
+    questions; `lacking` (kinds, 2, 2, mass bins) what of confidence and slope, shifted to the
+    partner's accuracy, is on questions that the partner lacks. `near` (partners, 2, mass bins) is
+    what near-certain statements would add in the data. `same` (partners, 3, 2, width bins) holds
+    number, confidence and squares where the partner shares the
     outcome. `ranks` and `histogram` (partners, 4, cells) count answers of the data by outcome and
     by whether the partner shares it.
     """
@@ -69,7 +75,8 @@ class ModelSums:
     width: Floats
     totals: Floats
     law: Floats
-    shifted: Floats
+    nodes: Floats
+    lacking: Floats
     near: Floats
     same: Floats
     ranks: Floats
@@ -83,10 +90,24 @@ class ModelSums:
         names = [field.name for field in fields(self) if field.name != "kind"]
         return replace(mine, **{name: getattr(mine, name) + getattr(yours, name) for name in names})
 
+    def at_shift(self, served: ShiftNodes, place: int, kind: int) -> Floats:
+        """(2, 2, mass bins, 1 + resamples) confidence and slope at one of the shifts."""
+        whole = at_shift(self.mass[0], self.nodes, served, place)
+        return whole - self.lacking[kind] if kind else whole
+
     def _spread_out(self) -> ModelSums:
         """Return the same with common sums of its own for every partner."""
-        own = {name: getattr(self, name)[self.kind] for name in ("mass", "width", "totals")}
+        own = {name: getattr(self, name)[self.kind] for name in _BY_KIND}
         return replace(self, kind=np.arange(self.kind.size), **own)
+
+
+def at_shift(mass: Floats, nodes: Floats, served: ShiftNodes, place: int) -> Floats:
+    """Return confidence and slope at one of the shifts, on all questions."""
+    if served.shifts[place] == 0:
+        # Without a shift the confidences stay as stated, near-certain ones too.
+        return np.stack([mass[1], nodes[0]])
+    line = np.stack([served.values[place], served.slopes[place]])
+    return np.asarray(np.tensordot(line, nodes[1:], axes=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,29 +151,31 @@ def model_sums(
     rows = _sorted_rows(block, outcomes[model], survey, model, bins)
     counts = resamples.counts[rows.question]
     others = outcomes[:, rows.question]
-    partners = [*range(len(block.models)), model]
-    goals = zip(partners, survey.goals(model), strict=True)
-    shifts = np.array([survey.shift(model, partner, goal) for partner, goal in goals])
+    served = shift_nodes(survey.shifts(model))
     columns = _common_columns(rows, survey, model)
-    whole, law, shifted = _whole_sums(rows, counts, columns, shifts, survey.law_steps(), bins)
-    kind, common = np.zeros(len(others), dtype=np.intp), [whole]
-    for partner, has in enumerate(~np.isnan(others)):
-        if not has.all():
-            kind[partner] = len(common)
-            # Few questions are missing as a rule: what they hold is taken off the whole.
-            few = has.sum() > has.size // 2
-            chosen = np.flatnonzero(~has if few else has)
-            own, moved = _part_sums(rows, counts, columns, chosen, shifts[partner], bins)
-            common.append(_less(whole, own) if few else own)
-            shifted[partner] = shifted[partner] - moved if few else moved
-    near = _near_sums(rows, ~np.isnan(others[partners]), shifts)
+    whole, law, nodes = _whole_sums(rows, counts, columns, served, survey.law_steps(), bins)
+    present = ~np.isnan(others)
+    thin = np.flatnonzero(~present.all(axis=1))
+    kind = np.zeros(len(others), dtype=np.intp)
+    kind[thin] = 1 + np.arange(thin.size)
+    by_kind = [np.repeat(part[None], 1 + thin.size, axis=0) for part in whole]
+    lacking = np.zeros((1 + thin.size, 2, 2, MASS_BINS, counts.shape[1]))
+    for number, partner in enumerate(thin, start=1):
+        # Few questions are missing as a rule: what they hold is taken off the whole.
+        few = present[partner].mean() > 0.5
+        chosen = np.flatnonzero(present[partner] != few)
+        own, moved = _part_sums(rows, counts, columns, chosen, served.shifts[partner], bins)
+        for part, of_all, some in zip(by_kind, whole, own, strict=True):
+            part[number] = of_all - some if few else some
+        lacking[number] = moved if few else at_shift(whole[0], nodes, served, partner) - moved
+    near = _near_sums(rows, present, served.shifts)
     shared = _counts_by_sharing(rows, others, survey, model)
     # As its own partner the model meets all models at once: outcomes that all of them share.
-    others[model] = np.where(shared_by_all(block)[rows.question], others[model], np.inf)
+    others[model] = np.where(shared_by_all(outcomes)[rows.question], others[model], np.inf)
     described = np.ascontiguousarray(counts[:, : DESCRIBED + 1])
     same = _same_sums(rows, described, others, bins)
-    mass, width, totals = (np.stack(part) for part in zip(*common, strict=True))
-    return ModelSums(kind, mass, width, totals, law, shifted, near, same, *shared)
+    mass, width, totals = by_kind
+    return ModelSums(kind, mass, width, totals, law, nodes, lacking, near, same, *shared)
 
 
 def _sorted_rows(
@@ -206,15 +229,10 @@ def _products(columns: Floats, run: Indices, counts: Singles) -> Iterator[tuple[
 Common: TypeAlias = tuple[Floats, Floats, Floats]
 
 
-def _less(whole: Common, part: Common) -> Common:
-    return whole[0] - part[0], whole[1] - part[1], whole[2] - part[2]
-
-
 def _whole_sums(
-    rows: _Rows, counts: Singles, common: Floats, shifts: Floats, steps: Floats, bins: int
+    rows: _Rows, counts: Singles, common: Floats, served: ShiftNodes, steps: Floats, bins: int
 ) -> tuple[Common, Floats, Floats]:
-    """Return the sums over all questions of the model: common ones, laws, and at every goal."""
-    served = shift_nodes(shifts)
+    """Return the sums over all questions of the model: common ones, laws, and at every node."""
     c, w = rows.confidence, rows.weight
     # A node at 0 is a shift like any other: the clip of its neighbours applies.
     nodes = w * shift_confidence(c, np.where(served.nodes == 0, 1e-300, served.nodes)[:, None])
@@ -231,12 +249,7 @@ def _whole_sums(
         totals[:, z] += values[2:_COMMON]
         law[:, z, rows.law[run]] += values[:2, : DESCRIBED + 1]
         sums[:, z, rows.mass[run]] += values[_COMMON:]
-    flat = sums[1:].reshape(len(nodes), -1)
-    shifted = np.stack([served.values @ flat, served.slopes @ flat], axis=1)
-    shifted = shifted.reshape(len(shifts), 2, 2, MASS_BINS, draws)
-    # Without a shift the confidences stay as stated, near-certain ones too.
-    shifted[shifts == 0] = np.stack([mass[1], sums[0]])
-    return (mass, width, totals), law, shifted
+    return (mass, width, totals), law, sums
 
 
 def _part_sums(
@@ -293,12 +306,12 @@ def _common_columns(rows: _Rows, survey: Survey, model: int) -> Floats:
 def _near_sums(rows: _Rows, present: Mask, shifts: Floats) -> Floats:
     """Return what near-certain confidences add in the data when they are taken at their word."""
     extreme = np.flatnonzero(np.abs(rows.confidence - 0.5) > 0.495 - 1e-12)
-    found = np.zeros((len(shifts), 2, MASS_BINS))
+    found = np.zeros((len(present), 2, MASS_BINS))
     if not extreme.size:
         return found
     part = rows.take(extreme)
     place = rows.run_outcome[part.run] * MASS_BINS + rows.mass[part.run]
-    for partner, (has, shift) in enumerate(zip(present[:, extreme], shifts, strict=True)):
+    for partner, (has, shift) in enumerate(zip(present[:, extreme], shifts, strict=False)):
         near = shift_confidence(part.confidence, shift, clip=NEAR_CLIP)
         moved = part.weight * has * (near - shift_confidence(part.confidence, shift))
         found[partner] = np.bincount(place, moved, 2 * MASS_BINS).reshape(2, MASS_BINS)
@@ -329,14 +342,15 @@ def _counts_by_sharing(rows: _Rows, others: Floats, survey: Survey, model: int) 
     bar = np.searchsorted(width_edges(HISTOGRAM_BINS)[1:-1], c, side="right")
     there = ~np.isnan(others[:, sharp])
     alike = there & (others[:, sharp] == z)
+    flags = np.concatenate([there, alike]).T.astype(np.float32)
     found = []
     for place, size in ((cells[cell_index(c)], RANK_CELLS), (bar, HISTOGRAM_BINS)):
-        key = (z.astype(np.intp) * size + place)[None]
-        lines = np.arange(len(others))[:, None] * (2 * size)
-        tables = [
-            np.bincount((key + lines)[of], minlength=2 * size * len(others))
-            for of in (there, alike)
-        ]
-        every, shared = (table.reshape(-1, 2, size).astype(np.float64) for table in tables)
+        key = z.astype(np.intp) * size + place
+        table = sparse.csr_array(
+            (np.ones(key.size, dtype=np.float32), (key, np.arange(key.size))),
+            shape=(2 * size, key.size),
+        )
+        counted = (table @ flags).T.astype(np.float64).reshape(2, len(others), 2, size)
+        every, shared = counted
         found.append(np.stack([every - shared, shared], axis=2).reshape(-1, 4, size))
     return found

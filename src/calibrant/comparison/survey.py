@@ -149,11 +149,13 @@ class Survey:
         goals[a] = own.min(axis=0)
         return goals
 
-    def shift(self, a: int, b: int, goal: Floats) -> float:
-        """Return by how much the log-odds of `a` move to reach a goal; 0 where they do not."""
-        own = float(self.accuracy(a, b)[0])
-        moved = float(log_odds(goal[0]) - log_odds(own)) if goal[0] != own else 0.0
-        return moved if np.isfinite(moved) else 0.0
+    def shifts(self, a: int) -> Floats:
+        """(models + 1,) by how much the log-odds of `a` move to reach each goal; 0 if nowhere."""
+        own = np.stack([self.accuracy(a, b)[0] for b in [*range(len(self.moments)), a]])
+        goals = self.goals(a)[:, 0]
+        with np.errstate(invalid="ignore"):
+            moved = log_odds(goals) - log_odds(own)
+        return np.asarray(np.where((goals == own) | ~np.isfinite(moved), 0.0, moved))
 
     def more_accurate(self, a: int, b: int) -> tuple[int, float, float]:
         """Return, on questions graded for both: their number, a's lead, its standard error.
@@ -208,7 +210,8 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
     """
     present, correct = block.present, np.nan_to_num(block.outcome)
     count = len(block.models)
-    alike = shared_by_all(block)
+    known = block.outcome
+    alike = shared_by_all(known)
     cells, shared = np.zeros((2, count, 2, CELLS))
     stated, moments = np.zeros((count, CELLS)), np.zeros((count, 3))
     edges = []
@@ -223,7 +226,6 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
         moments[model] = c.size, c.sum(), c @ c
         edges.append(_mass_edges(c))
     both, right = _resampled_counts(present, correct, resamples)
-    known = block.outcome
     agreed = np.array([(row == known).sum(axis=1) for row in known], dtype=np.float64)
     absent = _absences(present, correct)
     said, size = block.confidence[present], _law_size(count)
@@ -272,9 +274,8 @@ def _mass_edges(confidence: Floats) -> Floats:
     return np.asarray(distinct[np.flatnonzero(np.diff(number, prepend=-1))])
 
 
-def shared_by_all(block: QuestionBlock) -> npt.NDArray[np.bool_]:
+def shared_by_all(outcome: Floats) -> npt.NDArray[np.bool_]:
     """Return the questions that all models have, with the same outcome for all."""
-    outcome = block.outcome
     same: npt.NDArray[np.bool_] = (outcome == outcome[0]).all(axis=0)
     return same
 
