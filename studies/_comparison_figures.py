@@ -92,6 +92,6 @@ def scatter(pairs: list[dict[str, Any]]) -> alt.TopLevelMixin:
 
 
 def _told(pair: dict[str, Any]) -> str:
-    if pair["outcome"] != "shown":
-        return str(pair["outcome"])
+    if pair["verdict"] != "better":
+        return str(pair["verdict"])
     return "first is better" if pair["winner"] == pair["a"] else "second is better"

@@ -20,26 +20,31 @@ REASONING = ("math", "physics", "chemistry", "engineering", "computer science")
 Document = dict[str, Any]
 
 
+FOOTINGS = {
+    "da": "DA",
+    "ia": "IA",
+    "os_weakest": "odds moved, weaker accuracy",
+    "os_strongest": "odds moved, stronger accuracy",
+    "sda": "equal shares",
+}
+WORDS = ("better", "only more accurate", "reversal", "equivalent", "depends", "undecided")
+
+
 def agreement(pairs: list[dict[str, Any]]) -> list[list[Any]]:
     """Hold what the distribution-aligned view claims against the verdict."""
     rows: Counter[tuple[str, str]] = Counter()
     for pair in pairs:
-        aligned = "names one" if pair["better"]["da"] else "names none"
-        if pair["outcome"] != "shown":
-            verdict = pair["outcome"]
-        elif pair["better"]["da"] is None:
-            verdict = "names one"
-        else:
-            same = pair["winner"] == pair["better"]["da"]
-            verdict = "names the same" if same else "names the other"
-        rows[aligned, verdict] += 1
+        aligned, verdict = pair["better"]["da"], pair["verdict"]
+        if verdict == "better" and aligned is not None:
+            verdict = "better: the same" if pair["winner"] == aligned else "better: the other"
+        rows["names one" if aligned else "names none", verdict] += 1
     return [[*key, count] for key, count in sorted(rows.items(), key=lambda row: -row[1])]
 
 
 def reversals(summary: dict[str, Any]) -> list[list[Any]]:
     rows = [
-        [f"raw winner loses under {view.upper()}", summary["cases"], estimate(rate)]
-        for view, rate in summary["rates"].items()
+        [f"raw winner loses: {name}", summary["cases"], estimate(summary["rates"][view])]
+        for view, name in FOOTINGS.items()
     ]
     rows.append(["DA and IA agree", summary["cases"], estimate(summary["agreement"])])
     rows += [
@@ -49,25 +54,37 @@ def reversals(summary: dict[str, Any]) -> list[list[Any]]:
     return rows
 
 
-def split(rows: list[dict[str, Any]], label: Any) -> list[list[Any]]:
-    return [
-        [label(row), row["cases"], *(estimate(row[view]) for view in ("da", "ia") if view in row)]
-        for row in rows
-        if row["cases"]
-    ]
+def split(page: StudyPage, first: str, rows: list[dict[str, Any]], label: Any) -> None:
+    """Write reversal rates on every footing, one line per part of the pairs."""
+    page.table(
+        [first, "pairs", *FOOTINGS.values()],
+        [
+            [label(row), row["cases"], *(f"{100 * row[view]['value']:.0f} %" for view in FOOTINGS)]
+            for row in rows
+            if row["cases"]
+        ],
+    )
 
 
-def attribution(pairs: list[dict[str, Any]]) -> str:
-    """Say how much of the shown gaps is accuracy."""
-    shown = [pair["evidence"] for pair in pairs if pair["outcome"] == "shown"]
-    mostly = sum(
-        abs(views["os_mean"]["gap"]["value"]) < abs(views["raw"]["gap"]["value"]) / 2
-        for views in shown
+def certain_parts(pairs: list[dict[str, Any]]) -> str:
+    """Say how much of the gaps of the better models is sure to be no accuracy."""
+    shown = [pair for pair in pairs if pair["verdict"] == "better"]
+    half = sum(
+        pair["evidence"]["at_least"] < abs(pair["gaps"]["raw"]["ece"]["value"]) / 2
+        for pair in shown
     )
     return (
-        f"In {mostly} of {len(shown)} shown differences at least half of the gap is accuracy: it "
-        "goes away when both are moved to one accuracy."
+        f"In {half} of {len(shown)} pairs with a better model less than half of its raw lead is "
+        "sure to come from how it states its confidence."
     )
+
+
+def turned(pairs: list[dict[str, Any]]) -> str:
+    """Say what becomes of pairs whose order both odds-shifted footings turn round."""
+    both = [p for p in pairs if p["reversal"]["os_weakest"] and p["reversal"]["os_strongest"]]
+    words = Counter(pair["verdict"] for pair in both)
+    told = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
+    return f"With odds moved, {len(both)} pairs turn round at both accuracies: {told or 'none'}."
 
 
 def paper_and_verdict(page: StudyPage, document: Document, method: str) -> dict[str, Any]:
@@ -75,22 +92,25 @@ def paper_and_verdict(page: StudyPage, document: Document, method: str) -> dict[
     pairs = [p for p in document["pairs"] if p["method"] == method and p["group"] is None]
     part = next(s for s in document["summaries"] if s["keys"] == {"method": method, "group": None})
     summary = part["summary"]
-    page.text(f"{summary['cases']} pairs; signs alone, as the paper counts:")
+    page.text(f"{summary['cases']} pairs. The verdicts:")
+    page.table(list(WORDS), [[summary["verdicts"][word] for word in WORDS]])
+    for pair in pairs:
+        if pair["verdict"] == "reversal":
+            page.text(f"- {pair['text']}")
+    page.text("How often the order of raw errors turns round, signs alone, as the paper counts:")
     page.table(["what", "pairs", "value"], reversals(summary))
-    bins = split(summary["by_accuracy_gap"], lambda row: f"{row['low']:g} to {row['high']:g}")
-    page.table(["accuracy gap", "pairs", "turned by DA", "turned by IA"], bins)
-    page.table(
-        ["kind of pair", "pairs", "turned by DA", "turned by IA"],
-        split(summary["by_kind"], lambda row: row["kind"]),
+    split(
+        page,
+        "accuracy gap, points",
+        summary["by_accuracy_gap"],
+        lambda row: f"{100 * row['low']:g} to {100 * row['high']:g}",
     )
+    split(page, "kind of pair", summary["by_kind"], lambda row: row["kind"])
     if summary.get("by_group"):
-        page.table(
-            ["questions", "pairs", "turned by DA", "turned by IA"],
-            split(summary["by_group"], lambda row: ", ".join(row["group"].values())),
-        )
+        split(page, "questions", summary["by_group"], lambda row: ", ".join(row["group"].values()))
     page.text("What DA alone would claim (corrected for all pairs), against the verdict:")
     page.table(["DA", "verdict", "pairs"], agreement(pairs))
-    page.text(attribution(pairs))
+    page.text(f"{turned(pairs)} {certain_parts(pairs)}")
     return {"pairs": pairs, "summary": summary}
 
 
@@ -103,13 +123,13 @@ def league(page: StudyPage, document: Document, method: str) -> None:
         [
             [
                 row["model"],
-                row["tier"],
-                f"{row['rank']['low']} to {row['rank']['high']}",
+                row["tier"] or "none",
+                f"{row['rank']['low']} to {row['rank']['high']}" if row["rank"] else "",
                 estimate(row["score"]),
                 row["mcb"],
                 row["dsc"],
                 row["accuracy"],
-                "uninformative" if row["uninformative"] else "",
+                ", ".join(mark for mark in ("uninformative", "saturated") if row[mark]),
             ]
             for row in found["entries"]
         ],
@@ -117,17 +137,18 @@ def league(page: StudyPage, document: Document, method: str) -> None:
 
 
 def mmlu(page: StudyPage) -> list[dict[str, Any]]:
-    page.heading("MMLU-Pro: 15 models, 105 pairs")
+    page.heading("MMLU-Pro: 16 models")
     table = pl.read_parquet(DATA / "scores" / "mmlu_pro_16_models.parquet")
     asks = pl.when(pl.col("category").cast(pl.String).is_in(REASONING))
     table = table.with_columns(asks=asks.then(pl.lit("reasoning")).otherwise(pl.lit("knowledge")))
     document = compare(
         table, confidence=",".join(CONFIDENCES), on_invalid="drop", by=["asks"]
     ).to_dict()
-    missing = [row for row in document["data"]["missing"] if row["missing"] and not row["group"]]
+    out = {row["model"]: row["reason"] for row in document["not_compared"] if "model" in row}
     page.text(
-        f"{len(missing)} of {2 * 15} confidences lack questions; every pair is compared on those "
-        "that both models have. Reasoning: " + ", ".join(REASONING) + "."
+        "Accuracy counts every graded answer; calibration is compared where both models state a "
+        f"confidence. Reasoning: {', '.join(REASONING)}. "
+        + " ".join(f"{name} is left out: {reason}." for name, reason in out.items())
     )
     found = []
     for method in CONFIDENCES:
@@ -220,32 +241,34 @@ def local(page: StudyPage) -> None:
 
 
 def _side(pair: dict[str, Any]) -> str:
-    side = pair["evidence"].get("ca", {}).get("side")
-    return {None: "", 0: "undecided", -1: pair["a"], 1: pair["b"]}[side]
+    judges = pair.get("judges")
+    if judges is None:
+        return ""
+    return {0: "undecided", -1: pair["a"], 1: pair["b"]}[judges["side"] if judges["shown"] else 0]
 
 
 def conclusion(page: StudyPage, parts: list[dict[str, Any]]) -> None:
     page.heading("What this means")
     pairs = [pair for part in parts for pair in part["pairs"]]
-    told = Counter(pair["outcome"] for pair in pairs)
-    turned = sum(pair["reversal"]["da"] for pair in pairs)
+    told = Counter(pair["verdict"] for pair in pairs)
+    turned_by_da = sum(pair["reversal"]["da"] for pair in pairs)
     other = sum(
-        pair["outcome"] == "shown" and pair["better"]["da"] not in (None, pair["winner"])
+        pair["verdict"] == "better" and pair["better"]["da"] not in (None, pair["winner"])
         for pair in pairs
     )
-    lost = sum(pair["better"]["da"] is not None and pair["outcome"] != "shown" for pair in pairs)
+    lost = sum(pair["better"]["da"] is not None and pair["verdict"] != "better" for pair in pairs)
     page.text(
-        f"The paper is right that raw errors follow accuracy: of {len(pairs)} pairs, {turned} "
-        "prefer the other model once DA weighs the outcomes. But DA leaves the confidences where "
+        f"The paper is right that raw errors follow accuracy: of {len(pairs)} pairs, {turned_by_da}"
+        " prefer the other model once DA weighs the outcomes. But DA leaves the confidences where "
         "they are, and a calibrated model of another accuracy then looks miscalibrated. Of the "
-        f"pairs where the verdict names a model, DA names the other one in {other}; in {lost} "
-        "pairs DA names a model and the verdict does not."
+        f"pairs where the verdict names a better model, DA names the other one in {other}; in "
+        f"{lost} pairs DA names a model and the verdict does not."
     )
     page.text(
-        f"The verdict: one model is better calibrated in {told['shown']} pairs, both are alike "
-        f"within 5 points in {told['equivalent']}, it depends on the accuracy in "
-        f"{told['depends']}, and {told['undecided']} are undecided. {attribution(pairs)} A raw "
-        "error alone tells who is right more often as much as who knows it."
+        f"The verdict: one model is better calibrated in {told['better']} pairs and only more "
+        f"accurate in {told['only more accurate']}. In {told['reversal']} the one that looks "
+        f"better is worse at equal accuracy, {told['equivalent']} are alike within 5 points, "
+        f"{told['depends']} depend on how one looks, and {told['undecided']} are undecided."
     )
 
 
