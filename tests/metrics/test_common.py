@@ -53,6 +53,7 @@ OTHERS = {
     "Corp",
     "HistogramCalibrator",
     "IsotonicCalibrator",
+    "MendCalibrator",
     "METRICS",
     "audited",
     "PlattCalibrator",

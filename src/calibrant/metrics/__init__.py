@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.calibrators import Calibrator as Calibrator
     from calibrant.metrics.calibrators import HistogramCalibrator as HistogramCalibrator
     from calibrant.metrics.calibrators import IsotonicCalibrator as IsotonicCalibrator
+    from calibrant.metrics.calibrators import MendCalibrator as MendCalibrator
     from calibrant.metrics.calibrators import PlattCalibrator as PlattCalibrator
     from calibrant.metrics.calibrators import TemperatureCalibrator as TemperatureCalibrator
     from calibrant.metrics.cell_error import error as error

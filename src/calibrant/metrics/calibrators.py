@@ -21,6 +21,7 @@ __all__ = [
     "Calibrator",
     "HistogramCalibrator",
     "IsotonicCalibrator",
+    "MendCalibrator",
     "PlattCalibrator",
     "TemperatureCalibrator",
 ]
@@ -246,6 +247,40 @@ class IsotonicCalibrator(Calibrator):
 
     def _map(self, values: Floats) -> Floats:
         return np.interp(values, self.scores_, self.rates_)
+
+
+class MendCalibrator(Calibrator):
+    """The map that `mend` saves, without its promise; takes confidences in [0, 1].
+
+    Log odds at up to 20 stated values, straight between them; it rises unless the labels object.
+
+    Examples
+    --------
+    >>> said = [0.9] * 40 + [0.6] * 40
+    >>> MendCalibrator().fit(said, [1, 0] * 20 + [0, 0, 0, 1] * 10).predict([0.9]).round(1).tolist()
+    [0.5]
+    """
+
+    name = "mend"
+    fitted = ("scores_", "log_odds_")
+
+    def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
+        """Fit the curve."""
+        # Loaded here: the other maps need none of it.
+        from calibrant.mending.fit import Labels, fit_curve
+
+        data = check(confidence, correct, weights).present()
+        c, y, w = data.confidence, data.correct, data.weights
+        if w is not None and (w % 1 == 0).all():
+            c, y, w = np.repeat(c, w.astype(np.intp)), np.repeat(y, w.astype(np.intp)), None
+        labels = Labels.of(c, y, w)
+        # The draws are those of the promise; the curve does not depend on them.
+        curve = fit_curve(labels, np.random.default_rng(0))
+        self.scores_, self.log_odds_ = curve.grid.knots, curve.log_odds
+
+    def _map(self, values: Floats) -> Floats:
+        _check_unit(values, self.name)
+        return np.asarray(special.expit(np.interp(values, self.scores_, self.log_odds_)))
 
 
 class HistogramCalibrator(Calibrator):

@@ -15,6 +15,7 @@ from calibrant.metrics.calibrators import (
     Calibrator,
     HistogramCalibrator,
     IsotonicCalibrator,
+    MendCalibrator,
     PlattCalibrator,
     TemperatureCalibrator,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Calibrator",
     "HistogramCalibrator",
     "IsotonicCalibrator",
+    "MendCalibrator",
     "PlattCalibrator",
     "TemperatureCalibrator",
     "calibrator_from_dict",
@@ -41,6 +43,7 @@ CALIBRATORS: dict[str, type[Calibrator]] = {
         BetaCalibrator,
         IsotonicCalibrator,
         HistogramCalibrator,
+        MendCalibrator,
     )
 }
 

@@ -69,7 +69,7 @@ def audit(
     recalibrate: Annotated[
         str | None,
         Option(
-            "Recalibrate first, cross-fitted: temperature, platt, isotonic, beta, histogram.",
+            "Recalibrate first, cross-fitted: mend, temperature, platt, isotonic, beta, histogram.",
             metavar="NAME",
         ),
     ] = None,
@@ -128,8 +128,8 @@ def audit(
     margin
         Calibration errors and mean gaps below it do not matter: two percentage points.
     recalibrate
-        Recalibrate each (model, method) first, cross-fitted: temperature, platt, isotonic, beta
-        or histogram. Needed for scores that are not probabilities.
+        Recalibrate each (model, method) first, cross-fitted: mend, temperature, platt, isotonic,
+        beta or histogram. Needed for scores that are not probabilities.
     metrics
         Metrics to add by name, under ``named_metrics`` of each block: rms_calibration_error, mce,
         adaptive_ece, ks_calibration_error, log_loss_calibration, log_loss_refinement. Beside each
