@@ -9,7 +9,7 @@ from calibrant.core.errors import InputError
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.guard import Change, GuardCheck
 from calibrant.epistemic.policy import CONFIDENCE, Decision, Policy, Row, as_rows
-from calibrant.mending.mend_map import SCHEMA, MendMap
+from calibrant.records.mend_map import SCHEMA, MendMap
 
 
 class MendedPolicy(Policy):

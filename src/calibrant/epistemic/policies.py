@@ -11,8 +11,8 @@ from calibrant.epistemic.deferral.policy import MixedPolicy, inner_policy
 from calibrant.epistemic.mended import MendedPolicy
 from calibrant.epistemic.policy import Policy
 from calibrant.epistemic.selective.policy import SelectivePolicy
-from calibrant.mending.mend_map import SCHEMA as MEND_SCHEMA
-from calibrant.mending.mend_map import load_mend
+from calibrant.records.mend_map import SCHEMA as MEND_SCHEMA
+from calibrant.records.mend_map import load_mend
 
 SCHEMA = "calibrant.policy/1"
 

@@ -239,8 +239,7 @@ def monitor(
     if baseline is not None:
         with error_source(source_name(baseline)):
             known = read_baselines(baseline, columns)
-    refuse_mended(table, policy, "a policy")
-    promise = None if policy is None else Promise(policy)
+    promise = None if policy is None else _promise(policy, table)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
     counts = PartCounts()
@@ -323,6 +322,11 @@ def monitor(
             "dropped": counts.dropped,
         }
     )
+
+
+def _promise(policy: str | Path, table: TableOptions) -> Promise:
+    refuse_mended(table, policy, "a policy")
+    return Promise(policy)
 
 
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:
