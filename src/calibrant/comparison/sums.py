@@ -167,7 +167,7 @@ def model_sums(
         own, moved = _part_sums(rows, counts, columns, chosen, served.shifts[partner], bins)
         for part, of_all, some in zip(by_kind, whole, own, strict=True):
             part[number] = of_all - some if few else some
-        lacking[number] = moved if few else at_shift(whole[0], nodes, served, partner) - moved
+        lacking[number] = moved if few else at_shift(whole[0], nodes, served, int(partner)) - moved
     near = _near_sums(rows, present, served.shifts)
     shared = _counts_by_sharing(rows, others, survey, model)
     # As its own partner the model meets all models at once: outcomes that all of them share.
