@@ -259,6 +259,19 @@ def some_without_grade(path):
     pl.DataFrame({"confidence": SAID, "correct": grades}).write_csv(path)
 
 
+def numbers_of_questions(path):
+    frame(llm=["a", "b"] * (N // 2), Nr=[k // 2 + 1 for k in range(N)]).to_csv(path, index=False)
+
+
+def runs_without_ids(path):
+    frame(run=[k % 2 for k in range(N)]).to_csv(path, index=False)
+
+
+def seeds_of_each_question(path):
+    ids = [k // 2 for k in range(N)]
+    frame(question_id=ids, seed=[k % 2 for k in range(N)]).to_csv(path, index=False)
+
+
 READ = {
     "spreadsheet, English": english,
     "spreadsheet, German: comma, semicolon, WAHR": german,
@@ -304,6 +317,7 @@ READ = {
     "every row three times": thrice,
     "four rows per question, without ids": four_rows_per_question,
     "a few rows without a grade": some_without_grade,
+    "two models, questions numbered in a column Nr": numbers_of_questions,
 }
 
 
@@ -363,5 +377,7 @@ ASKED = {
     "confidence, no grades": (no_grade, "label next"),
     "a quarter without a grade": (many_without_grade, "label serve"),
     "ids that repeat": (repeated_ids, "--repeats"),
+    "two runs, without ids": (runs_without_ids, "--repeats", "--method run"),
+    "two seeds of each question": (seeds_of_each_question, "--repeats", "--method seed"),
     "SQLite, two tables": (two_tables, "table.any#old_scores"),
 }

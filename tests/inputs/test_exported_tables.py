@@ -65,6 +65,47 @@ def test_a_table_of_a_database_is_named_or_asked_for(what, path):
         load_scores(f"{path}#score")
 
 
+def test_models_are_compared_on_the_questions_that_numbers_name(path):
+    READ["two models, questions numbered in a column Nr"](path)
+    found = cal.compare("table.any", resamples=20)
+    assert found["reading"]["columns"]["question_id"] == "Nr"
+    assert found["pairs"][0]["n"] == N // 2
+    numbered = pl.read_csv(path).with_columns(pl.col("Nr").alias("#")).drop("Nr")
+    for name in "ab":
+        rows = numbered.filter(llm=name).drop("llm").sample(fraction=1.0, shuffle=True, seed=1)
+        rows.write_csv(f"{name}.csv")
+    again = cal.compare(["a.csv", "b.csv"], resamples=20)
+    assert (again["pairs"][0]["n"], again["data"]["questions"]) == (N // 2, N // 2)
+
+
+def test_row_numbers_of_one_model_are_no_questions(path):
+    frame = pl.DataFrame({"id": range(N), "confidence": SAID, "correct": RIGHT})
+    assert load_scores(frame).assumed == ("question_id", "model", "method")
+
+
+def test_runs_without_ids_are_repeated_answers_by_their_place(path):
+    ASKED["two runs, without ids"][0](path)
+    scores = load_scores(path, repeats=True)
+    assert scores.frame["question_id"].n_unique() == N // 2
+    assert "same place of each run" in scores.reading.repeats
+    assert cal.audit(path, method="run", resamples=20)["results"][1]["method"] == "1"
+
+
+def test_one_slip_among_a_thousand_rows_is_counted_and_many_stop():
+    rng = np.random.default_rng(1)
+    said = rng.uniform(0.5, 1, 2_000)
+    table = {"confidence": np.append(said, 1.7), "correct": rng.random(2_001) < 0.7}
+    scores = load_scores(table)
+    assert (scores.dropped, scores.dropped_rows) == (
+        {"confidence_above_1": 1},
+        {"confidence_above_1": [2_001]},
+    )
+    assert scores.graded.height == 2_001
+    table["confidence"][:3] = 1.2
+    with pytest.raises(InputError, match="4 of 2001 rows"):
+        load_scores(table)
+
+
 def listed():
     """Return the lines of the documentation about these tables."""
     lines = ["| what is exported | what is said |", "| --- | --- |"]

@@ -31,7 +31,7 @@ from calibrant.inputs.compare_source import (
     ComparisonKey,
     one_sided,
 )
-from calibrant.inputs.streams.cell_source import sum_table, sums_coverage
+from calibrant.inputs.streams.cell_source import refuse_many_broken, sum_table, sums_coverage
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.inputs.streams.streaming import Streamed, as_parquet, streamed_input, sum_plan
 from calibrant.metrics.cell_block import CellBlock
@@ -81,6 +81,7 @@ def streamed_source(
         parts = table_parts(source, streamed.plan.columns)
         files = streamed_input(str(data), source, parts)
         total = sum_table(parts, streamed.plan, runner, shown=str(data), read_from=source)
+        refuse_many_broken(total, rules["on_invalid"], str(data))
         wanted, refused, taken_out = _comparisons(total, streamed, models, str(data))
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
         stated = {**rules, "on_invalid": rules["on_invalid"] or "missing", "graded": False}

@@ -102,6 +102,7 @@ def open_input(
     scale: str | None = None,
     ranked: bool = False,
     labels: str | Path | None = None,
+    beside: bool = True,
 ) -> Opened:
     """Open arrays, tables, a study or logs.
 
@@ -120,6 +121,8 @@ def open_input(
     labels
         Store of labels that people made of this pool; by default the one beside its file, where
         the file itself does not have all outcomes.
+    beside
+        Whether to look for labels beside a file.
 
     Examples
     --------
@@ -129,7 +132,8 @@ def open_input(
     """
     path = isinstance(data, str | Path) and str(data) != STDIN
     pool = Path(data) if path else data
-    store = labels_of(pool, labels, outcomes if isinstance(outcomes, str) else None)
+    correct = outcomes if isinstance(outcomes, str) else None
+    store = labels_of(pool, labels, correct) if beside or labels else None
     if store is not None:
         # Loaded here: few tables have labels beside them, and joining them needs the designs.
         from calibrant.inputs.labelled_rows import OpenLabels
@@ -145,7 +149,11 @@ def open_input(
 
 
 def read_scores(
-    data: Any, table: Mapping[str, Any], *, features: Sequence[str] | None = None
+    data: Any,
+    table: Mapping[str, Any],
+    *,
+    features: Sequence[str] | None = None,
+    ungraded: bool = False,
 ) -> Scores:
     """Read the scores that a verb works on, whatever they come in.
 
@@ -157,13 +165,16 @@ def read_scores(
         How the table is read, see `calibrant.records.load_scores`.
     features
         Further columns to keep; None keeps all.
+    ungraded
+        Keep rows without an outcome, and leave labels beside a file alone.
     """
-    opened = open_input(data, table["correct"], scale=table["scale"])
+    opened = open_input(data, table["correct"], scale=table["scale"], beside=not ungraded)
     source, own = opened.probabilities_table(table)
     rules = {name: table[name] for name in ("repeats", "on_invalid", "mend")} | {**own}
     if opened.whole_record:
         rules["on_invalid"] = rules["on_invalid"] or "drop"
     rules["scale"] = opened.scale_of_scores(rules.get("scale"))
+    rules["labels"] = "optional" if ungraded else "required"
     return load_scores(source, **rules, features=features)
 
 

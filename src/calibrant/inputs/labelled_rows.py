@@ -159,7 +159,6 @@ class OpenLabels(Opened):
             given = given[0]
         self.given = given.path if isinstance(given, Study) else given
         self.store = store
-        self._dropped: dict[str, int] = {}
 
     @property
     def error_name(self) -> str | None:
@@ -171,9 +170,8 @@ class OpenLabels(Opened):
 
         Outcomes in the pool itself are left out: nobody knows how their rows were chosen.
         """
-        rows, self._dropped = read_pool(
-            self.given, {name: columns[name] for name in _READING if name in columns}
-        )
+        own = {name: columns[name] for name in _READING if name in columns}
+        rows = read_pool(self.given, own).frame
         return LabelSession(rows, LabelStore(self.store, create=False))
 
     def labelled(self, columns: Mapping[str, Any]) -> tuple[LabelSession, pl.DataFrame]:

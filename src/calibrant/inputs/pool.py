@@ -16,9 +16,10 @@ from calibrant.core.hints import Hint
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.planning.labelling.peers import peer_agreement
 from calibrant.planning.labelling.session import LabelSession
-from calibrant.records import Study, load_scores, read_table, source_name
+from calibrant.records import Scores, Study, load_scores, read_table, source_name
 from calibrant.records.formats import column_separator, file_format, store_path
 from calibrant.records.label_store import LabelStore
+from calibrant.records.reading import Reading
 
 PEERS = "label_peers"
 
@@ -39,6 +40,8 @@ class OpenPool:
         Side information in use.
     in_file
         Outcomes that stand in the file itself.
+    reading
+        How the table was read.
     """
 
     session: LabelSession
@@ -47,9 +50,10 @@ class OpenPool:
     judge: str | None
     peers: bool
     in_file: int
+    reading: Reading
 
 
-def read_pool(table: Any, columns: Mapping[str, Any]) -> tuple[pl.DataFrame, dict[str, int]]:
+def read_pool(table: Any, columns: Mapping[str, Any]) -> Scores:
     """Return the checked rows of a pool; ids and answers are text, exactly as they are written.
 
     A missing outcome column means 'no label yet'. A study gives its scores, with the texts of
@@ -58,11 +62,10 @@ def read_pool(table: Any, columns: Mapping[str, Any]) -> tuple[pl.DataFrame, dic
     source = source_name(table)
     raw = _with_texts(table) if _is_study(table) else _exact(table, columns)
     try:
-        scores = load_scores(raw, labels="optional", **dict(columns))
+        return load_scores(raw, labels="optional", **dict(columns))
     except InputError as error:
         # The frame was read here, so the message has to name the file in its place.
         raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None
-    return scores.frame, dict(scores.dropped)
 
 
 def _is_study(table: Any) -> bool:
@@ -130,7 +133,8 @@ def open_pool(
 
     A table in which every row has an outcome needs no word on how rows were chosen: all were.
     """
-    rows, dropped = read_pool(table, columns)
+    scores = read_pool(table, columns)
+    rows = scores.frame
     source = source_name(table)
     side = []
     if judge is not None:
@@ -160,7 +164,8 @@ def open_pool(
             source=source,
             hint="label the new rows as a table of their own",
         )
-    return OpenPool(session, source, dropped, judge, peers, int(np.isfinite(known).sum()))
+    in_file = int(np.isfinite(known).sum())
+    return OpenPool(session, source, dict(scores.dropped), judge, peers, in_file, scores.reading)
 
 
 def _store(table: Any, labels: str | Path | None, *, create: bool) -> LabelStore:

@@ -47,7 +47,16 @@ _QUESTION_TEXTS = ("question", "questiontext", "prompt", "query", "frage", "preg
 _SAMPLED = frozenset(
     {"samples", "answers", "generations", "responses", "draws", "completions", "outputs"}
 )
+# Numbers of questions, where they are unique in each model and the models share them.
+_NUMBERS = ("id", "nr", "no", "num", "number", "index", "idx", "item", "itemnr", "itemnumber")
+# Columns by which answers to one question differ.
+_RUNS = (
+    *("run", "runid", "runnumber", "seed", "trial", "repetition", "replicate", "epoch"),
+    *("attempt", "promptversion", "promptname", "prompttemplate"),
+)
 # A weight may be that of a parcel, a cluster a number of another method: somebody has to say so.
+# Numbers of questions are shared by models if there are at most so many per two rows.
+_SHARED = 1.5
 _NEVER = ("weights", "cluster", "answer", "method")
 
 
@@ -128,6 +137,8 @@ def resolve_roles(
     peek: Callable[[Sequence[str]], Any] | None = None,
     *,
     optional: Sequence[str] = (),
+    number_ids: bool = False,
+    beside_others: bool = False,
 ) -> Roles:
     """Map each role to its columns; only confidence and correct must exist.
 
@@ -143,6 +154,10 @@ def resolve_roles(
         Reads some columns, where their names leave a doubt.
     optional
         Roles that need no column although they usually do.
+    number_ids
+        Take a column called like a number of questions for their ids, where its values agree.
+    beside_others
+        Other tables are read beside this one, and such numbers may tell which rows belong together.
     """
     columns: dict[str, list[str]] = {}
     guessed: list[str] = []
@@ -166,7 +181,41 @@ def resolve_roles(
     missing = [role for role in _REQUIRED if not columns[role] and role not in optional]
     if missing:
         raise _refusal(missing, columns, names, source, peek)
+    if not columns["question_id"] and number_ids and peek is not None:
+        columns["question_id"] = _numbers_of_questions(names, columns, peek, beside_others)
+        guessed += ["question_id"] * len(columns["question_id"])
     return Roles(columns, tuple(guessed), same)
+
+
+def _numbers_of_questions(
+    names: list[str], columns: Mapping[str, list[str]], peek: Any, beside_others: bool
+) -> list[str]:
+    """Return the column that numbers the questions: one row in each model, shared by models.
+
+    In the one table of one model such numbers say nothing that the rows do not.
+    """
+    taken = {name for found in columns.values() for name in found}
+    keys = [*columns["model"], *columns["method"]]
+    for name in names:
+        if name in taken or not (_bare(name) in _NUMBERS or name.strip() == "#"):
+            continue
+        table = peek([name, *keys])
+        several = bool(keys) and table.select(keys).n_unique() > 1
+        shared = 2 * table[name].n_unique() <= _SHARED * table.height if several else beside_others
+        if shared and not table[name].null_count() and not table.is_duplicated().any():
+            return [name]
+    return []
+
+
+def run_columns(names: Sequence[str]) -> list[str]:
+    """Return the columns whose name says that they tell runs, seeds or prompts apart.
+
+    Examples
+    --------
+    >>> run_columns(["Run", "seed", "question"])
+    ['Run', 'seed']
+    """
+    return [name for name in names if _bare(name) in _RUNS]
 
 
 def _asked(role: str, wanted: str, names: list[str], source: str | None) -> list[str]:
@@ -213,8 +262,8 @@ def _agreeing(role: str, candidates: list[str], peek: Any) -> list[str]:
 def _model(names: list[str], peek: Any) -> tuple[str | None, tuple[str, ...]]:
     """Return the column of models, and others that name the same ones; models are never pooled."""
     found = usual_columns("model", names)
-    if "model" in found:
-        found = ["model", *(name for name in found if name != "model")]
+    # A name is read more easily than an id.
+    found.sort(key=lambda name: (name != "model", _bare(name).endswith("id")))
     if len(found) < 2 or peek is None:
         return (found[0] if found else None), ()
     table = peek(found).unique()

@@ -9,6 +9,8 @@ from calibrant.core.errors import InputError
 
 # So many rows without an outcome are left out unasked; more may differ from the graded ones.
 FEW_UNGRADED = 0.05
+# So few confidences out of range are slips of the writer, and not another scale.
+FEW_BROKEN = 0.001
 
 
 class Limit(NamedTuple):

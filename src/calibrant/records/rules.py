@@ -288,7 +288,7 @@ def broken_rows(
 
 def may_be_left_out(on_invalid: str) -> Collection[str]:
     """Return the rules that rows may break and are then left out; a part knows no shares."""
-    ways = {"error": (), "missing": (*MISSING, "correct_missing"), "drop": RULES}
+    ways = {"error": (), "missing": (*MISSING, *UNSCORED, "correct_missing"), "drop": RULES}
     return ways[on_invalid]
 
 

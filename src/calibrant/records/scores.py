@@ -19,9 +19,11 @@ from calibrant.records.guesses import (
     question_text,
     require_column,
     resolve_roles,
+    run_columns,
 )
-from calibrant.records.limits import FEW_UNGRADED
+from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.reading import Reading
+from calibrant.records.repeated import counted_once, heed_runs, rows_per_text
 from calibrant.records.rules import (
     MISSING,
     PERCENTAGES,
@@ -35,11 +37,9 @@ from calibrant.records.score_table import (
     CLUSTER,
     ScoreBlock,
     Scores,
-    counted_once,
     joined_scores,
     models_by_file,
     named_model,
-    rows_per_text,
     split_weightless,
 )
 from calibrant.records.tables import (
@@ -81,6 +81,7 @@ def load_scores(
     non_probability: Collection[str] = (),
     features: Sequence[str] | None = None,
     by: Sequence[str] = (),
+    beside_others: bool = False,
 ) -> Scores:
     """Read and check a scores table.
 
@@ -96,10 +97,10 @@ def load_scores(
     cluster
         Column whose rows depend on each other: a topic, a document, a user.
     on_invalid
-        ``"missing"`` (default) leaves out rows without a confidence, and up to 5 % without an
-        outcome, and stops at rows that break another rule; ``"error"`` stops at all of them,
-        ``"drop"`` leaves all of them out. What is left out is counted, and its grades are kept
-        for the accuracy.
+        ``"missing"`` (default) leaves out rows without a confidence, up to 5 % without an outcome
+        and up to 1 in 1,000 with a broken confidence, and stops at rows that break another rule;
+        ``"error"`` stops at all of them, ``"drop"`` leaves all of them out. What is left out is
+        counted, and its grades are kept for the accuracy.
     labels
         ``"required"``, or ``"optional"`` where rows without an outcome are wanted (labelling).
     graded
@@ -119,6 +120,8 @@ def load_scores(
         Further columns to keep; None keeps all.
     by
         Those of them whose values name groups: in a text table `1.1` and `1.10` are two.
+    beside_others
+        Other tables are read beside this one: numbers of questions tell which rows belong together.
 
     Examples
     --------
@@ -160,6 +163,8 @@ leave such rows out and have them counted
             asked,
             lambda some: collect(lazy.select(some), source),
             optional=() if labels == "required" else ("correct",),
+            number_ids=question_text(names) is None,
+            beside_others=beside_others,
         )
         text = None if roles["question_id"] else question_text(names)
         if text is not None:
@@ -169,15 +174,21 @@ leave such rows out and have them counted
         if frame.height == 0:
             raise InputError("the table has no rows")
         several = 1.0 if text is None else rows_per_text(frame)
+        repeated = None
         if several is None:
             frame = frame.with_columns(question_id=pl.col("_row").cast(pl.String))
             roles.columns["question_id"] = []
             roles = replace(roles, guessed=roles.guessed[:-1])
+        elif several > 1:
+            repeats = True
+            repeated = f"Rows with the same {text} are repeated answers to one question."
+        known = {*by, *(features or ()), *(n for found in roles.columns.values() for n in found)}
+        runs = [column for column in run_columns(names) if column not in known]
+        if runs and several is not None and repeated is None:
+            named, told = bool(roles["question_id"]), collect(lazy.select(runs), source)
+            frame, repeated = heed_runs(frame, told, ids=named, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability)
-    if several is not None and several > 1:
-        repeats = True
-        told = f"Rows with the same {text} are repeated answers to one question."
-        reading = replace(reading, repeats=told)
+    reading = replace(reading, repeats=repeated)
     checks = rule_checks(
         non_probability=frozenset(non_probability),
         graded=graded,
@@ -191,7 +202,9 @@ leave such rows out and have them counted
         repeats=repeats or not roles["question_id"],
         checks=checks,
     )
-    assumed = tuple(role for role in ("question_id", "model", "method") if not roles[role])
+    told_apart = {"question_id": roles["question_id"] or repeated}
+    told_apart |= {role: roles[role] for role in ("model", "method")}
+    assumed = tuple(role for role, held in told_apart.items() if not held)
     unused = [column for column in names if column not in (*(features or ()), *by)]
     likely = None if roles["weights"] else guessed_column("weights", unused)
     found = replace(checked, assumed=assumed, reading=reading, likely_weights=likely)
@@ -204,21 +217,16 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
         raise InputError("at least one table is needed")
     models = models_by_file(sources)
     if len(sources) == 1:
-        return _named(load_scores(sources[0], **options), models[0])
+        return named_model(load_scores(sources[0], **options), models[0])
+    options = {**options, "beside_others": True}
     parts = []
     for number, (source, model) in enumerate(zip(sources, models, strict=True), start=1):
         # A table in memory has no name: which of them it is must be said all the same.
         name = source if isinstance(source, str | Path) else f"table {number} of {len(sources)}"
         with error_source(str(name)):
-            part = _named(load_scores(source, **options), model)
+            part = named_model(load_scores(source, **options), model)
         parts.append(replace(part, source=str(name)))
     return joined_scores(parts, source_name(sources), repeats=options["repeats"])
-
-
-def _named(scores: Scores, model: str | None) -> Scores:
-    if model is None or "model" not in scores.assumed:
-        return scores
-    return named_model(scores, model)
 
 
 def _named_columns(*wanted: str | None) -> list[str]:
@@ -355,8 +363,9 @@ def _left_out(broken: Mapping[str, pl.Series], on_invalid: str, total: int) -> s
     # Which of two answers to a question counts would be a guess.
     if on_invalid == "drop":
         return set(broken) - {"duplicate_row"}
-    few = "correct_missing" in broken and broken["correct_missing"].sum() <= FEW_UNGRADED * total
-    return set(MISSING) | ({"correct_missing"} if few else set())
+    most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(UNSCORED, FEW_BROKEN)}
+    few = {name for name, mask in broken.items() if mask.sum() <= most.get(name, 0.0) * total}
+    return set(MISSING) | few
 
 
 def _unscored(

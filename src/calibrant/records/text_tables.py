@@ -26,6 +26,8 @@ _HEAD = 65_536
 _LONGEST_HEADER = 16_777_216
 _CHUNK = 1 << 26
 _QUOTE = ord('"')
+_LONG = 19
+"""Digits that are more than a whole number holds."""
 _ODD, _FOREIGN = r"^\s*[+-]?(?:0\d|\d{19})", r"[^\x00-\x7f]"
 
 
@@ -268,17 +270,31 @@ def _unbalanced(data: bytes | mmap.mmap, place: int, path: Path) -> InputError:
 
 
 def _has_odd_number(data: bytes | mmap.mmap, separator: str) -> bool:
-    """Return whether a number may begin with 0, be longer than one can be, or have odd digits."""
-    marks = re.escape(separator.encode())
-    zero = rb'(?:^|[\r\n"' + marks + rb"])\s*[+-]?(?:0\d|\d{19})"
-    return _beyond_ascii(data) or re.search(zero, data) is not None
+    """Return whether a number may begin with 0, be longer than one can be, or have odd digits.
 
-
-def _beyond_ascii(data: bytes | mmap.mmap) -> bool:
+    What is taken for one wrongly costs a second look, and no more.
+    """
     raw = np.frombuffer(data, dtype=np.uint8)
+    marks = np.zeros(256, dtype=bool)
+    marks[[ord(mark) for mark in f'{separator}\r\n" \t+-']] = True
+    # Chunks overlap, so that no number is cut.
     return any(
-        bool(raw[start : start + _CHUNK].max() > 127) for start in range(0, raw.size, _CHUNK)
+        _odd_in(raw[max(start - _LONG - 2, 0) : start + _CHUNK], marks)
+        for start in range(0, raw.size, _CHUNK)
     )
+
+
+def _odd_in(raw: npt.NDArray[np.uint8], marks: npt.NDArray[np.bool_]) -> bool:
+    if raw.max() > 127:
+        return True
+    digit = (raw >= ord("0")) & (raw <= ord("9"))
+    zero = (raw[1:-1] == ord("0")) & digit[2:] & ~digit[:-2] & (raw[:-2] != ord("."))
+    ends = np.flatnonzero(~digit)
+    before = np.concatenate([np.flatnonzero(zero), ends[:-1][np.diff(ends) > _LONG]])
+    signed = np.isin(raw[before], [ord("-"), ord("+")])
+    # The digits behind an exponent, as in 1e-05, begin no number.
+    power = signed & np.isin(raw[np.maximum(before - 1, 0)], [ord("e"), ord("E")])
+    return bool((marks[raw[before]] & ~power).any())
 
 
 def _lazy(path: Path, separator: str, as_is: bool, **options: Any) -> pl.LazyFrame:

@@ -15,10 +15,11 @@ from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.audit_source import table_settings
+from calibrant.inputs.door import read_scores
 from calibrant.inputs.provenance import document_head, input_files
 from calibrant.planning.watching.state import load_state, save_state
 from calibrant.planning.watching.watch import CalibrationWatch
-from calibrant.records import load_scores, source_name
+from calibrant.records import source_name
 from calibrant.report.typed import MonitorResult
 from calibrant.verbs._options import (
     TABLE,
@@ -246,7 +247,7 @@ def monitor(
     rows_before = 0
     for part in tables_of(sources):
         with error_source(stream or source_name(part), rows_before=rows_before):
-            scores = load_scores(part, labels="optional", **columns)
+            scores = read_scores(part, columns, ungraded=True)
         if stream is not None:
             rows_before += len(part)
         counts.add(scores)

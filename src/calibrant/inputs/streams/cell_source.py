@@ -18,7 +18,7 @@ from calibrant.inputs.streams.engines import Engine, LocalEngine, engine_named
 from calibrant.inputs.streams.streaming import Streamed, as_parquet, streamed_input, sum_plan
 from calibrant.records.batches import Part, parquet_files, partition_of, table_parts
 from calibrant.records.formats import is_url
-from calibrant.records.limits import FEW_UNGRADED
+from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.part_sums import (
     PartSums,
     SumPlan,
@@ -65,7 +65,7 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
             raise InputError(f"no row keeps the rules: {counts}", source=str(data))
         _refuse_scores(total, str(data))
-        refuse_ungraded(total, options.on_invalid, str(data))
+        refuse_many_broken(total, options.on_invalid, str(data))
         refuse_repeats(streamed, total.rows)
     return _source(str(data), files, total, streamed, len(parts), options)
 
@@ -129,15 +129,21 @@ def sum_table(
     return total
 
 
-def refuse_ungraded(total: PartSums, on_invalid: str | None, source: str) -> None:
-    """Refuse a table of which many rows have no outcome: the others may differ from them."""
-    rule = "correct_missing"
-    if on_invalid is None and total.dropped.get(rule, 0) > FEW_UNGRADED * total.rows:
-        from calibrant.records.rules import RULES
+def refuse_many_broken(total: PartSums, on_invalid: str | None, source: str) -> None:
+    """Refuse a table of which many rows have no outcome or a broken confidence.
 
-        where, _, row = total.dropped_rows[rule][0].rpartition(":")
-        text = f"{RULES[rule].sentence}, as in {total.dropped[rule]:,} of {total.rows:,} rows"
-        raise InputError(text, source=where or source, row=int(row), hint=RULES[rule].hint)
+    Rows without an outcome may differ from the others; many broken confidences are another scale.
+    """
+    if on_invalid not in (None, "missing") or not total.dropped:
+        return
+    from calibrant.records.rules import MISSING, RULES, UNSCORED
+
+    most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(UNSCORED, FEW_BROKEN)}
+    for rule, count in total.dropped.items():
+        if rule not in MISSING and count > most.get(rule, 1.0) * total.rows:
+            where, _, row = total.dropped_rows[rule][0].rpartition(":")
+            text = f"{RULES[rule].sentence}, as in {count:,} of {total.rows:,} rows"
+            raise InputError(text, source=where or source, row=int(row), hint=RULES[rule].hint)
 
 
 def _refuse_scores(total: PartSums, source: str) -> None:

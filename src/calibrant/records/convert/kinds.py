@@ -45,6 +45,7 @@ ROWS: dict[str, Ways] = {
     "openai-batch": (("custom_id", "response"),),
     "openai-evals": (("spec",), ("run_id", "event_id", "sample_id", "type", "data")),
     "hle": (("judge_response",),),
+    "every-eval-ever": (("evaluation_id", "sample_id", "answer_attribution", "evaluation"),),
     "phoenix": (("example_id", "output", "annotations"),),
     "mlflow": (_MLFLOW_ROW,),
     "langfuse": _LANGFUSE_ROW,

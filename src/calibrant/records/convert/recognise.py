@@ -68,6 +68,9 @@ READERS = {
         Reader("gemini-batch", "results of a batch of Gemini", "batch_results.read_gemini_batch"),
         Reader("langsmith", "frame of a LangSmith experiment", "experiments.read_langsmith"),
         Reader("braintrust", "rows of a Braintrust experiment", "experiments.read_braintrust"),
+        Reader(
+            "every-eval-ever", "samples of Every Eval Ever", "every_eval_ever.read_every_eval_ever"
+        ),
         Reader("hle", "judged answers in the manner of HLE", "judged.read_hle"),
         Reader("promptfoo", "results of promptfoo", "test_runners.read_promptfoo"),
         Reader("deepeval", "test run of DeepEval", "test_runners.read_deepeval"),
@@ -190,6 +193,7 @@ def read_log(
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SIZE = re.compile(rb"^size (\d+)", re.MULTILINE)
 _TOTALS = (b'"results"', b'"configs"', b'"versions"', b'"higher_is_better"')
+_EVERY_EVAL_EVER = (b'"evaluation_results"', b'"model_info"', b'"source_metadata"')
 _LIGHTEVAL = (b'"config_general"', b'"results"', b'"versions"')
 _SIMPLE_EVALS = re.compile(rb'^\{[^{}\[\]]*"score(:std)?":[^{}\[\]]*\}\s*$')
 _OVERVIEW = 4_096
@@ -235,6 +239,12 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             source=str(path),
             hint="run lighteval with its option save-details, and give the details_*.parquet or "
             "their folder",
+        )
+    if head.startswith((b"{", b"[")) and all(word in head for word in _EVERY_EVAL_EVER):
+        raise InputError(
+            "this record of Every Eval Ever holds totals only, no samples",
+            source=str(path),
+            hint="give the file of samples (.jsonl) that its detailed_evaluation_results name",
         )
     if len(head) < _OVERVIEW and _is_overview(head):
         raise InputError(

@@ -65,7 +65,7 @@ def read_table(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a table of confidences and outcomes; rows that break a rule are listed."""
     builder = LogBuilder("table", str(path))
     table, numbers = _readable(path, builder)
-    columns = dict(options.columns)
+    columns: dict[str, Any] = dict(options.columns)
     if options.grade is not None:
         columns.setdefault("correct", options.grade)
     loaded = load_scores(

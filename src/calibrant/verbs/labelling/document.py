@@ -51,6 +51,7 @@ def label_document(
             "peers": work.peers,
             **table_settings(columns),
         },
+        "reading": work.reading.to_dict(),
         "claims": [claim.to_dict() for claim in claims],
         "results": results,
         "people": people,
