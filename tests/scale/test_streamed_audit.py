@@ -238,7 +238,12 @@ def test_a_text_table_is_streamed_and_its_rows_keep_their_numbers(tmp_path):
     lines[12] = "1.5,1,small,law"
     path.write_text("\n".join(lines))
     with pytest.raises(InputError, match=r"t\.csv, row 12: the confidence must be at most 1"):
-        cal.audit(path, engine="local")
+        cal.audit(path, engine="local", on_invalid="error")
+    assert cal.audit(path, engine="local")["dropped"] == cal.audit(path)["dropped"]
+    path.write_text("\n".join([*lines, *["1.5,1,small,law"] * 5]))
+    for engine in ("local", None):
+        with pytest.raises(InputError, match=r"t\.csv, row 12: the confidence must be at most 1"):
+            cal.audit(path, engine=engine)
 
 
 def broken(tmp_path, **changes):
@@ -281,7 +286,7 @@ def test_of_two_broken_files_the_first_is_named(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         broken(tmp_path / name, confidence=(5, 2.0))
     with pytest.raises(InputError, match=r"a/broken\.parquet, row 6"):
-        cal.audit(tmp_path, engine="local")
+        cal.audit(tmp_path, engine="local", on_invalid="error")
 
 
 def test_questions_that_come_up_again_are_refused(tmp_path):

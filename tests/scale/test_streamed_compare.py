@@ -130,9 +130,9 @@ def test_a_broken_row_is_named_or_dropped(table, in_parts):
     )
     broken.write_parquet(table, row_group_size=1_000)
     with pytest.raises(InputError, match=r"table\.parquet, row 4322: .* at most 1"):
-        cal.compare(table, resamples=20)
-    streamed = cal.compare(table, on_invalid="drop", **OPTIONS)
-    memory = cal.compare(broken, on_invalid="drop", **OPTIONS)
+        cal.compare(table, on_invalid="error", resamples=20)
+    streamed = cal.compare(table, **OPTIONS)
+    memory = cal.compare(broken, **OPTIONS)
     assert streamed["dropped"] == memory["dropped"] == {"confidence_above_1": 1}
     assert streamed["summaries"][0]["questions"] == memory["summaries"][0]["questions"]
 
