@@ -101,6 +101,11 @@ def test_plan_by_claim_needs_no_outcome():
         plan(pool, claim="brier<0.1")
 
 
+def test_a_ranking_that_was_asked_for_is_printed_first():
+    assert "rank interval" in str(plan(scores(), rank="accuracy"))
+    assert "rank interval" not in str(plan(scores()))
+
+
 def test_plan_ranks_subject_by_subject():
     rows = scores(400).with_columns(topic=pl.col("question_id").str.slice(1, 1))
     found = plan(rows, rank="accuracy", by=["topic"])["subjects"]

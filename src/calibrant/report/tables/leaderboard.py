@@ -49,6 +49,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
                 f"{share_cell(unstable['any_change'])}; "
                 f"{share_cell(unstable['pairs_flipped'], digits=1)} of pairs flip."
             ),
+            main=True,
         ),
     ]
 
