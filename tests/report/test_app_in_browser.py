@@ -158,6 +158,32 @@ def test_the_address_holds_what_is_looked_at(browser, table):
         assert name in text_of(browser, "[aria-label='Reliability diagram'] h2")
 
 
+def test_a_group_and_a_pair_of_models_list_their_rows(browser, table):
+    with serving(table) as address:
+        browser.get(address)
+        base = address.split("/?")[0]
+        browser.get(f"{base}/?tab=groups&model=mini")
+        wait_for(browser, "return !!document.querySelector('[data-links] [role=button]')", WAIT)
+        bar = browser.execute_script(
+            "return [...document.querySelectorAll('[data-links] [role=button]')]"
+            ".find(part => part.getBoundingClientRect().width > 0)"
+        )
+        ActionChains(browser).move_to_element(bar).click().perform()
+        wait_for(browser, "return !!document.querySelector('.rows-head [data-drop=group]')", WAIT)
+        topic = text_of(browser, ".rows-head [data-drop=group]").split(": ")[1].split()[0]
+        counted = pl.read_csv(table).filter(pl.col("llm") == "mini", pl.col("topic") == topic)
+        assert f"of these {counted.height} answers" in text_of(browser, ".rows-head h2")
+        browser.get(f"{base}/?tab=compare")
+        wait_for(browser, "return !!document.querySelector('[data-links] [role=button]')", WAIT)
+        pair = browser.execute_script(
+            "return [...document.querySelectorAll('[data-links] [role=button]')]"
+            ".find(part => part.dataset.key.includes('\u241f')"
+            " && part.getBoundingClientRect().width > 0)"
+        )
+        ActionChains(browser).move_to_element(pair).click().perform()
+        wait_for(browser, "return location.search.includes('split=1')", WAIT)
+
+
 def test_the_keyboard_alone_is_enough(browser, table):
     with serving(table) as address:
         browser.get(address)

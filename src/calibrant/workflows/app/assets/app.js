@@ -152,11 +152,14 @@ function keyed(key) {
   if (key.startsWith("bin:")) return { span: key.slice(4) };
   const says = /^says:(.+)$/.exec(key);
   if (says) return { span: `${+says[1] - 0.025}:${+says[1] + 0.025}` };
-  const parts = key.split("\u241f");
+  const parts = key.split("\u241f"), rule = /^(.+?) = (.+)$/.exec(parts[2] || "");
+  // A group that was found: its rows, where one value of one column makes it.
+  if (rule) return rule[0].includes(" and ") ? null : { model: parts[0], method: parts[1], group: `${rule[1]}=${rule[2]}`, span: null, tab: "questions" };
   if (parts.length === 3) return { model: parts[0], method: parts[1], group: parts[2] || null, span: null };
-  if (parts.length === 2) return { models: parts, tab: "compare" };
-  const group = /^group:([^=]+)=(.*)$/.exec(key);
-  return group ? { group: `${group[1]}=${group[2]}`, tab: "questions" } : null;
+  // A pair of models: the questions that one answers right and the other wrong.
+  if (parts.length === 2) return { models: parts, model: null, split: "1", tab: "questions" };
+  const named = [...byId("picker").querySelectorAll("button[data-model]")].some((choice) => choice.dataset.model === key);
+  return named ? { model: key, grade: "wrong", tab: "questions" } : null;
 }
 function linkCharts() {
   for (const box of main.querySelectorAll("[data-links]")) {
