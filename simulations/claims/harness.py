@@ -19,7 +19,8 @@ CHOSEN = os.environ.get("CALIBRANT_WORLDS", "")
 AFRESH = bool(os.environ.get("CALIBRANT_AFRESH"))
 # A world whose claims are known to be false in less than this share of runs needs no more of them.
 BAR = 0.05
-_BATCH, _LEAST = 100, 150
+# One that seems to be above it after as many runs as wanted has so many times as many.
+_BATCH, _LEAST, _DOUBTFUL = 100, 150, 4
 # Stands for all sentences of one document together.
 DOCUMENT = "document"
 
@@ -53,16 +54,16 @@ def measured(worlds: Iterable[World], before: Rows, seed: int = 1) -> Rows:
     """Return, by claim, a row per world: runs, runs with a false claim, and with a true one.
 
     A world goes on from the runs that are stored of it (none where CALIBRANT_AFRESH is set). It
-    ends when no claim of it can be false in 5 % of runs, or after as many runs as are wanted.
+    ends when no claim of it can be false in 5 % of runs, or after as many runs as are wanted; up to
+    four times as many where more than 5 % of these had a false claim.
     """
     rows: Rows = defaultdict(list)
     for number, world in enumerate(worlds):
         if CHOSEN not in world.name:
             continue
         tally = Tally.of_rows({} if AFRESH else before, world.name)
-        most = world.runs or RUNS
-        while tally.runs < most and not tally.bounded:
-            for run in range(tally.runs, min(tally.runs + _BATCH, most)):
+        while not tally.bounded and tally.runs < tally.wanted(world.runs or RUNS):
+            for run in range(tally.runs, tally.runs + _BATCH):
                 tally.add(world.run(np.random.default_rng([seed, number, run])))
         print(f"{tally.runs:5d} {tally.false[DOCUMENT]:4d} {world.name}", flush=True)
         for name, row in tally.rows(world):
@@ -104,6 +105,11 @@ class Tally:
     def bounded(self) -> bool:
         """Whether a document with a false sentence is known to be rarer than 5 %."""
         return self.runs >= _LEAST and rate_interval(self.false[DOCUMENT], self.runs)[1] <= BAR
+
+    def wanted(self, most: int) -> int:
+        """Return how many runs there shall be: more where the first ones seem to be too bad."""
+        doubtful = self.runs == most and self.false[DOCUMENT] > BAR * most
+        return _DOUBTFUL * most if doubtful or self.runs > most else most
 
     def rows(self, world: World) -> Iterable[tuple[str, dict]]:
         """Return a row per claim."""

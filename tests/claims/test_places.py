@@ -10,6 +10,10 @@ from support import ROOT
 
 SOURCE = ROOT / "src" / "calibrant"
 RESULTS = stored()
+# A world that no rule of today masters: it is on the page, and said beside the claims.
+LIMIT = "(named limit)"
+# Claims of which worlds have fewer runs as yet.
+OPEN = ("compare.", "mend.", "monitor.")
 # Words of verdicts. Labels of axes, columns and options may name the quantities themselves.
 VERDICTS = re.compile(
     r"cannot be told apart|no evidence of|is better calibrated than|"
@@ -49,16 +53,29 @@ def test_a_claim_without_a_measured_false_rate_cannot_be_printed(rule):
     section = page.split(f"## `{rule.id}`", 1)[1].split("\n## ", 1)[0]
     assert "Not simulated" not in section, f"{rule.id} has no world: see simulations/claims"
     for row in RESULTS[rule.id]:
+        if LIMIT in row["world"]:
+            continue
         runs, rate = row["runs"], row["false"] / row["runs"]
         low, high = rate_interval(row["false"], runs)
         said = f"{rule.id} is false in {rate:.1%} of {runs} runs: {row['world']}"
-        if runs < SETTLED:
+        if runs < SETTLED and rule.id.startswith(OPEN):
             # Few runs leave a wide interval, and the page says that the rate is not settled.
             assert low <= 0.0505, said
             assert high <= 0.1505, said
             continue
+        # Known to be rarer than 5 %, or measured until 5 % is known to within 1.5 points.
+        assert high <= 0.0505 or runs >= SETTLED, said
         assert rate <= 0.0505, said
         assert high <= 0.0655, said
+
+
+def test_a_document_with_any_false_sentence_is_as_rare():
+    for row in stored("audit")[DOCUMENT]:
+        rate, high = row["false"] / row["runs"], rate_interval(row["false"], row["runs"])[1]
+        said = f"{rate:.1%} of {row['runs']} documents have a false sentence: {row['world']}"
+        if LIMIT not in row["world"]:
+            assert high <= 0.0505 or row["runs"] >= SETTLED, said
+            assert rate <= 0.055, said
 
 
 def test_the_page_is_that_of_the_results():
