@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from calibrant.core.errors import SchemaError as SchemaError
     from calibrant.core.estimate import Estimate as Estimate
     from calibrant.epistemic import load_policy as load_policy
+    from calibrant.integrations.pytest_plugin import assert_calibrated as assert_calibrated
     from calibrant.mending import Mend as Mend
     from calibrant.mending import load_mend as load_mend
     from calibrant.report.result import Result as Result

@@ -103,6 +103,7 @@ OPTIONS = {name for words in VERBS for name in declaration(verb_function(words))
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 # Flags of other programs, and custom properties of style sheets.
 FOREIGN = (
+    "integrations/pytest_plugin.py",
     "report/charts/svg.py",
     "metrics/__main__.py",
     "clients/endpoints/weights.py",

@@ -8,7 +8,7 @@ import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
@@ -24,6 +24,7 @@ from calibrant.report.typed import ServeResult
 from calibrant.workflows.serving.engine import Engine, policy_id
 from calibrant.workflows.serving.front import Front
 from calibrant.workflows.serving.measure import AsInStudy, Measure, PassedOn, check_method
+from calibrant.workflows.serving.watching import watch_of
 
 
 @verb(
@@ -64,7 +65,8 @@ def serve(
         str | None,
         Option(
             "How the confidence of a table was made: perplexity, sequence_probability, "
-            "min_token_probability, or endpoint. A study says so itself.",
+            "min_token_probability, endpoint, or the policy that its rows were served by. A study "
+            "says so itself.",
             metavar="METHOD",
         ),
     ] = None,
@@ -82,6 +84,21 @@ def serve(
     log_requests: Annotated[
         bool, Option("Write a line per request to standard error, without texts.")
     ] = False,
+    watch: Annotated[
+        str | Path | None,
+        Option(
+            "Labels of served answers as they arrive: a table, or the file of `label serve`.",
+            metavar="LABELS",
+            place="read",
+        ),
+    ] = None,
+    on_shift: Annotated[
+        Literal["warn", "defer"],
+        Option(
+            "Warn, or defer all, while questions differ from the labels or the promise is broken.",
+            metavar="warn|defer",
+        ),
+    ] = "warn",
     price: Annotated[
         Mapping[str, float] | None,
         Option("Price per call of each model.", metavar="small=1,..", kind="map"),
@@ -126,6 +143,11 @@ def serve(
         Answer equal requests from the ledger also where they are drawn at a temperature.
     log_requests
         Write a line per request to standard error, without texts and keys.
+    watch
+        Labels of served answers (``question_id``, ``correct``), late and in any order. When they
+        show that the promise is broken, callers are told so.
+    on_shift
+        ``warn`` tells callers and ``/metrics``; ``defer`` leaves all questions to somebody else.
     price, per_token
         What a call, or a token of an answer, costs.
     host, port
@@ -155,6 +177,8 @@ def serve(
         mend=mend,
         reuse=reuse,
         log_requests=log_requests,
+        watch=watch,
+        on_shift=on_shift,
     )
 
     def started(address: str) -> None:
@@ -191,8 +215,10 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
-def open_front(policy: str | Path, *, token: str, defer: str = "status", log_requests: bool = False,
-               **how: Any) -> Front:  # fmt: skip
+def open_front(
+    policy: str | Path, *, token: str, defer: str = "status", log_requests: bool = False,
+    watch: str | Path | None = None, on_shift: str = "warn", **how: Any,
+) -> Front:  # fmt: skip
     """Return the front of a saved policy, checked; the other options are those of `open_engine`."""
     known = "status" if defer == "status" or defer.startswith("text:") else defer
     endpoints, keys = dict(how.pop("endpoints")), dict(how.pop("keys"))
@@ -209,7 +235,8 @@ def open_front(policy: str | Path, *, token: str, defer: str = "status", log_req
     engine = open_engine(policy, endpoints=endpoints, keys=keys, **how)
     if known != "status":
         fallback = PassedOn(known, address, variable, engine.ledger)
-    return Front(engine, token, defer, fallback, log_requests)
+    followed = watch_of(engine, policy, watch, defer_shifted=on_shift == "defer")
+    return Front(engine, token, defer, fallback, log_requests, followed)
 
 
 def open_engine(
@@ -233,6 +260,10 @@ def open_engine(
     models, decide = loaded.models, loaded.route
     _check_names({**endpoints, **keys, **price}, models, policy)
     recipe = dict(fitted_on.get("asked") or {"not_live": "it does not say how it was asked"})
+    if recipe["not_live"] is not None and measured_by and Path(measured_by).is_file():
+        # Refitted on served rows: they were measured as the policy before says.
+        before = dict(getattr(load_policy(measured_by), "fitted_on", {}))
+        recipe, measured_by = dict(before.get("asked") or recipe), None
     method = _check_live(recipe, measured_by, models, endpoints, policy)
     # Map and policy come from the same labels, so they know model and method by the same names.
     named = fitted_on.get("method")

@@ -98,7 +98,8 @@ class Engine:
     rows
         File that keeps a row per question, as `audit`, `label serve` and `monitor` read it.
     about
-        Of the policy: ``id``, ``method``, ``promise``, ``made``.
+        Of the policy: ``id``, ``method``, ``promise``, ``made``; where known also ``ends_when``
+        and ``labelled_as``, the name of the method among its labels.
     price, per_token
         What a call, or a token of an answer, costs.
     describe
@@ -270,6 +271,7 @@ class Engine:
             "method": self.about["method"],
             "promise": self.promise_for(told),
             "days_left": self.days_left,
+            "ends_when": self.about.get("ends_when"),
             "shift": self.shift,
             "degraded": told.failure,
         }
@@ -302,7 +304,7 @@ class Engine:
             "question": asked.text,
             **{k: v for k, v in asked.known.items() if isinstance(v, str | int | float)},
             "model": told.model,
-            "method": self.about["method"],
+            "method": self.about.get("labelled_as", self.about["method"]),
             "answer": told.answer,
             "confidence": told.confidence,
             "probability": told.probability,
@@ -310,7 +312,8 @@ class Engine:
             "policy": self.about["id"],
             "cost": told.cost,
             "seconds": seconds,
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            # A replay of recorded traffic says itself when a question was asked.
+            "time": asked.known.get("time") or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
         with self.rows.open("ab") as file:
             file.write(orjson.dumps(row, default=str) + b"\n")

@@ -22,6 +22,7 @@ from calibrant.workflows.serving.shapes import (
     chat_events,
     response_events,
 )
+from calibrant.workflows.serving.watching import Watch
 
 _MOST_BODY = 4 * 1024 * 1024
 _DRAIN_S = 30.0
@@ -47,6 +48,8 @@ class Front:
         ``status`` (409), ``text:..`` (that text), or the name of `fallback`.
     fallback
         Another model that answers what is deferred.
+    watch
+        Looks whether what is served is still what was certified.
     log_requests
         Write one JSON line per request to standard error, without texts.
     """
@@ -56,6 +59,7 @@ class Front:
     defer: str = "status"
     fallback: PassedOn | None = None
     log_requests: bool = False
+    watch: Watch | None = None
     _door: Loopback | None = field(default=None, repr=False)
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
@@ -76,10 +80,14 @@ class Front:
         except InputError:
             await self.stop()
             raise
+        if self.watch is not None:
+            self.watch.start()
         return f"http://{host}:{found}/v1"
 
     async def stop(self) -> None:
         """Stop listening; requests under way are finished first."""
+        if self.watch is not None:
+            await self.watch.stop()
         if self._door is not None:
             await self._door.stop()
         if self.fallback is not None:

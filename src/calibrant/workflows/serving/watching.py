@@ -1,0 +1,146 @@
+"""Is what is served still what was certified? Looked at as questions and labels come in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import CalibrantError, InputError
+from calibrant.epistemic import load_policy
+from calibrant.records.label_store import LabelStore
+from calibrant.records.tables import read_table
+from calibrant.verbs.monitor import monitor
+from calibrant.workflows.serving.engine import Engine
+
+WINDOW = 200
+"""Questions between two looks at their kind, and the number of late ones that are looked at."""
+EVERY_S = 60.0
+
+
+@dataclass
+class Watch:
+    """Looks at what was served, and tells the engine what is not as it was.
+
+    Parameters
+    ----------
+    engine
+        Takes `shift` and `expired`.
+    policy
+        The file that is served.
+    check
+        The policy's own test of unlabelled rows; None where it has none.
+    labels
+        A table with ``question_id`` and ``correct``, or the file of `label serve`; both grow. None
+        where nobody labels.
+    every_s
+        Seconds between two looks at the labels.
+    """
+
+    engine: Engine
+    policy: str | Path
+    check: Callable[[Any], Any] | None = None
+    labels: Path | None = None
+    every_s: float = EVERY_S
+    _task: asyncio.Task[None] | None = None
+    _seen: int = 0
+    _labelled: int = -1
+    _problem: str = ""
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(min(1.0, self.every_s))
+            await self.look()
+
+    async def look(self) -> None:
+        """Look once, in a thread: answers are not held up by it."""
+        async with self._looking:
+            count = self.engine.counts["questions"]
+            if self.check is not None and count - self._seen >= WINDOW:
+                self._seen = count
+                self.engine.shift = await asyncio.to_thread(self._shift)
+            if self.labels is not None and self.engine.expired is None:
+                self.engine.expired = await asyncio.to_thread(self._broken)
+
+    def _shift(self) -> str | None:
+        """Return what is unlike the labelled questions, in a sentence."""
+        assert self.check is not None
+        with contextlib.suppress(InputError):
+            found = self.check(served_rows(self.engine.rows).tail(WINDOW))
+            return None if found.holds else str(found.text)
+        return self.engine.shift
+
+    def _broken(self) -> str | None:
+        """Return why the promise is broken, as the labels show it."""
+        assert self.labels is not None
+        labelled = with_labels(served_rows(self.engine.rows), self.labels)
+        if labelled.height in (0, self._labelled):
+            return None
+        self._labelled = labelled.height
+        try:
+            found = monitor(labelled, time="time", policy=self.policy, on_invalid="drop")
+        except CalibrantError as error:
+            if str(error) != self._problem:
+                self._problem = str(error)
+                sys.stderr.write(f"calibrant serve: labels are not watched: {error}\n")
+            return None
+        promises = [entry.get("promise") or {} for entry in found["results"]]
+        if not any(promise.get("broken") for promise in promises):
+            return None
+        shown = [claim for claim in found["claims"] if claim["outcome"] == "shown"]
+        told = [claim["text"] for claim in shown if "promise" in claim["id"]]
+        return told[0] if told else "more answers are wrong than was promised"
+
+
+def watch_of(
+    engine: Engine, policy: str | Path, labels: str | Path | None, *, defer_shifted: bool
+) -> Watch:
+    """Return what looks at an engine; it tells callers what ends the promise."""
+    loaded = load_policy(policy)
+    # Rows are kept under the name that the policy's labels have: `monitor` finds them again.
+    labelled_as = dict(getattr(loaded, "fitted_on", {})).get("method") or "confidence"
+    more = {"labelled_as": labelled_as, "ends_when": getattr(loaded, "ends_when", None)}
+    engine.about = {**engine.about, **more}
+    engine.defer_shifted = defer_shifted
+    place = None if labels is None else Path(labels)
+    return Watch(engine, policy, getattr(loaded, "check", None), place)
+
+
+def served_rows(path: Path) -> pl.DataFrame:
+    """Return the rows that were served, empty where there are none yet."""
+    if not path.is_file():
+        return pl.DataFrame(schema={"question_id": pl.String, "answer": pl.String})
+    return pl.read_ndjson(path, infer_schema_length=None)
+
+
+def with_labels(rows: pl.DataFrame, labels: Path) -> pl.DataFrame:
+    """Return the rows whose answers somebody has labelled, however late, with ``correct``."""
+    if not labels.is_file():
+        return rows.clear()  # nobody has labelled yet
+    if labels.suffix == ".sqlite":
+        states = LabelStore(labels, create=False).states()
+        known = [(s.item.key.question_id, s.outcome) for s in states if s.outcome is not None]
+        table = pl.DataFrame(known, schema=["question_id", "correct"], orient="row")
+    else:
+        table = read_table(labels).select("question_id", "correct").drop_nulls()
+    latest = table.with_columns(pl.col("question_id").cast(pl.String)).unique(
+        "question_id", keep="last", maintain_order=True
+    )
+    return rows.join(latest, on="question_id", how="inner", maintain_order="left")
