@@ -161,7 +161,7 @@ def test_files_given_together_stay_together(scores, monkeypatch, tmp_path):
     decided = decide(files, confidence="p", max_error=0.4).to_dict()
     assert f"calibrant decide {both} --confidence p" in taken(decided, tmp_path, monkeypatch)
     result = decide(files, confidence="p", max_error=0.4)
-    assert "Threshold for my 0 and my 1 · 800 of 1,200 rows" in str(result)
+    assert "Threshold for my 0 and my 1 · 1,200 rows" in str(result)
 
 
 def test_a_cascade_of_few_questions_leads_to_what_few_questions_allow(scores, monkeypatch):

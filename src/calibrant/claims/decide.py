@@ -24,6 +24,9 @@ def _limit(share: float) -> str:
 
 
 def _kept(facts: Facts) -> str:
+    if facts["threshold"] is None and facts["for"] != "each":
+        limit = f"an error of at most {_limit(facts['limit'])}"
+        return f"{_lead(facts)}Labels certify {limit}, but at these costs asking is always cheaper."
     name = f"{facts['name']} may" if facts["named"] else "May"
     where = "" if facts["for"] == "each" else f", {_where(facts)}"
     return (

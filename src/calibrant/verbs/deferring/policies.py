@@ -71,9 +71,9 @@ def profile_of(answers: Answers) -> dict[str, Any]:
     own = {name for table in answers.answer_features.values() for name in table.columns}
     known = enough_labels(frame.select(columns), None, strict=False)
     group = next(iter(known), None)
-    said = pl.Series("confidence", answers.confidence[:, 0])
+    said = pl.DataFrame({"confidence": answers.confidence[:, 0]}).fill_nan(None)
     numbers = [name for name in columns if frame.schema[name].is_numeric()]
-    seen = frame.select([*numbers, *([group] if group else [])]).with_columns(said.fill_nan(None))
+    seen = said.hstack([frame[name] for name in (*numbers, *([group] if group else []))])
     return {
         "columns": [*columns, *sorted(own)],
         "known": known,

@@ -83,7 +83,11 @@ class Promise:
 
     def __init__(self, path: str | Path) -> None:
         self.policy, self.path = load_policy(path), str(path)
-        promised = isinstance(self.policy, SelectivePolicy) and self.policy.promise["certified"]
+        promised = (
+            isinstance(self.policy, SelectivePolicy)
+            and self.policy.promise["certified"]
+            and (self.policy.threshold is not None or bool(self.policy.thresholds))
+        )
         self.limit = float(self.policy.promise["max_error"]) if promised else None
         if self.limit is None and self.policy.profile is None:
             raise InputError(
