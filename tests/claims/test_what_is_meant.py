@@ -83,13 +83,13 @@ def test_where_nothing_beats_asking_no_labels_are_asked_for(topics):
     assert text == "No threshold was found that is cheaper than always asking (1 per question)."
 
 
-def test_a_limit_that_no_threshold_comes_near_is_said_with_the_error_seen():
+def test_too_few_labels_for_a_limit_are_said_and_no_error_is_made_up():
     rng = np.random.default_rng(1)
     said = rng.choice([0.5, 0.9], 30)
     table = pl.DataFrame({"confidence": said, "correct": (rng.random(30) < 0.6).astype(int)})
     (text,) = texts(decide(table, max_error=0.1), "decide.error_limit")
     assert "nan" not in text
-    assert "The lowest error seen is 40 %" in text
+    assert "30 labels are too few" in text
 
 
 def test_a_cascade_that_always_asks_saves_nothing_and_says_so():

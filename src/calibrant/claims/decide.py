@@ -171,7 +171,7 @@ def decide_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
 
 def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     shown = entry["certified"]
-    errors = [point["error"]["value"] for point in entry["curve"] if point["error"]["n"] >= 25]
+    errors = [point["error"]["value"] for point in entry["curve"] if point["error"]["n"] >= 40]
     claim = ERROR_LIMIT.claim(
         "shown" if shown else "undecided",
         {

@@ -20,7 +20,7 @@ _TRUST = "See how far the confidence can be trusted"
 _LIMIT_STEP = 0.05
 # A limit this many times the one asked for, or of half the answers, is no help: labels are.
 _FAR, _HALF = 2.0, 0.5
-_FEWEST_SEEN = 25
+_FEWEST_SEEN = 40
 # What a cascade may be asked to reach.
 _TARGETS = ("budget", "accuracy", "guarantee")
 # Verbs that find a column of weights by its name.
