@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from dataclasses import dataclass
 
 SCHEMA_VERSION = 1
@@ -152,6 +151,9 @@ class ItemState:
 
 def statements(script: str) -> list[str]:
     """Return the statements of a script; a trigger's own semicolons do not end it."""
+    # Loaded here: the names of columns are used without a store.
+    import sqlite3
+
     found, held = [], ""
     for part in script.split(";"):
         held = f"{held};{part}" if held else part

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.epistemic.selective.certify import (
@@ -50,7 +49,9 @@ class Outlook:
         self, score: Floats, wrong: Floats, weight: Floats, *, max_error: float, delta: float
     ) -> None:
         self.labels, self.max_error, self.delta = len(score), max_error, delta
-        rank = (rankdata(-score) - 0.5) / len(score)
+        _, place, equal = np.unique(-score, return_inverse=True, return_counts=True)
+        # Equal scores share the middle of their places.
+        rank = ((np.cumsum(equal) - equal / 2) / len(score))[place]
         terms = np.column_stack([rank, rank**2])
         intercept, slopes = logistic_fit(terms, wrong, weight, 1.0 / len(score))
         self._share = (np.arange(_GRID) + 0.5) / _GRID
