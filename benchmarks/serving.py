@@ -226,8 +226,12 @@ async def _litellm(url, folder):
         "model_list:\n  - model_name: calibrant\n    litellm_params:\n      model: openai/m\n"
         f"      api_base: {url}\n      api_key: none\nlitellm_settings:\n  telemetry: false\n"
     )
-    program = subprocess.Popen([LITELLM, "--config", str(settings), "--port", str(port)],
-                               env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    program = subprocess.Popen(
+        [LITELLM, "--config", str(settings), "--port", str(port)],
+        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     address = f"http://127.0.0.1:{port}/v1"
     try:
         async with aiohttp.ClientSession() as client:

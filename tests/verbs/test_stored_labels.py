@@ -269,6 +269,7 @@ def test_a_policy_for_another_model_or_without_a_promise_is_refused(tmp_path):
         cal.monitor(named, policy=policy)
     saved = json.loads(policy.read_text())
     saved["promise"]["max_error"] = None
+    saved["profile"] = None
     policy.write_text(json.dumps(saved))
     with pytest.raises(InputError, match="promises no error"):
         cal.monitor(table, policy=policy)

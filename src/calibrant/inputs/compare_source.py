@@ -327,10 +327,11 @@ def _comparisons(
             continue
         wanted = models
         if models is None and not frame["model"].null_count():
-            ends = frame.group_by("model", maintain_order=True).agg(
-                pl.len(), pl.col("correct").mean()
-            )
-            outcomes = {str(name): (n, right) for name, n, right in ends.iter_rows()}
+            states = pl.col("confidence").cast(pl.Float64).is_not_nan().any()
+            facts = (pl.len(), pl.col("correct").mean(), states)
+            ends = frame.group_by("model", maintain_order=True).agg(facts)
+            # A model that never states a confidence has nothing to compare.
+            outcomes = {str(name): (n, right) for name, n, right, said in ends.iter_rows() if said}
             wanted, told = one_sided(outcomes, key)
             taken_out += told
         try:

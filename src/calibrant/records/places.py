@@ -105,6 +105,8 @@ def refuse_foreign_database(path: Path, table: str, what: str) -> None:
     what
         What the file should be.
     """
+    import sqlite3
+
     if not path.is_file() or not path.stat().st_size:
         return
     with path.open("rb") as file:

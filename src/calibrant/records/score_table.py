@@ -318,3 +318,14 @@ def _without_shared(paths: list[list[str]]) -> list[list[str]]:
     while all(len(path) > shared + 1 for path in paths) and len({p[shared] for p in paths}) == 1:
         shared += 1
     return [path[shared:] for path in paths]
+
+
+def rejected_rows(bad: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that are left out; a cell that is no number stays as it was written."""
+    written = [
+        pl.col(f"_{role}_text").alias(f"{role}_text")
+        for role in ("confidence", "correct", "weights")
+        if bad[f"_{role}_text"].is_not_null().any()
+    ]
+    hidden = [name for name in bad.columns if name.startswith("_") and name != "_row"]
+    return bad.with_columns(written).drop(hidden).rename({"_row": "row"})

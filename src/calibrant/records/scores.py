@@ -40,6 +40,7 @@ from calibrant.records.score_table import (
     joined_scores,
     models_by_file,
     named_model,
+    rejected_rows,
     split_weightless,
 )
 from calibrant.records.tables import (
@@ -336,7 +337,7 @@ def _checked(
         found,
         dropped=_counts(broken),
         dropped_rows=rows,
-        rejected=_rejected(bad),
+        rejected=rejected_rows(bad),
         unscored=_unscored(bad, broken, found.frame.columns),
     )
 
@@ -378,17 +379,6 @@ def _unscored(
         graded = graded.filter(pl.col("weights") > 0)
     missing = pl.lit(float("nan")).cast(bad.schema["confidence"]).alias("confidence")
     return graded.with_columns(missing).select(columns)
-
-
-def _rejected(bad: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows that are left out; a cell that is no number stays as it was written."""
-    written = [
-        pl.col(f"_{role}_text").alias(f"{role}_text")
-        for role in ("confidence", "correct", "weights")
-        if bad[f"_{role}_text"].is_not_null().any()
-    ]
-    hidden = [name for name in bad.columns if name.startswith("_") and name != "_row"]
-    return bad.with_columns(written).drop(hidden).rename({"_row": "row"})
 
 
 def _with_duplicates() -> pl.Expr:

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from calibrant.core.arrays import Floats
 from calibrant.core.rng import RngLike, as_generator, named_stream
@@ -120,6 +119,9 @@ class CommonDraws:
         >>> CommonDraws(0).poisson(np.array([0.1, 3.0]), (4000, 2)).mean(axis=0).round(1).tolist()
         [0.1, 3.0]
         """
+        # Loaded here: declaring a verb needs no distribution.
+        from scipy import special
+
         draws, k = size
         uniform = _uniforms((*self._key, -1), max(k, FEW_ROWS), draws)[:k]
         # Beyond the last value lies a probability of 1e-12.

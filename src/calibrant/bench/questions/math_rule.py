@@ -239,7 +239,7 @@ def math_questions(
     --------
     >>> [one] = math_questions(2, 1, kinds=["cube"], limit=100)
     >>> one.text, one.references
-    ('Name one perfect cube from 1 to 19, both included.', (('1',), ('8',)))
+    ('Name one perfect cube from 19 to 82, both included.', (('27',), ('64',)))
     """
     if k < 1 or count < 0:
         raise InputError(f"k is at least 1 and the count at least 0, got k={k}, count={count}")

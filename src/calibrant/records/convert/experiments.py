@@ -50,7 +50,7 @@ def _langsmith(row: Mapping[str, Any], grade: str | None) -> Exchange:
     correct, reason, grader = grade_among(parts["feedback"], grade)
     outputs = parts["outputs"]
     return Exchange(
-        question_id=_text(row.get("example_id")) or None,
+        question_id=_text(row["example_id"]) or None,
         question=_one(parts["inputs"], _INPUTS),
         answer=_one(outputs, _OUTPUTS),
         model=_model({**parts["metadata"], **outputs}),

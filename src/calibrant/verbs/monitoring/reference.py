@@ -86,6 +86,7 @@ class Promise:
         promised = (
             isinstance(self.policy, SelectivePolicy)
             and self.policy.promise["certified"]
+            and self.policy.promise["max_error"] is not None
             and (self.policy.threshold is not None or bool(self.policy.thresholds))
         )
         self.limit = float(self.policy.promise["max_error"]) if promised else None
@@ -138,9 +139,13 @@ def promise_watch(
 
 def require_watched(promise: Promise | None, watches: Iterable[CalibrationWatch]) -> None:
     """Refuse a stream that does not hold what the policy was made for."""
-    if promise is None or promise.limit is None or promise.traffic() is not None:
+    if promise is None or promise.limit is None:
         return
-    if all(watch.promise is None for watch in watches):
+    streams = list(watches)
+    if any(watch.promise is not None for watch in streams):
+        return
+    # Traffic without labels may go by another name: a file has no column that names its model.
+    if any(watch.rows for watch in streams) or promise.traffic() is None:
         raise InputError(
             f"the stream has no rows of {' / '.join(promise.key)}, for which the policy was made",
             source=promise.path,
