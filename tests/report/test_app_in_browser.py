@@ -100,7 +100,9 @@ def test_from_a_dropped_file_to_a_policy(browser, table, tmp_path):
         cell = browser.find_elements("css selector", "[data-brush] [data-key^='bin:']")[-1]
         ActionChains(browser).move_to_element(cell).click().perform()
         wait_for(
-            browser, f"return document.querySelector('.rows-head h2').textContent !== {whole!r}"
+            browser,
+            "const head = document.querySelector('.rows-head h2');"
+            f"return head && head.textContent !== {whole!r}",
         )
         assert "said 100 %" in text_of(browser, ".rows-head")
         # A row is opened and its grade corrected.

@@ -73,9 +73,9 @@ def read_braintrust(path: Path, options: ReadOptions) -> ForeignLog:
 def _braintrust(row: Mapping[str, Any], grade: str | None) -> Exchange:
     if row.get("error"):
         raise NoAnswerError(f"the task failed: {row['error']!r:.120}")
-    scores, held = _mapping(row.get("scores")), _mapping(row.get("metadata"))
+    scores, held = _mapping(row["scores"]), _mapping(row.get("metadata"))
     correct, reason, grader = grade_among(scores, grade)
-    output = row.get("output")
+    output = row["output"]
     stated = _mapping(output).get(CONFIDENCE, held.get(CONFIDENCE))
     return Exchange(
         question=plain_text(row.get("input")),

@@ -264,8 +264,8 @@ def add_batch(
                 source=source,
                 row=entry.row,
                 hint=Hint(
-                    "label the batch that {call} wrote for this very table, or name its store with "
-                    "{labels}",
+                    "label the batch that {call} wrote for this very table with the same "
+                    "{confidence}, or name its store with {labels}",
                     call=Call("label next", "TABLE"),
                 ),
             )
