@@ -29,19 +29,21 @@ def shorten_pages() -> None:
 
 def shorten(page: Path) -> None:
     """Keep the long tables of one page as files beside it; a file has the number of its table."""
-    numbers = itertools.count(1)
+    whole = page.read_text(encoding="utf-8")
+    names = (f"{page.stem}-{number}.csv" for number in itertools.count(1))
     files: dict[str, str] = {}
 
     def shortened(found: re.Match[str]) -> str:
-        name = f"{page.stem}-{next(numbers)}.csv"
         head, rule, *rows = found[0].splitlines()
         if len(rows) <= MOST:
             return found[0]
+        # A table that was cut before keeps its file.
+        name = next(name for name in names if f"(tables/{name})" not in whole)
         files[name] = _as_csv([head, *rows])
         link = f"[All {len(rows)} rows](tables/{name})"
         return "\n".join([head, rule, *rows[:SHOWN], "", link, ""])
 
-    text = _TABLE.sub(shortened, page.read_text(encoding="utf-8"))
+    text = _TABLE.sub(shortened, whole)
     folder = page.parent / "tables"
     folder.mkdir(exist_ok=True)
     for name, content in files.items():

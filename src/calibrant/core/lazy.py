@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 _IMPORT = re.compile(r"^ *from (\S+) import (\w+) as (\w+)$", re.MULTILINE)
@@ -38,7 +39,8 @@ def lazy_exports(
     AttributeError: module 'calibrant.core' has no attribute 'other'
     """
     spec = sys.modules[package].__spec__
-    source = spec.loader.get_source(package) if spec and spec.loader else ""  # type: ignore[attr-defined]
+    # Read from its file: a loader need not hand out the source, and that of pytest does not.
+    source = Path(spec.origin).read_text("utf-8") if spec is not None and spec.origin else ""
     home = {here: (module, there) for module, there, here in _IMPORT.findall(source)}
     inside = [f"{module}." for module, _ in home.values()]
 
