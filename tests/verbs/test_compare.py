@@ -374,3 +374,20 @@ def test_candidates_explain_the_verdict_with_a_claim_of_their_own():
     (claim,) = [c for c in document["claims"] if c["id"] == "compare.judges_better"]
     assert claim["outcome"] == "shown"
     assert "large is the better calibrated judge" in claim["text"]
+
+
+def test_the_share_without_a_confidence_is_that_of_the_answers():
+    rng = np.random.default_rng(11)
+    rows = []
+    for name, share in (("small", 0.6), ("large", 0.8)):
+        for i, ok in enumerate(rng.random(600) < share):
+            said = np.clip(share + 0.2 + (0.06 if ok else -0.06) + 0.08 * rng.normal(), 0.05, 0.99)
+            missing = rng.random() < (0.05 if ok else 0.25)
+            rows.append({"question_id": i, "model": name, "correct": int(ok),
+                         "confidence": None if missing else float(said)})  # fmt: skip
+    table = pl.DataFrame(rows)
+    pair = cal.compare(table, resamples=100)["pairs"][0]
+    share = table["confidence"].null_count() / table.height
+    assert pair["evidence"]["unstated"] == pytest.approx(share)
+    assert pair["depends_on"] == "missing"
+    assert f"without a stated confidence ({100 * share:.0f} %)" in pair["text"]

@@ -186,7 +186,7 @@ def pair_entry(
             "equivalence_bound": evidence.bound,
             "laws": {"wrong": evidence.laws_high[0], "right": evidence.laws_high[1]},
             "near_certain": evidence.clip,
-            "unstated": evidence.slack,
+            "unstated": (survey.missing(pair.a, pair.b)[0] + survey.missing(pair.b, pair.a)[0]) / 2,
             "at_least": abs(evidence.certain_part()),
         },
         "shared": blind_spots(pair, level=level),

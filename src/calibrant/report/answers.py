@@ -39,6 +39,8 @@ _OUTCOME_WORDS = {
     ("groups", "undecided"): "no group stands out",
     ("bench_check", "shown"): "questions hold",
     ("bench_check", "undecided"): "only your list says so",
+    ("mend", "shown"): "mended",
+    ("mend", "undecided"): "not mended",
     ("label", "shown"): "precise enough",
     ("label", "undecided"): "keep labelling",
     ("plan", "shown"): "told apart",
@@ -51,7 +53,7 @@ _COMPARED = {
     ("compare.better_calibrated", "shown"): "told apart",
     ("compare.only_more_accurate", "shown"): "only more accurate",
     ("compare.reversal", "shown"): "looks better, is worse",
-    ("compare.depends", "depends"): "depends on the footing",
+    ("compare.depends", "depends"): "it depends",
 }
 # The one question of a kind that its badge answers, where its claims answer several.
 _BADGE_CLAIM = {

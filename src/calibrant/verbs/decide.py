@@ -189,8 +189,9 @@ def decide(
         blocks = list(scores.blocks())
     coming = None if traffic is None else read_traffic(traffic, table, columns)
     if save is not None and len(blocks) > 1:
+        held = ", ".join(f"{block.keys['model']} / {block.keys['method']}" for block in blocks[:5])
         raise InputError(
-            f"a policy is for one model and method; the table has {len(blocks)}",
+            f"a policy is for one model and method; the table has {len(blocks)} ({held})",
             source=head["source"],
             hint=Hint("choose with {only_model} or {only_method}"),
         )
