@@ -40,7 +40,8 @@ _OUTCOME_WORDS = {
     ("bench_check", "shown"): "questions hold",
     ("bench_check", "undecided"): "only your list says so",
     ("mend", "shown"): "mended",
-    ("mend", "undecided"): "not mended",
+    ("mend", "equivalent"): "not worth mending",
+    ("mend", "undecided"): "too few labels",
     ("label", "shown"): "precise enough",
     ("label", "undecided"): "keep labelling",
     ("plan", "shown"): "told apart",
@@ -60,6 +61,8 @@ _BADGE_CLAIM = {
     "decide": "decide.error_limit",
     "groups": "groups.stands_out",
     "compare": "compare.better_calibrated",
+    # Its promise stands whether or not mending is worth it.
+    "mend": "mend.gain",
     "multi_answer": "bench.best_method",
 }
 # One question, two directions: they are ranked together.
@@ -215,7 +218,7 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
     if found is None:
         return None
     word, mark, rest = found.words.partition(",")
-    of_kind = _OUTCOME_WORDS.get((kind, word), word)
+    of_kind = _OUTCOME_WORDS.get((kind, found.tone), word)
     return Badge(found.tone, _OUTCOME_WORDS.get((own[0].id, word), of_kind) + mark + rest)
 
 
