@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from calibrant.workflows.view import view as view
 else:
     # Imported on first use: auditing a table never loads code that talks to models.
-    from calibrant.core.lazy import lazy_exports
+    from calibrant.core.imports import lazy_exports
 
     __getattr__, __dir__, __all__ = lazy_exports(__name__)
     __all__ = sorted([*__all__, "__version__"])

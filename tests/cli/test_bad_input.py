@@ -7,9 +7,8 @@ from click.testing import CliRunner
 
 from calibrant.bench.evaluate import bench_evaluate
 from calibrant.cli.main import app
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
-from calibrant.core.inputs import check_input
+from calibrant.core.errors import InputError, error_source
+from calibrant.core.places import check_input
 from calibrant.inputs.streams.row_streams import follow_file
 from calibrant.records import Study
 from calibrant.verbs.monitor import monitor

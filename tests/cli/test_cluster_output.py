@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from calibrant.cli.cluster_output import cluster_speaks_on_stderr
+from calibrant.cli.command import cluster_speaks_on_stderr
 
 
 def test_a_thread_that_prints_while_the_parts_run_does_not_reach_standard_output(capsys):

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 import calibrant as cal
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
-from calibrant.core.output import check_output, check_output_folder, writing
+from calibrant.core.places import check_output, check_output_folder, writing
 from calibrant.verbs.label import label_next
 from cli.all_commands import commands
 from support import two_models

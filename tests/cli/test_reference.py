@@ -8,9 +8,8 @@ import shlex
 import pytest
 from jsonschema import Draft202012Validator
 
-from calibrant.cli.catalog import GROUPS, VERBS, verb_function
-from calibrant.cli.help import StoredHelp
-from calibrant.cli.outputs import OUTPUTS
+from calibrant.cli.catalog import GROUPS, VERBS, StoredHelp, verb_function
+from calibrant.cli.command import OUTPUTS
 from calibrant.cli.reference import (
     HELP_FILE,
     VERBS_FILE,

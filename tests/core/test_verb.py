@@ -16,9 +16,8 @@ from click.testing import CliRunner
 import calibrant as cal
 from calibrant.cli.catalog import VERBS, verb_function
 from calibrant.cli.main import app
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.values import checked, parsed
 from calibrant.core.verb import Option, declaration, verb
 

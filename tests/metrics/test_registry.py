@@ -8,7 +8,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import ClaimFailed
-from calibrant.documents.parts import Metrics
+from calibrant.documents.entries import Metrics
 from calibrant.metrics import METRICS, audited, metric_estimates, paired_gap
 from calibrant.metrics.__main__ import metric_table, page_with_table
 from calibrant.metrics.cell_block import CellBlock
@@ -175,7 +175,7 @@ def test_a_metric_that_is_added_is_everywhere(tmp_path):
     assert explain("distance") == DISTANCE.words
     assert DISTANCE.words in metric_table()
     assert metric_columns()[-1]["title"] == "distance"
-    assert Metrics.__struct_fields__ != audited(), "its line in documents/parts.py is missed"
+    assert Metrics.__struct_fields__ != audited(), "its line in documents/entries.py is missed"
 
 
 @pytest.mark.usefixtures("added")

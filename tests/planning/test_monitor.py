@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from simulations._planning_monitor import WORLDS, watch
 
-from calibrant.cli.alarms import announce
+from calibrant.cli.progress import announce
 from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.inputs.streams import row_streams

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.cli.alarms import announce
 from calibrant.cli.main import main
+from calibrant.cli.progress import announce
 from calibrant.integrations.exports import to_table
 from calibrant.records.spreadsheets import neutral_cells
 

@@ -6,7 +6,7 @@ import pytest
 from prose import length, messages, sentences, sentences_of_page
 
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
-from calibrant.cli.outputs import OUTPUTS
+from calibrant.cli.command import OUTPUTS
 from calibrant.core.verb import declaration
 from support import ROOT
 

@@ -27,8 +27,7 @@ from calibrant.confidence import (
 )
 from calibrant.confidence.scoring import PAPER
 from calibrant.core.document import plain
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb

@@ -18,9 +18,9 @@ from calibrant.bench.questions.question import read_questions, write_questions
 from calibrant.bench.questions.spot import read_ticks, write_spot_check
 from calibrant.bench.questions.spot import spot_check as judged
 from calibrant.bench.questions.triples import Triple, read_triples
-from calibrant.core.calls import Call
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study

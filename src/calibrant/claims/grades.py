@@ -13,9 +13,9 @@ from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts
 from calibrant.claims.margins import gap_within
 from calibrant.claims.significance import SEPARATION_MARGIN, gap_p_value, separation_test
 from calibrant.claims.words import count, percent, points_range
-from calibrant.core.calls import Call
 from calibrant.core.document import given_places
 from calibrant.core.estimate import Estimate
+from calibrant.core.hints import Call
 
 # The metrics of an audit that grading error is carried into.
 _METRICS = {

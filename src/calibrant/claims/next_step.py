@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from calibrant.claims.claim import Claim
 from calibrant.claims.guard import traffic_step
-from calibrant.core.calls import TABLE, Call, declared_options
 from calibrant.core.document import given_places, kind_of
+from calibrant.core.hints import TABLE, Call, declared_options
 
 Document = Mapping[str, Any]
 

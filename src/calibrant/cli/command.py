@@ -3,19 +3,77 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from itertools import pairwise
 from typing import Any
 
 import click
 
-from calibrant.cli.catalog import VERBS
-from calibrant.cli.help import SETTINGS, write_sections
-from calibrant.cli.outputs import output_parameters
+from calibrant.cli.catalog import SETTINGS, VERBS, write_sections
 from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted
 from calibrant.core.values import parsed
-from calibrant.core.verb import GROUPS, OUTPUT, Parameter, Verb, declaration
+from calibrant.core.verb import GROUPS, OUTPUT, Option, Parameter, Verb, declaration
+
+OUTPUTS: dict[str, tuple[type, Option]] = {
+    "json": (
+        str,
+        Option("Write the result as JSON; - for standard output.", metavar="PATH|-", group=OUTPUT,
+               place="write"),
+    ),
+    "html": (
+        str,
+        Option("Write a self-contained report.", metavar="PATH", group=OUTPUT, place="write"),
+    ),
+    "full": (bool, Option("Show every table.", group=OUTPUT)),
+    "top": (
+        int,
+        Option("Show this many rows of a table.", metavar="N", group=OUTPUT, min=1, max=10**9),
+    ),
+    "sort": (str, Option("Sort the tables by this column.", metavar="COLUMN", group=OUTPUT)),
+    "fail_if": (
+        str,
+        Option("Exit with 1 where this holds; may be given several times: 'ece>0.05'.",
+               metavar="CLAIM", group=OUTPUT, kind="several"),
+    ),
+    "allow_undecided": (
+        bool,
+        Option("Let a condition on a claim pass where the claim is undecided.", group=OUTPUT),
+    ),
+    "junit": (
+        str,
+        Option("Write these checks as a JUnit report.", metavar="PATH", group=OUTPUT,
+               place="write"),
+    ),
+    "quiet": (bool, Option("No progress bar.", group=OUTPUT)),
+}  # fmt: skip
+
+
+def output_parameters(names: tuple[str, ...]) -> dict[str, Parameter]:
+    """Return the output options of a command by name."""
+    return {
+        name: Parameter(name, option, base, False if base is bool else None)
+        for name in names
+        for base, option in [OUTPUTS[name]]
+    }
+
+
+@contextmanager
+def cluster_speaks_on_stderr() -> Iterator[None]:
+    """Send what is printed meanwhile to standard error, and leave the cluster at the end.
+
+    A Ray driver has a thread that prints on standard output that a node was lost, whatever its
+    logging options say, also after the last part came back: ``--json -`` would not be JSON.
+    """
+    with redirect_stdout(sys.stderr):
+        try:
+            yield
+        finally:
+            ray = sys.modules.get("ray")
+            if ray is not None and ray.is_initialized():
+                ray.shutdown()
+
 
 _DEFAULTS_SHOWN = (int, float, str)
 
@@ -126,8 +184,6 @@ class VerbCommand(click.Command):
                 raise failed
 
     def _called(self, given: dict[str, Any], *, quiet: bool) -> Any:
-        from calibrant.cli.cluster_output import cluster_speaks_on_stderr
-
         quiet = quiet or bool(given.get("dry_run"))
         if hasattr(signal, "siginterrupt"):
             # Polars, imported with the verb, lets reads and waits go on after Ctrl-C.
@@ -227,11 +283,11 @@ def _supplied(verb: Verb, *, quiet: bool) -> Iterator[dict[str, Any]]:
     more: dict[str, Any] = {}
     for name, kind in verb.supplied.items():
         if kind == "alarms":
-            from calibrant.cli.alarms import announce
+            from calibrant.cli.progress import announce
 
             more[name] = announce
         elif kind == "confirmation":
-            from calibrant.cli.confirmation import agreed
+            from calibrant.cli.progress import agreed
 
             more[name] = agreed
     bars = [name for name, kind in verb.supplied.items() if kind == "progress"]

@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from calibrant import __version__
-from calibrant.cli.catalog import GROUPS, VERBS, verb_function
-from calibrant.cli.help import SETTINGS, StoredHelp, asks_for_help
+from calibrant.cli.catalog import GROUPS, SETTINGS, VERBS, StoredHelp, asks_for_help, verb_function
 from calibrant.core.errors import CalibrantError, InputError, printable
 from calibrant.core.registry import did_you_mean
 

@@ -1,12 +1,14 @@
-"""The progress bar of verbs that ask models."""
+"""What a command gives to its verb: a progress bar, alarms said at once, a question."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from calibrant.claims.monitor import announcement
 from calibrant.core.errors import printable
 
 
@@ -82,3 +84,26 @@ class RunBar(ProgressBar):
         super().update(progress)
         if progress.notice is not None and self._speaks:
             self._progress.console.print(printable(progress.notice), markup=False, highlight=False)
+
+
+def announce(alarm: dict[str, Any]) -> None:
+    """Say on standard error that calibration has changed, or that a promise is broken."""
+    sys.stderr.write(printable(announcement(alarm)) + "\n")
+    sys.stderr.flush()
+
+
+def agreed(question: str) -> bool:
+    """Ask on the terminal whether to go on; where there is no terminal, nobody agrees.
+
+    Parameters
+    ----------
+    question
+        What is about to happen, and whether it should.
+    """
+    # Not sys.stderr: a progress bar holds back what does not end with a line.
+    terminal = sys.__stderr__
+    if terminal is None or not (sys.stdin.isatty() and terminal.isatty()):
+        return False
+    terminal.write(f"{question} [y/N] ")
+    terminal.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

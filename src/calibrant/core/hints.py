@@ -1,13 +1,144 @@
-"""Messages that name options: as flags for whoever types a command, as arguments in Python."""
+"""Messages and calls that name options: flags for a command line, arguments in Python."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
 
-from calibrant.core.calls import Call
+# Functions that are not called like their verb: a verb may be a word of Python.
+_FUNCTIONS = {"import": "import_logs", "report": "write_report"}
+TABLE = "TABLE"
+"""Stands in a call for data that lie in memory."""
+
+
+class Declared(NamedTuple):
+    """What a call needs to know of an option."""
+
+    flag: str
+    takes: str
+    default: Any
+
+
+@cache
+def _verbs() -> dict[str, dict[str, Declared]]:
+    text = resources.files(__package__).joinpath("verbs.json").read_text(encoding="utf-8")
+    return {
+        words: {name: Declared(*option) for name, option in options.items()}
+        for words, options in json.loads(text).items()
+    }
+
+
+def declared_options(verb: str) -> Mapping[str, Declared]:
+    """Return the options of a verb by argument, as they are stored.
+
+    ``python -m calibrant.cli.reference`` writes them from the signatures, so that naming a verb
+    does not load it.
+
+    Examples
+    --------
+    >>> declared_options("decide")["max_error"]
+    Declared(flag='max-error', takes='number', default=None)
+    """
+    return _verbs().get(verb, {})
+
+
+class Call:
+    """A call of a verb: what to do next, in a message, a document or on a page.
+
+    Parameters
+    ----------
+    verb
+        The verb's words, such as ``label next``.
+    data
+        What is given to it: paths, or `TABLE` for data in memory.
+    settings
+        Its options. A number that is written as text keeps its digits; None is left out.
+
+    Examples
+    --------
+    >>> call = Call("label next", "my scores.csv", out="batch.csv")
+    >>> call.shell()
+    "calibrant label next 'my scores.csv' --out batch.csv"
+    >>> Call("decide", TABLE, costs={"wrong": 10, "ask": 1}, features=["topic"]).text()
+    'calibrant.decide(table, costs={"wrong": 10, "ask": 1}, features=["topic"])'
+    >>> Call("audit", TABLE, graded=True, html="audit.html").text()
+    'calibrant.audit(table, graded=True).to_html("audit.html")'
+    >>> Call("decide", "s.csv", best=True).text()
+    Traceback (most recent call last):
+    ...
+    ValueError: decide has no option best
+    """
+
+    def __init__(self, verb: str, *data: object, **settings: Any) -> None:
+        self.verb = verb
+        self.data = tuple(str(part) for part in data)
+        self.settings = {name: value for name, value in settings.items() if value is not None}
+
+    def _option(self, name: str) -> Declared:
+        # An option may be so new that it is not stored yet: a message can name it.
+        return declared_options(self.verb).get(name) or Declared(name.replace("_", "-"), "", None)
+
+    def text(self) -> str:
+        """Return what a reader types: a command, or Python where the data were never a file."""
+        unknown = [name for name in self.settings if name not in declared_options(self.verb)]
+        if unknown:
+            raise ValueError(f"{self.verb} has no option {', '.join(unknown)}")
+        if TABLE not in self.data:
+            return self.shell()
+        return Call(self.verb, *map(str.lower, self.data), **self.settings).python()
+
+    def shell(self) -> str:
+        """Return the call as a command."""
+        words = [f"calibrant {self.verb}", *map(shlex.quote, self.data)]
+        for name, value in self.settings.items():
+            flag, takes, _ = self._option(name)
+            for one in value if takes == "several" and not isinstance(value, str) else [value]:
+                words.append(f"--{flag}" if one is True else f"--{flag} {_typed(one)}")
+        return " ".join(words)
+
+    def python(self) -> str:
+        """Return the call as Python; what a command writes is a method of the result."""
+        words, written = list(self.data), ""
+        for name, value in self.settings.items():
+            takes = self._option(name).takes
+            shown = _literal(value, takes)
+            if takes == "output":
+                written += f".to_{name}({shown})"
+            else:
+                words.append(f"{name}={shown}")
+        name = _FUNCTIONS.get(self.verb, self.verb.replace(" ", "_"))
+        return f"calibrant.{name}({', '.join(words)}){written}"
+
+
+def _typed(value: Any) -> str:
+    """Return a value as it is typed behind its flag."""
+    if isinstance(value, Mapping):
+        return shlex.quote(",".join(f"{name}={_plain(part)}" for name, part in value.items()))
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return shlex.quote(",".join(map(_plain, value)))
+    return shlex.quote(_plain(value))
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _literal(value: Any, takes: str) -> str:
+    """Return a value as Python writes it."""
+    if isinstance(value, Mapping):
+        inside = (f"{json.dumps(name)}: {_literal(part, '')}" for name, part in value.items())
+        return "{" + ", ".join(inside) + "}"
+    if isinstance(value, bool | int | float):
+        return str(value) if isinstance(value, bool) else _plain(value)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return f"[{', '.join(_literal(part, '') for part in value)}]"
+    return str(value) if takes == "number" else json.dumps(str(value), ensure_ascii=False)
+
 
 _NAMED = re.compile(r"\{(\w+)\}")
 

@@ -13,14 +13,12 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args
 
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.inputs import check_input
-from calibrant.core.output import check_output, check_output_folder
+from calibrant.core.places import check_input, check_output, check_output_folder
 
 if TYPE_CHECKING:
-    from calibrant.core.option import Option
+    from calibrant.core.verb import Option
 
 LARGEST = 1e15
 """The largest number in a map of numbers by name."""
@@ -32,7 +30,7 @@ def checked(option: Option, name: str, value: Any, base: Any) -> Any:
 
     Examples
     --------
-    >>> from calibrant.core.option import Option
+    >>> from calibrant.core.verb import Option
     >>> checked(Option("Equal-width bins.", min=1, max=100), "bins", 0, int)
     Traceback (most recent call last):
     ...
@@ -78,7 +76,7 @@ def parsed(option: Option, name: str, text: str, base: Any) -> Any:
 
     Examples
     --------
-    >>> from calibrant.core.option import Option
+    >>> from calibrant.core.verb import Option
     >>> parsed(Option("Models.", kind="names"), "models", "small, large", list)
     ['small', 'large']
     >>> parsed(Option("Costs.", kind="map", example="c10=1"), "costs", "c10=1,c01=5", dict)
@@ -148,7 +146,7 @@ def _rule(option: Option, base: Any) -> str:
 
     Examples
     --------
-    >>> from calibrant.core.option import Option
+    >>> from calibrant.core.verb import Option
     >>> _rule(Option("", above=0, below=1), float), _rule(Option("", min=0), int)
     ('lies between 0 and 1', 'is a whole number, at least 0')
     """

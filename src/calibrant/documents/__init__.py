@@ -6,8 +6,8 @@ number. Keys may be added to a document without a new version; readers pass over
 know.
 """
 
+from calibrant.documents.entries import Claim, EstimateEntry, Metrics, Verification
 from calibrant.documents.fields import FIELDS, Fields
-from calibrant.documents.parts import Claim, EstimateEntry, Metrics, Verification
 from calibrant.documents.schema import document_schema, field_value
 
 __all__ = [

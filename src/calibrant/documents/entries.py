@@ -1,21 +1,149 @@
-"""Entries of the documents: one class per kind of block, pair, group or plan."""
+"""Entries of the documents, one class per kind of block, pair, group or plan, and their parts."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from calibrant.documents.parts import (
-    UNDEFINED,
-    EstimateEntry,
-    Keys,
-    Metrics,
-    Part,
-    ReliabilityCurve,
-    Thresholds,
-    Verification,
-)
+Keys = dict[str, str] | None
+"""The group that an entry is about, by column; None for all rows."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a document: its keys are attributes, further keys are passed over."""
+
+
+class EstimateEntry(Part, frozen=True, kw_only=True):
+    """A value with its interval; None where it is undefined."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: float | None = None
+
+
+UNDEFINED = EstimateEntry()
+"""What a metric is that this data, or this kind of score, does not have."""
+
+
+class Claim(Part, frozen=True, kw_only=True):
+    """A sentence about the data, with the test behind it."""
+
+    id: str
+    subject: dict[str, Any]
+    outcome: Literal["shown", "equivalent", "undecided", "depends"]
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_adjusted: float | None = None
+    margin: float | None = None
+    n: float | None = None
+
+
+class NextStep(Part, frozen=True, kw_only=True):
+    """What to do next."""
+
+    command: str
+    why: str
+
+
+class InputFile(Part, frozen=True, kw_only=True):
+    """A file that was read."""
+
+    path: str
+    bytes: int | None = None
+    sha256: str | None = None
+    rows: int | None = None
+
+
+class Metrics(Part, frozen=True, kw_only=True):
+    """The metrics of a block, as the list of metrics has them; named here for editors.
+
+    Calibration metrics of a score that only ranks are undefined.
+    """
+
+    error: EstimateEntry = UNDEFINED
+    ece: EstimateEntry = UNDEFINED
+    ece_debiased: EstimateEntry = UNDEFINED
+    smooth_ece: EstimateEntry = UNDEFINED
+    brier: EstimateEntry = UNDEFINED
+    log_loss: EstimateEntry = UNDEFINED
+    auroc: EstimateEntry = UNDEFINED
+    auprc: EstimateEntry = UNDEFINED
+    aurc: EstimateEntry = UNDEFINED
+    e_aurc: EstimateEntry = UNDEFINED
+    accuracy: EstimateEntry = UNDEFINED
+    mean_confidence: EstimateEntry = UNDEFINED
+    over_confidence: EstimateEntry = UNDEFINED
+    under_confidence: EstimateEntry = UNDEFINED
+    mcb: EstimateEntry = UNDEFINED
+    dsc: EstimateEntry = UNDEFINED
+    unc: EstimateEntry = UNDEFINED
+    confidence_gap: EstimateEntry = UNDEFINED
+
+
+class Resolution(Part, frozen=True, kw_only=True):
+    """How precisely these labels show the calibration error."""
+
+    ece: EstimateEntry = UNDEFINED
+    bins: int | None = None
+    half_width: float | None = None
+    if_calibrated: float | None = None
+
+
+class Verification(Part, frozen=True, kw_only=True):
+    """How precise these labels let you be."""
+
+    labels: int
+    error_rate: EstimateEntry
+    lipschitz: EstimateEntry
+    passive_floor: EstimateEntry
+    active_floor: EstimateEntry
+    accuracy_floor: EstimateEntry
+    resolution: Resolution | None = None
+    optimal_bins: int | None = None
+
+
+class ReliabilityBin(Part, frozen=True, kw_only=True):
+    """A stated value or a slice of the scale; `without`: values inside that stand alone."""
+
+    lower: float
+    upper: float
+    n: float
+    confidence: float | None = None
+    rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    without: list[float] = msgspec.field(default_factory=list)
+
+
+class ReliabilityCurve(Part, frozen=True, kw_only=True):
+    """Bins and curve of a reliability diagram."""
+
+    bins: list[ReliabilityBin]
+    curve: dict[str, Any] | None = None
+    histogram: list[int] | None = None
+
+
+class Thresholds(Part, frozen=True, kw_only=True):
+    """Answers given at or above each threshold, falling, and the wrong ones among them."""
+
+    threshold: list[float]
+    n: list[float]
+    wrong: list[float]
+    low: list[float]
+    high: list[float]
+
+
+class DroppedBlock(Part, frozen=True, kw_only=True):
+    """Something that was left out, and why."""
+
+    reason: str
+    method: str | None = None
+    group: Keys = None
+    model: str | None = None
 
 
 class AuditEntry(Part, frozen=True, kw_only=True):

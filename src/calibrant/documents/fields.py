@@ -10,25 +10,36 @@ from typing import Any
 from calibrant.documents.entries import (
     AuditEntry,
     CascadeEntry,
+    Claim,
     CompareEntry,
+    DroppedBlock,
+    EstimateEntry,
     GroupEntry,
     GroupsEntry,
+    InputFile,
     MendEntry,
     MonitorEntry,
+    NextStep,
     PairEntry,
     PlanEntry,
     SemanticEntry,
 )
-from calibrant.documents.parts import Claim, DroppedBlock, EstimateEntry, InputFile, NextStep
 
 Entries = list[dict[str, Any]]
+FIELDS: dict[str, type[Fields]] = {}
+"""The keys of a document by its kind."""
 
 
 class Fields:
-    """The keys that every document has."""
+    """The keys that every document has; `FIELDS` lists those of every kind."""
 
     schema: str
     version: str
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        """List the keys of a kind of document."""
+        if kind:
+            FIELDS[kind] = cls
 
 
 class _Head(Fields):
@@ -43,7 +54,7 @@ class _Head(Fields):
     next: NextStep | None
 
 
-class AuditFields(_Head):
+class AuditFields(_Head, kind="audit"):
     """Document ``calibrant.audit/1``."""
 
     bins: int
@@ -56,7 +67,7 @@ class AuditFields(_Head):
     wrong: Entries | None
 
 
-class CompareFields(_Head):
+class CompareFields(_Head, kind="compare"):
     """Document ``calibrant.compare/1``."""
 
     bins: int
@@ -69,7 +80,7 @@ class CompareFields(_Head):
     summaries: Entries | None
 
 
-class GroupsFields(_Head):
+class GroupsFields(_Head, kind="groups"):
     """Document ``calibrant.groups/1``: with one model and method its numbers stand at the top."""
 
     features: list[str]
@@ -81,7 +92,7 @@ class GroupsFields(_Head):
     wrong: Entries | None
 
 
-class CascadeFields(_Head):
+class CascadeFields(_Head, kind="cascade"):
     """Document ``calibrant.cascade/1``."""
 
     decision: str
@@ -89,7 +100,7 @@ class CascadeFields(_Head):
     results: list[CascadeEntry]
 
 
-class DecideFields(_Head):
+class DecideFields(_Head, kind="decide"):
     """Document ``calibrant.decide/1``."""
 
     dropped: dict[str, Any]
@@ -97,14 +108,14 @@ class DecideFields(_Head):
     wrong: Entries | None
 
 
-class MendFields(_Head):
+class MendFields(_Head, kind="mend"):
     """Document ``calibrant.mend/1``."""
 
     dropped: dict[str, Any]
     results: list[MendEntry]
 
 
-class PlanFields(_Head):
+class PlanFields(_Head, kind="plan"):
     """Document ``calibrant.plan/1``."""
 
     passive_labels: int | None
@@ -114,7 +125,7 @@ class PlanFields(_Head):
     leaderboard: dict[str, Any] | None
 
 
-class LabelFields(_Head):
+class LabelFields(_Head, kind="label"):
     """Document ``calibrant.label/1``."""
 
     results: Entries
@@ -123,34 +134,34 @@ class LabelFields(_Head):
     dropped: dict[str, Any] | None
 
 
-class MonitorFields(_Head):
+class MonitorFields(_Head, kind="monitor"):
     """Document ``calibrant.monitor/2``."""
 
     results: list[MonitorEntry]
     dropped: dict[str, Any]
 
 
-class MultiAnswerFields(_Head):
+class MultiAnswerFields(_Head, kind="multi_answer"):
     """Document ``calibrant.multi_answer/1``."""
 
     results: Entries
     mixes: list[list[int]]
 
 
-class BenchFields(_Head):
+class BenchFields(_Head, kind="bench"):
     """Document ``calibrant.bench/1``."""
 
     questions: int
     results: Entries
 
 
-class BenchCheckFields(_Head):
+class BenchCheckFields(_Head, kind="bench_check"):
     """Document ``calibrant.bench_check/1``."""
 
     ok: bool
 
 
-class ImportFields(_Head):
+class ImportFields(_Head, kind="import_logs"):
     """Document ``calibrant.import_logs/1``."""
 
     results: Entries
@@ -159,7 +170,7 @@ class ImportFields(_Head):
     written: list[str]
 
 
-class MethodsFields(_Head):
+class MethodsFields(_Head, kind="methods"):
     """Document ``calibrant.methods/1``."""
 
     methods: Entries
@@ -167,14 +178,14 @@ class MethodsFields(_Head):
     results: Entries
 
 
-class ModelsFields(_Head):
+class ModelsFields(_Head, kind="models"):
     """Document ``calibrant.models/1``."""
 
     folder: str
     results: Entries
 
 
-class GradeFields(_Head):
+class GradeFields(_Head, kind="grade"):
     """Document ``calibrant.grade/1``."""
 
     samples: dict[str, Any]
@@ -184,7 +195,7 @@ class GradeFields(_Head):
     written: list[str]
 
 
-class RunFields(Fields):
+class RunFields(Fields, kind="run"):
     """Document ``calibrant.run/1``."""
 
     study: str
@@ -193,14 +204,14 @@ class RunFields(Fields):
     results: Entries
 
 
-class ReportFields(_Head):
+class ReportFields(_Head, kind="report"):
     """Document ``calibrant.report/1``."""
 
     written: list[str]
     documents: Entries
 
 
-class DemoFields(Fields):
+class DemoFields(Fields, kind="demo"):
     """Document ``calibrant.demo/1``."""
 
     study: str
@@ -213,7 +224,7 @@ class DemoFields(Fields):
     next: list[str]
 
 
-class InitFields(Fields):
+class InitFields(Fields, kind="init"):
     """Document ``calibrant.init/1``."""
 
     folder: str
@@ -221,20 +232,20 @@ class InitFields(Fields):
     next: list[str]
 
 
-class ServeFields(_Head):
+class ServeFields(_Head, kind="serve"):
     """Document ``calibrant.serve/1``."""
 
     results: Entries
 
 
-class AnalysisFields(_Head):
+class AnalysisFields(_Head, kind="analysis"):
     """Document ``calibrant.analysis/1``: the parts of a study's report that were made."""
 
     done: list[str]
     left_out: Entries
 
 
-class StudyFields(Fields):
+class StudyFields(Fields, kind="study"):
     """Document ``calibrant.study/1``: who was asked what, how often, and at what cost."""
 
     study: str
@@ -253,7 +264,7 @@ class _Part(Fields):
     version: str | None  # type: ignore[assignment]
 
 
-class LeaderboardFields(_Part):
+class LeaderboardFields(_Part, kind="leaderboard"):
     """Document ``calibrant.leaderboard/1``, under ``leaderboard`` of a plan."""
 
     metric: str
@@ -264,7 +275,7 @@ class LeaderboardFields(_Part):
     pairs: Entries
 
 
-class SemanticsFields(_Part):
+class SemanticsFields(_Part, kind="semantics"):
     """Document ``calibrant.semantics/1``, under ``semantics`` of a study or of grades."""
 
     normalisation: list[str]
@@ -277,7 +288,7 @@ class SemanticsFields(_Part):
     reasons: dict[str, int]
 
 
-class AgreementFields(_Part):
+class AgreementFields(_Part, kind="agreement"):
     """Document ``calibrant.agreement/1``: grades held against those of people."""
 
     n: int
@@ -289,34 +300,3 @@ class AgreementFields(_Part):
     precision: EstimateEntry
     recall: EstimateEntry
     confusion: dict[str, Any]
-
-
-FIELDS: dict[str, type[Fields]] = {
-    "audit": AuditFields,
-    "compare": CompareFields,
-    "groups": GroupsFields,
-    "cascade": CascadeFields,
-    "decide": DecideFields,
-    "mend": MendFields,
-    "plan": PlanFields,
-    "label": LabelFields,
-    "monitor": MonitorFields,
-    "multi_answer": MultiAnswerFields,
-    "bench": BenchFields,
-    "bench_check": BenchCheckFields,
-    "import_logs": ImportFields,
-    "methods": MethodsFields,
-    "models": ModelsFields,
-    "grade": GradeFields,
-    "run": RunFields,
-    "report": ReportFields,
-    "demo": DemoFields,
-    "init": InitFields,
-    "serve": ServeFields,
-    "analysis": AnalysisFields,
-    "study": StudyFields,
-    "leaderboard": LeaderboardFields,
-    "semantics": SemanticsFields,
-    "agreement": AgreementFields,
-}
-"""The keys of a document by its kind."""

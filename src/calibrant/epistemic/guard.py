@@ -24,7 +24,7 @@ from scipy.special import chdtrc
 from calibrant.claims.claim import Claim
 from calibrant.claims.guard import traffic_claim
 from calibrant.core.arrays import Floats
-from calibrant.core.calls import Call
+from calibrant.core.hints import Call
 
 ANSWER, ANSWER_LENGTH = "answer", "answer length"
 _CELLS = 10

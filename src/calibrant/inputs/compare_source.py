@@ -13,10 +13,8 @@ from calibrant.comparison.compare import Pool, TableReader
 from calibrant.comparison.pipeline import BlockReader, Each
 from calibrant.comparison.questions import QuestionBlock, align_models
 from calibrant.confidence import ranking_methods
-from calibrant.core.calls import Call
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.errors import InputError, error_source
+from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
 from calibrant.inputs.coverage import table_coverage
 from calibrant.inputs.draws import meaning_scores

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened import Opened
 from calibrant.inputs.tables import OpenArrays, OpenTables

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.inputs.opened import Columns, Opened
 from calibrant.inputs.pool import read_pool
 from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread

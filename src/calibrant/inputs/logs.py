@@ -9,9 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.inputs.draws import divided_note, majority_grade
 from calibrant.inputs.opened import Columns, Opened
 from calibrant.records import Scores, load_scores

@@ -11,8 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.inputs.door import open_input
 from calibrant.inputs.opened import Opened
 from calibrant.inputs.rows import OWN, ROW, Rows

@@ -13,7 +13,7 @@ import polars as pl
 from calibrant.claims.data import coverage_document
 from calibrant.claims.missing import Missing
 from calibrant.core.arrays import Indices
-from calibrant.core.error_source import error_source
+from calibrant.core.errors import error_source
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 from calibrant.metrics import metric_estimates, sem_ece
 from calibrant.records.convert.inspect_log import grade_of
 from calibrant.semantics import cluster_answers, grade_answers

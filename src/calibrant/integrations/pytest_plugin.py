@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.claims.checks import failed_checks, parse_check
-from calibrant.core.output import writing
+from calibrant.core.places import writing
 
 if TYPE_CHECKING:
     from calibrant.report.typed import AuditResult

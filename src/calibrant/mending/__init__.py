@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.lazy import lazy_exports
+from calibrant.core.imports import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.mending.estimator import Mend as Mend

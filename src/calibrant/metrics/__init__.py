@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.lazy import lazy_exports
+from calibrant.core.imports import lazy_exports
 
 # Bound here, because its module has the same name.
 from calibrant.metrics.corp import corp as corp

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from calibrant.core import InputError
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.estimator import Calibrator, score_column

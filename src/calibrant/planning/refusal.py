@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import UnavailableError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 
 NO_LABELS_REASON = "without labels nobody can tell whether the confidence is right"
 NO_LABELS_HINT = Hint(

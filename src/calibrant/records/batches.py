@@ -18,7 +18,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 from calibrant.core.registry import did_you_mean
 from calibrant.records.folder_walk import entries_below
 from calibrant.records.formats import is_url

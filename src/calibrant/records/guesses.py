@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError, UnavailableError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.registry import did_you_mean
 
 LISTS = ("confidence", "question_id")

@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Array
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError, OutOfRangeError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.records.batches import Batch, number_array
 
 

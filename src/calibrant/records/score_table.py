@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.core.inputs import bare_name
+from calibrant.core.places import bare_name
 from calibrant.records.guesses import require_column
 from calibrant.records.reading import Reading, joined_readings
 from calibrant.records.rules import RULES

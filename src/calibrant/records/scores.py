@@ -9,8 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.records.cells import read_confidence, read_number, read_outcome
 from calibrant.records.guesses import (
     ROLES,

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from calibrant.core.error_source import IN_MEMORY
-from calibrant.core.errors import InputError
+from calibrant.core.errors import IN_MEMORY, InputError
 from calibrant.records.folder_walk import entries_below
 from calibrant.records.formats import database_part, file_format, is_fetched, require_unpackable
 from calibrant.records.json_tables import bad_row, scan_json_lines, scan_json_list

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 # Every kind of document has its class as soon as a result can be made.
 import calibrant.report.typed  # noqa: F401
-from calibrant.core.lazy import lazy_exports
+from calibrant.core.imports import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.report.page import render_html as render_html

@@ -10,7 +10,7 @@ from typing import Any
 from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
 from calibrant.core.document import given_places, kind_of
-from calibrant.core.inputs import bare_name
+from calibrant.core.places import bare_name
 
 SYMBOLS = {
     "over_confident": "▲",

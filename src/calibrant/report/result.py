@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import calibrant
 from calibrant.core.document import dump_document, kind_of, plain
 from calibrant.core.errors import InputError
-from calibrant.core.output import check_kept, writing
+from calibrant.core.places import check_kept, writing
 from calibrant.core.registry import did_you_mean
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Result(Mapping[str, Any]):
 
     def to_pandas(self) -> Any:
         """Return the results as a pandas table; pandas has to be installed."""
-        from calibrant.core.optional import optional_import
+        from calibrant.core.imports import optional_import
 
         pandas = optional_import("pandas", extra="notebook", purpose="pandas tables")
         return pandas.DataFrame(flat_rows(self._document))

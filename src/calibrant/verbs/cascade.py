@@ -11,7 +11,7 @@ from calibrant.claims.cascade import cascade_claims
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.output import writing
+from calibrant.core.places import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers

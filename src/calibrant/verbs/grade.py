@@ -10,7 +10,7 @@ import polars as pl
 
 from calibrant.claims.next_step import step_of_grades
 from calibrant.core.errors import InputError
-from calibrant.core.output import check_output_folder
+from calibrant.core.places import check_output_folder
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples

@@ -14,10 +14,9 @@ import polars as pl
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.groups import groups_claims
 from calibrant.core.document import plain
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.output import writing
+from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
 from calibrant.epistemic.audit import GroupOptions, groups_entry

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
-from calibrant.core.output import check_output, check_output_folder
+from calibrant.core.hints import Call, Hint
+from calibrant.core.places import check_output, check_output_folder
 from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import logs_in

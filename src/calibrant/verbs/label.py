@@ -13,9 +13,8 @@ from typing import Annotated, Unpack
 
 import polars as pl
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.report.typed import LabelResult
 from calibrant.verbs._options import OutFile, Table

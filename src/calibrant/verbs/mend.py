@@ -10,10 +10,9 @@ import numpy as np
 
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.mend import mend_claims
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.output import writing
+from calibrant.core.places import writing
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage

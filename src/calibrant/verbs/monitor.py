@@ -11,8 +11,7 @@ import numpy as np
 
 from calibrant.claims.monitor import late_warnings, monitor_claims
 from calibrant.core.document import plain
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import read_scores

@@ -18,8 +18,7 @@ from calibrant.claims.plan import (
     plan_claims,
 )
 from calibrant.core.document import plain
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.audit_source import table_settings

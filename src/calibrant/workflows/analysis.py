@@ -10,9 +10,8 @@ import polars as pl
 
 from calibrant.bench.evaluate import bench_evaluate
 from calibrant.confidence import ranking_methods
-from calibrant.core.error_source import IN_MEMORY
-from calibrant.core.errors import CalibrantError, InputError
-from calibrant.core.output import writing
+from calibrant.core.errors import IN_MEMORY, CalibrantError, InputError
+from calibrant.core.places import writing
 from calibrant.inputs.open_rows import open_rows
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study

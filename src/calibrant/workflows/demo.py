@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import polars as pl
 
 from calibrant.collect import ProgressWatch
-from calibrant.core.calls import Call
-from calibrant.core.output import writing
+from calibrant.core.hints import Call
+from calibrant.core.places import writing
 from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study

@@ -8,9 +8,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.output import writing
+from calibrant.core.hints import Call
+from calibrant.core.places import writing
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.report.typed import InitResult

@@ -15,7 +15,7 @@ import orjson
 import polars as pl
 
 from calibrant.confidence import score_table
-from calibrant.core.output import writing
+from calibrant.core.places import writing
 from calibrant.records import Study
 
 _FOLDER = files("calibrant.workflows") / "recorded"

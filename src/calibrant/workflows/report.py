@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from calibrant.core.document import kind_of, load_document
 from calibrant.core.errors import CalibrantError, InputError, SchemaError
-from calibrant.core.output import writing
+from calibrant.core.places import writing
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study

@@ -21,8 +21,8 @@ from calibrant.clients.endpoints.prefixes import UBATCH, PrefixCache
 from calibrant.clients.endpoints.weights import sha256_of, weights_path
 from calibrant.clients.protocol import Capabilities, Completion, Request
 from calibrant.core.errors import CalibrantError, CapabilityError
+from calibrant.core.imports import optional_import
 from calibrant.core.machine import usable_cores
-from calibrant.core.optional import optional_import
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 
 BATCH = 256
 

@@ -16,10 +16,9 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 from calibrant.inputs.streams.engines import LocalEngine
 from calibrant.records.batches import (
     Columns,

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.core.output import writing
+from calibrant.core.places import writing
 from calibrant.planning.watching.watch import CalibrationWatch
 
 SCHEMA = "calibrant.monitor_state/1"

@@ -5,7 +5,7 @@ Every reader returns a `ForeignLog`: what could be read, as tables, and a list o
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.lazy import lazy_exports
+from calibrant.core.imports import lazy_exports
 
 # Bound here, because its module has the same name.
 from calibrant.records.convert.recognise import recognise as recognise

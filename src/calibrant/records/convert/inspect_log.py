@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError, MissingDependencyError
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 from calibrant.records.convert.exchange import (
     Exchange,
     grade_value,

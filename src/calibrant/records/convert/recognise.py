@@ -10,9 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.records.convert.json_text import ReadOptions
 from calibrant.records.convert.kinds import PARQUET, kind_among, kind_of_folder, kind_of_text
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import orjson
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.records.ledger.accounts import open_accounts
 from calibrant.records.ledger.leases import this_machine
 from calibrant.records.ledger.page_scan import Row, scan_rows

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from calibrant.core.errors import InputError
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 from calibrant.report.charts.chart import Chart, Names
 from calibrant.report.charts.plane import NARROW, WIDE, draw_plane
 from calibrant.report.charts.rows import draw_rows

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 
 _NOT_ALLOWED = re.compile(r"[^\w\-. /]")
 

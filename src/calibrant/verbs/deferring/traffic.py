@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.guard import ANSWER

@@ -14,10 +14,9 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from calibrant.claims.words import count
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError, printable
-from calibrant.core.hints import Hint
-from calibrant.core.output import writing
+from calibrant.core.hints import Call, Hint
+from calibrant.core.places import writing
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.records.formats import file_format
 from calibrant.records.label_schema import StoredItem

@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Indices
-from calibrant.core.calls import Call
 from calibrant.core.document import given_places
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
 from calibrant.inputs.grading import ANSWER, checks_path, study_grades
 from calibrant.inputs.provenance import document_head

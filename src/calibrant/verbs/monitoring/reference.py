@@ -8,9 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.epistemic.guard import ANSWER, GuardCheck
 from calibrant.epistemic.policies import load_policy
 from calibrant.epistemic.selective.policy import SelectivePolicy

@@ -11,9 +11,8 @@ import numpy as np
 from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.significance import block_tests
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError, UndefinedMetricWarning
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import as_generator
 from calibrant.inputs.door import open_input
 from calibrant.inputs.labelled_rows import OpenLabels, block_of

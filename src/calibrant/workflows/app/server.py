@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call
 from calibrant.core.loopback import LOOPBACK, Handler, Loopback, said
 from calibrant.records.formats import store_path
 from calibrant.report.page import page_asset, page_templates

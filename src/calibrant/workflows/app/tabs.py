@@ -10,11 +10,10 @@ from typing import Any
 from markupsafe import Markup
 
 import calibrant
-from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call
 from calibrant.core.method_words import method_words
-from calibrant.core.option import COMPUTE
-from calibrant.core.verb import Parameter, declaration
+from calibrant.core.verb import COMPUTE, Parameter, declaration
 from calibrant.inputs.rows import RowQuery, Rows
 from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone
 from calibrant.report.charts import answer_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.shipped.lists import official_languages
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 
 _OFFICIAL = ("official", "de_facto_official")
 _WHY = (

@@ -12,7 +12,7 @@ from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import ascii_fold, normalised
 from calibrant.bench.questions.shipped.lists import Division, listed_divisions
 from calibrant.bench.questions.wording import in_a_sentence
-from calibrant.core.optional import optional_import
+from calibrant.core.imports import optional_import
 
 _WHY = (
     "complete: ISO 3166-2 lists every division of its kind, and a list by hand has the same "

@@ -1,4 +1,4 @@
-"""Packages whose names are loaded on first use, so that a command loads what it needs."""
+"""What is loaded on first use: names of packages, and optional dependencies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from calibrant.core.errors import MissingDependencyError
 
 _IMPORT = re.compile(r"^ *from (\S+) import (\w+) as (\w+)$", re.MULTILINE)
 
@@ -60,3 +63,33 @@ def lazy_exports(
         return sorted({*vars(sys.modules[package]), *home})
 
     return find, names, sorted(home)
+
+
+def optional_import(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import `module` or say what to install.
+
+    Parameters
+    ----------
+    module
+        Dotted module name.
+    extra
+        The extra of calibrant that brings it.
+    purpose
+        What it is needed for, in words that complete 'needed for ...'.
+
+    Examples
+    --------
+    >>> optional_import("no_such_module", extra="ray", purpose="running on a cluster")
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.MissingDependencyError: no_such_module is needed for running on a cluster
+      -> pip install 'calibrant[ray]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not module.startswith(error.name):
+            raise
+        raise MissingDependencyError(
+            f"{module} is needed for {purpose}\n  -> pip install 'calibrant[{extra}]'"
+        ) from error
