@@ -5,94 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
-from calibrant.claims.words import count, labels_text, percent, points, points_range
+from calibrant.claims.claim import Claim, Facts, Outcome
+from calibrant.claims.rule import rule
+from calibrant.claims.words import percent, points_range
 
 _MARGIN = 0.02
 # Questions from which on a policy is chosen.
 _FEWEST = 250
 
 
-def _asking(facts: Facts) -> str:
-    if facts["single"] is not None:
-        return f"No cascade does better than one model: always asking {facts['single']}"
-    return f"Asking {facts['largest']} only where needed (rule: {facts['words']})"
+GUARANTEE = rule("cascade.guarantee")
 
 
-def _always(facts: Facts) -> str:
-    """Name the largest model again only where the sentence has not done so."""
-    return f"always asking {facts['largest']}" if facts["single"] else "always asking it"
+def _as_good(facts: Facts) -> str:
+    if facts["low"] != 0 or facts["high"] != 0 or percent(facts["cost"]) != "100 %":
+        return "cheaper"
+    return "always" if facts["single"] is None else "one"
 
 
-def _nothing_saved(facts: Facts) -> str:
-    why = f" ({facts['chosen']})" if facts["single"] is not None else ""
-    rule = f"this policy (rule: {facts['words']})" if not why else "no cheaper policy was found"
-    tail = f" always asks {facts['largest']}." if not why else f"{why}; {facts['largest']} answers."
-    return f"Nothing is saved: {rule}{tail}"
+def _sizes(facts: Facts) -> str:
+    return points_range(*sorted((abs(facts["low"]), abs(facts["high"]))))
 
 
-def _ends(facts: Facts) -> tuple[float, float]:
-    low, high = sorted((abs(facts["low"]), abs(facts["high"])))
-    return low, high
-
-
-GUARANTEE = declare(
-    ClaimRule(
-        "cascade.guarantee",
-        "Is the policy as accurate as the largest model, but for a margin?",
-        "E[y(policy)] >= E[y(largest)] - margin",
-        "settings are tested by paired betting in the order of their accuracy on other questions, "
-        "up to the first failure",
-        "none needed: the order of the tests is fixed beforehand",
-        {
-            "shown": lambda facts: (
-                f"At most {points(facts['margin'])} less accurate than {facts['largest']}, at "
-                f"{percent(facts['cost'])} of its cost; such a promise fails in at most "
-                f"{percent(facts['delta'])} of cases."
-            ),
-            "undecided": lambda facts: (
-                f"No cheaper policy is certified to stay within {points(facts['margin'])} of "
-                f"{facts['largest']}: it answers everything. More labels would certify one."
-            ),
-        },
-    )
-)
-
-
-REACHES = declare(
-    ClaimRule(
-        "cascade.beats_largest",
-        "Is the policy more accurate than always asking the largest model?",
-        "E[y(policy)] > E[y(largest)]",
-        "the policy's 95 % interval on questions it had not seen against the largest model's "
-        "accuracy on the same questions; 'equivalent' when it lies within the margin",
-        "none: one policy per document",
-        {
-            "shown": lambda facts: (
-                f"{_asking(facts)} is {points(abs(facts['value']))} "
-                f"{'more' if facts['value'] > 0 else 'less'} accurate than {_always(facts)} "
-                f"(95 % interval {points_range(*_ends(facts))}), at {percent(facts['cost'])} of "
-                "its cost."
-            ),
-            "equivalent": lambda facts: (
-                _nothing_saved(facts)
-                if facts["low"] == facts["high"] == 0 and percent(facts["cost"]) == "100 %"
-                else f"{_asking(facts)} is as accurate as {_always(facts)} within "
-                f"{points(_MARGIN)}, at {percent(facts['cost'])} of its cost."
-            ),
-            "undecided": lambda facts: (
-                f"Undecided when to ask {facts['largest']}: {count(facts['n'], 'question')} are "
-                "too few to choose a policy. "
-                f"{labels_text(facts['more']).capitalize()} would decide."
-                if facts["words"] is None
-                else f"{_asking(facts)} costs {percent(facts['cost'])} of {_always(facts)}. "
-                "Undecided which is more accurate (difference "
-                f"{points_range(facts['low'], facts['high'])} points). "
-                f"{labels_text(facts['more']).capitalize()} would decide."
-            ),
-        },
-        margin=_MARGIN,
-    )
+REACHES = rule(
+    "cascade.beats_largest",
+    margin=_MARGIN,
+    equivalent=_as_good,
+    undecided=lambda facts: "few" if facts["words"] is None else "open",
+    asking=lambda facts: "some" if facts["single"] is None else "one",
+    # The largest model is named again only where the sentence has not done so.
+    always=lambda facts: facts["largest"] if facts["single"] else "it",
+    sizes=_sizes,
 )
 
 

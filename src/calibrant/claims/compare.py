@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
+from calibrant.claims.claim import Claim, Facts
 from calibrant.claims.margins import COMPARISON_MARGIN
-from calibrant.claims.words import count, joined, percent, point_number, points, points_range
+from calibrant.claims.rule import rule
+from calibrant.claims.words import count, joined
 from calibrant.core.method_words import method_name
 
 LEAST_QUESTIONS = 20
@@ -31,189 +32,61 @@ def place(facts: Facts) -> str:
 
 
 def _certain(facts: Facts) -> str:
-    """Say what part of a gap comes from the statements, at least."""
     if not facts["at_least"]:
-        return ""
-    if facts["at_least"] >= facts["value"]:
-        return f" At equal accuracy the difference is no smaller ({points(facts['at_least'])})."
-    return (
-        f" At least {points(facts['at_least'])} come from how it states its confidence; the rest "
-        "is accuracy or cannot be separated."
-    )
-
-
-def _better(facts: Facts) -> str:
-    return (
-        f"{place(facts)}{facts['winner']} is better calibrated than {facts['loser']}, on its own "
-        f"answers ({point_number(facts['error'])} against {points(facts['other_error'])} of error) "
-        f"and at equal accuracy, however that is made ({count(facts['n'], 'question')})."
-        f"{_certain(facts)}"
-    )
+        return "no"
+    return "all" if facts["at_least"] >= facts["value"] else "some"
 
 
 def _undecided(facts: Facts) -> str:
-    start = f"{place(facts)}Undecided whether {facts['a']} or {facts['b']} is better calibrated"
     if facts["n"] < LEAST_QUESTIONS:
-        return (
-            f"{start}: they share {count(facts['n'], 'question')}, an interval needs "
-            f"{LEAST_QUESTIONS}."
-        )
+        return "few"
     if facts["shown_if_alone"]:
-        return f"{start}: among {facts['pairs']:,} pairs chance alone could show as much."
-    if not facts["not_shown_on"]:
-        return f"{start} ({count(facts['n'], 'question')}): the footings do not agree."
-    where = joined([WHERE[name] for name in facts["not_shown_on"]], most=4)
-    return f"{start} ({count(facts['n'], 'question')}): no difference is shown {where}."
+        return "chance"
+    return "where" if facts["not_shown_on"] else "disagree"
 
 
-BETTER = declare(
-    ClaimRule(
-        "compare.better_calibrated",
-        "Is one model better calibrated than the other?",
-        "E|c - r(c)| is smaller on its own answers, after the odds shift to either accuracy with "
-        "near-certain statements at .995 or at their word, and with right and wrong in equal "
-        "shares; no root mean squared error is larger by half the margin",
-        "on all six footings the 98 % paired bootstrap interval, moved by its largest bias, "
-        "excludes 0 on one side",
-        "the largest of six p-values; Holm at 2 % over all pairs of whole methods, and apart from "
-        "them over pairs of groups",
-        {"shown": _better, "undecided": _undecided},
-        margin=COMPARISON_MARGIN,
-    )
+def _not_shown(facts: Facts) -> str:
+    return joined([WHERE[name] for name in facts["not_shown_on"]], most=4)
+
+
+BETTER = rule(
+    "compare.better_calibrated",
+    margin=COMPARISON_MARGIN,
+    undecided=_undecided,
+    place=place,
+    certain=_certain,
+    not_shown=_not_shown,
 )
 
 
 def _only_accurate(facts: Facts) -> str:
-    start = (
-        f"{place(facts)}{facts['winner']} is only more accurate than {facts['loser']} "
-        f"(by {points(facts['lead'])}, {count(facts['graded'], 'question')})"
-    )
-    within = points(facts["margin"])
     if facts["rests_on"] == "laws":
-        return f"{start}. Right or wrong, both state their confidence alike, within {within}."
-    text = f"{start}; both are equally well calibrated within {within}."
-    if facts["mixed"] > facts["margin"]:
-        text += f" With right and wrong in equal shares the difference is {points(facts['mixed'])}."
-    return text
+        return "laws"
+    return "mixed" if facts["mixed"] > facts["margin"] else "errors"
 
 
-ONLY_MORE_ACCURATE = declare(
-    ClaimRule(
-        "compare.only_more_accurate",
-        "Or is it only more accurate?",
-        "E[z] is larger, and either the errors of both lie within the margin on five footings, or "
-        "the laws of confidence given right and given wrong do",
-        "paired difference of grades beyond 3 standard errors; each model's own 90 % interval of "
-        "the error, or the 95 % bootstrap quantile of the integrated distance of the laws",
-        "Holm over all pairs for accuracy; the rest of each pair by itself",
-        {"shown": _only_accurate},
-        margin=COMPARISON_MARGIN,
-    )
+ONLY_MORE_ACCURATE = rule(
+    "compare.only_more_accurate", margin=COMPARISON_MARGIN, shown=_only_accurate, place=place
 )
-
-EQUIVALENT = declare(
-    ClaimRule(
-        "compare.equivalent",
-        "Are two models equally well calibrated?",
-        "the errors of both differ by less than the margin as answered and after the odds shift",
-        "each model's own 90 % interval of the error on five footings",
-        "each pair by itself",
-        {
-            "equivalent": lambda facts: (
-                f"{place(facts)}{facts['a']} and {facts['b']} are equally well calibrated within "
-                f"{points(facts['margin'])}: the error of {facts['a']} is "
-                f"{points(abs(facts['value']))} {'smaller' if facts['value'] < 0 else 'larger'} "
-                f"({percent(facts['level'])} interval of the difference "
-                f"{points_range(facts['low'], facts['high'])})."
-            )
-        },
-        margin=COMPARISON_MARGIN,
-    )
-)
-
-REVERSAL = declare(
-    ClaimRule(
-        "compare.reversal",
-        "Does one look better, and is worse at equal accuracy?",
-        "the error is smaller as answered by half the margin, and larger on every footing of equal "
-        "accuracy, by half the margin on average",
-        "98 % intervals as for 'better', the means beyond half the margin",
-        "each pair by itself",
-        {
-            "shown": lambda facts: (
-                f"{place(facts)}{facts['winner']} looks better than {facts['loser']} on its own "
-                f"answers (by {points(facts['looks'])}), and is worse at equal accuracy (by "
-                f"{point_number(facts['least'])} to {points(facts['most'])})."
-            )
-        },
-        margin=COMPARISON_MARGIN,
-    )
-)
+EQUIVALENT = rule("compare.equivalent", margin=COMPARISON_MARGIN, place=place)
+REVERSAL = rule("compare.reversal", margin=COMPARISON_MARGIN, place=place)
 
 
 def _depends(facts: Facts) -> str:
-    start, on = place(facts), facts["depends_on"]
-    if on == "size of errors":
-        return (
-            f"{start}{facts['winner']} is closer on average ({point_number(facts['error'])} "
-            f"against {points(facts['other_error'])}); {facts['loser']} has the smaller large "
-            "errors."
-        )
-    if on == "near-certain":
-        return (
-            f"{start}Whether {facts['a']} or {facts['b']} is better calibrated depends on whether "
-            "99.5 % and 99.9999 % count as the same statement."
-        )
-    if on == "missing":
-        return (
-            f"{start}Whether {facts['a']} or {facts['b']} is better calibrated depends on answers "
-            f"without a stated confidence ({percent(facts['unstated'])}). Without them the verdict "
-            f"would be: {facts['rests_on']}."
-        )
-    if on == "grades":
-        grading = facts["grading"]
-        checked = count(grading["checked"], "grade") if grading["checked"] else "none"
-        return (
-            f"{start}Whether {facts['a']} or {facts['b']} is better calibrated depends on the "
-            f"grades: {percent(grading['doubtful'])} are doubtful, {checked} checked. As graded "
-            f"the verdict would be: {facts['rests_on']}."
-        )
-    return start + _footing(facts)
-
-
-def _footing(facts: Facts) -> str:
-    """Name the two footings that differ most, and their gaps."""
-    best, worst = facts["best"], facts["worst"]
+    if facts["depends_on"] != "footing":
+        return str(facts["depends_on"])
     if facts["statements_alone"]:
-        return (
-            f"{best['name']} is better than {worst['name']} on its own answers and with odds moved "
-            "along, but not with right and wrong in equal shares and statements as they are: its "
-            "accuracy may account for it."
-        )
-    if best["name"] == worst["name"]:
-        return (
-            f"{best['name']} is better calibrated than {facts['other']} {best['where']} (by "
-            f"{points(best['size'])}), but hardly {worst['where']} (by {points(worst['size'])})."
-        )
-    return (
-        f"Which is better calibrated depends on the footing: {best['name']} {best['where']} (by "
-        f"{points(best['size'])}), {worst['name']} {worst['where']} (by {points(worst['size'])})."
-    )
+        return "statements alone"
+    return "hardly" if facts["best"]["name"] == facts["worst"]["name"] else "footing"
 
 
-DEPENDS = declare(
-    ClaimRule(
-        "compare.depends",
-        "Does the answer depend on how one looks?",
-        "one footing shows what another denies; or absolute and squared errors prefer different "
-        "models; or near-certain statements, answers without one, or errors of the grader decide",
-        "98 % intervals: opposite sides beyond half the margin, or one beyond the margin and one "
-        "below half of it; z of squared errors beyond 2.33 and their roots by half the margin; the "
-        "5 % quantile of the difference between the two clips beyond half the margin",
-        "each pair by itself",
-        {"depends": _depends},
-        margin=COMPARISON_MARGIN,
-    )
+def _checked(facts: Facts) -> str:
+    checked = facts["grading"]["checked"]
+    return count(checked, "grade") if checked else "none"
+
+
+DEPENDS = rule(
+    "compare.depends", margin=COMPARISON_MARGIN, depends=_depends, place=place, checked=_checked
 )
 
 _RULES = {
@@ -238,7 +111,7 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
     named
         Whether sentences say the method, because there are several.
     """
-    rule, outcome = _RULES[pair["verdict"]]
+    told, outcome = _RULES[pair["verdict"]]
     evidence = pair["evidence"]
     gap = evidence["footings"]["raw"]["gap"]
     first = pair["winner"] == pair["a"]
@@ -268,12 +141,12 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
         facts |= _turned(evidence["footings"])
     if pair["depends_on"] == "footing":
         facts |= _opposites(pair, margin)
-    return rule.claim(
+    return told.claim(
         outcome,  # type: ignore[arg-type]
         facts,
         subject={name: pair[name] for name in ("a", "b", "method", "group")},
         estimate=estimate,
-        p_adjusted=pair["p_verdict_adjusted"] if rule is BETTER else None,
+        p_adjusted=pair["p_verdict_adjusted"] if told is BETTER else None,
         margin=margin,
     )
 

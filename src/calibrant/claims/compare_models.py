@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
+from calibrant.claims.claim import Claim, Facts
 from calibrant.claims.compare import pair_claim, place, sized, subject_of
 from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.margins import more_labels
-from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
+from calibrant.claims.rule import rule
+from calibrant.claims.words import count, labels_text, percent, points_range
 
 # At the whole level 'right more often' was false in 4.8 to 5.3 % of runs with equal models.
 _CAREFUL = 0.8
@@ -24,32 +25,13 @@ def _more(facts: Facts) -> str:
     return text[0].upper() + text[1:].replace("labels", "questions")
 
 
-def _as_often(facts: Facts) -> str:
-    start, a, b = place(facts), facts["a"], facts["b"]
-    if facts["same_answers"]:
-        same = f"{start}{a} and {b} are right on the same questions: undecided who is more often."
-        return f"{same} Questions that only one of them gets right would decide."
-    apart = f"(difference {points_range(facts['low'], facts['high'])} points). {_more(facts)}"
-    return f"{start}Undecided whether {a} or {b} is right more often {apart} would decide."
-
-
-MORE_ACCURATE = declare(
-    ClaimRule(
-        "compare.more_accurate",
-        "Is one model right more often?",
-        "E[z_a] > E[z_b] on the questions that are graded for both, with or without confidence",
-        "paired difference of grades in units of its standard error",
-        "Holm over all pairs, families as for calibration",
-        {
-            "shown": lambda facts: (
-                f"{place(facts)}{facts['winner']} is right more often than {facts['loser']}, by "
-                f"{points(facts['value'])} ({_interval(facts)}; {count(facts['n'], 'question')} "
-                "that both have)."
-            ),
-            "undecided": _as_often,
-            "depends": grades_sentence,
-        },
-    )
+MORE_ACCURATE = rule(
+    "compare.more_accurate",
+    undecided=lambda facts: "same" if facts["same_answers"] else "open",
+    depends=grades_sentence,
+    place=place,
+    interval=_interval,
+    more=_more,
 )
 
 
@@ -60,80 +42,20 @@ def _counted(facts: Facts) -> str:
         told.append(f"in {facts['accurate']:,} one is only more accurate")
     if facts["reversals"]:
         told.append(f"in {facts['reversals']:,} the one that looks better is worse")
-    text = f" Of {count(facts['pairs'], 'pair')}, {' and '.join(told)}." if told else ""
+    text = f"Of {count(facts['pairs'], 'pair')}, {' and '.join(told)}." if told else ""
     if 2 * facts["worse_than_constant"] > facts["models"]:
         text += " Most of these say less than one constant confidence would."
     return text
 
 
-def _leader(facts: Facts) -> str:
-    return (
-        f"{place(facts)}{facts['winner']} leads {facts['models']} models: only it has no better "
-        f"calibrated one above it.{_counted(facts)}"
-    )
-
-
-def _shared_lead(facts: Facts) -> str:
-    if len(facts["first"]) == facts["models"]:
-        text = f"None of {facts['models']} models is shown to be better calibrated than another."
-        return f"{place(facts)}{text}{_counted(facts)}"
-    return (
-        f"{place(facts)}{joined(facts['first'])} share the lead among {facts['models']} models: "
-        f"no other is shown to be better calibrated than they are.{_counted(facts)}"
-    )
-
-
-LEADS = declare(
-    ClaimRule(
-        "compare.leads",
-        "Does one model lead all others?",
-        "it is the only model that no other is better calibrated than",
-        "the verdicts 'better' on all pairs",
-        "Holm over all pairs",
-        {"shown": _leader, "undecided": _shared_lead},
-    )
+LEADS = rule(
+    "compare.leads",
+    undecided=lambda facts: "none" if len(facts["first"]) == facts["models"] else "shared",
+    place=place,
+    counted=_counted,
 )
-
-MISSING = declare(
-    ClaimRule(
-        "compare.missing_related",
-        "Are the questions that a model lacks unlike the ones that it has?",
-        "the other models are right more or less often on the questions that this model lacks",
-        "t-test with one spread for all questions of the share of other models that are right, "
-        "at 4 %; no test where fewer than 2 rare answers are expected among the missing",
-        "Holm over the models of a method",
-        {
-            "shown": lambda facts: (
-                f"{place(facts)}The {count(facts['missing'], 'question')} that {facts['model']} "
-                f"lacks are {facts['word']}: the others get {percent(facts['there'])} of them "
-                f"right, and {percent(facts['here'])} of the rest."
-            ),
-        },
-    )
-)
-
-JUDGES = declare(
-    ClaimRule(
-        "compare.judges_better",
-        "Who judges the same candidate answers with the better calibrated confidence?",
-        "E|c - r(c)| over the shared candidate answers is smaller for one judge",
-        "interval of the absolute gap and debiased squared gap, on one side (candidate-aligned "
-        "view)",
-        "Holm over the pairs with candidates",
-        {
-            "shown": lambda facts: (
-                f"{place(facts)}On the same candidate answers {facts['winner']} is the better "
-                f"calibrated judge: error lower by {points(facts['value'])} ({_interval(facts)}; "
-                f"{count(facts['n'], 'question')})."
-            ),
-            "undecided": lambda facts: (
-                f"{place(facts)}Undecided who judges the same candidate answers better, "
-                f"{facts['a']} or {facts['b']} (difference "
-                f"{points_range(facts['low'], facts['high'])} points). {_more(facts)} would decide."
-            ),
-        },
-    )
-)
+MISSING = rule("compare.missing_related", place=place)
+JUDGES = rule("compare.judges_better", place=place, interval=_interval, more=_more)
 
 
 def comparison_claims(

@@ -6,47 +6,28 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
+from calibrant.claims.claim import Claim, Facts
 from calibrant.claims.grades import depending, grades_sentence
-from calibrant.claims.words import count, joined, labels_text, percent, subject_name
+from calibrant.claims.rule import rule
+from calibrant.claims.words import joined, percent, subject_name
 
 
 def _where(facts: Facts) -> str:
-    """Say which answers are given, in the words of the score in use."""
-    if facts["score"] == "confidence":
-        return f"with a confidence of at least {facts['threshold']:.3g}"
-    return f"with a score of at least {facts['threshold']:.2f}"
+    return "confidence" if facts["score"] == "confidence" else "score"
 
 
-def _limit(share: float) -> str:
+def _limit(facts: Facts) -> str:
     """Return a limit as it was asked for: one below 0.1 % has more digits."""
+    share = facts["limit"]
     return f"{100 * share:.2g} %" if share < 0.001 else percent(share)
 
 
 def _kept(facts: Facts) -> str:
-    if facts["threshold"] is None and facts["for"] != "each":
-        limit = f"an error of at most {_limit(facts['limit'])}"
-        return f"{_lead(facts)}Labels certify {limit}, but at these costs asking is always cheaper."
-    name = f"{facts['name']} may" if facts["named"] else "May"
-    where = "" if facts["for"] == "each" else f", {_where(facts)}"
-    return (
-        f"{name} answer {percent(facts['share'])} of the questions alone{where}. "
-        f"At most {_limit(facts['limit'])} of those answers are wrong, {_scope(facts)}; such a "
-        f"promise fails in at most {percent(facts['delta'])} of cases.{_not_per_group(facts)}"
-        f"{_asked(facts)}"
-    )
-
-
-def _scope(facts: Facts) -> str:
-    """Say what the promise is about."""
-    if facts["for"] == "traffic":
-        return f"for the mix of {count(facts['traffic_rows'], 'row')} of traffic"
-    like = f"for questions like the {facts['kept']:,} labelled ones"
-    return f"in every group of {facts['group']}, {like}" if facts["for"] == "each" else like
-
-
-def _not_per_group(facts: Facts) -> str:
-    return "" if facts["for"] == "each" else " Nothing is promised per group."
+    if facts["for"] == "each":
+        return "each"
+    if facts["threshold"] is None:
+        return "dear"
+    return "traffic" if facts["for"] == "traffic" else "like"
 
 
 def _asked(facts: Facts) -> str:
@@ -56,88 +37,38 @@ def _asked(facts: Facts) -> str:
     share = percent(sum(group["share"] for group in asked))
     few = all(group["n"] for group in asked)
     why = "with under 15 labels" if few else "without enough labels"
-    return f" Groups {why} are asked: {joined([g['group'] for g in asked])} ({share})."
+    return f"Groups {why} are asked: {joined([g['group'] for g in asked])} ({share})."
 
 
 def _nothing(facts: Facts) -> str:
-    start = (
-        f"No threshold is certified for an error of at most {_limit(facts['limit'])}"
-        f"{' for ' + facts['name'] if facts['named'] else ''}."
-    )
     if facts["n"] < facts["fewest"]:
-        least = count(facts["fewest"], "label")
-        return f"{start} Even without an error that takes {least}; there are {facts['n']:,}."
-    if facts["needed"] is not None:
-        more = max(facts["needed"] - facts["n"], 0)
-        return f"{start} {labels_text(more).capitalize()} would likely certify one."
+        return "fewest"
+    if facts["more"] is not None:
+        return "more"
     if facts["lowest"] is None:
-        return f"{start} {count(facts['n'], 'label')} are too few; more labels would decide."
+        return "few"
     if facts["for"] == "each":
-        return f"{start} No group of {facts['group']} has enough labels; label more of each."
-    if facts["lowest"] > facts["limit"]:
-        return (
-            f"{start} The lowest error seen is {percent(facts['lowest'])}; allow a higher one, or "
-            "give more columns."
-        )
-    few = f"{count(facts['n'], 'label')} are too few for so low a limit"
-    return f"{start} {few}: label more, or allow a higher one."
+        return "each"
+    return "high" if facts["lowest"] > facts["limit"] else "low"
 
 
-ERROR_LIMIT = declare(
-    ClaimRule(
-        "decide.error_limit",
-        "Is the error among the answers given below the limit?",
-        "P(wrong | score >= t) <= alpha",
-        "thresholds are loosened in a fixed order, each tested by the exact binomial law, up to "
-        "the first failure; once strictest first with all labels, once from where a pilot starts",
-        "none within an order, which is fixed beforehand; the two share delta as 70 to 30",
-        {"shown": _kept, "undecided": _nothing, "depends": grades_sentence},
-    )
+ERROR_LIMIT = rule(
+    "decide.error_limit",
+    shown=_kept,
+    undecided=_nothing,
+    depends=grades_sentence,
+    where=_where,
+    at_most=_limit,
+    asked=_asked,
+    may=lambda facts: f"{facts['name']} may" if facts["named"] else "May",
+    whose=lambda facts: f" for {facts['name']}" if facts["named"] else "",
 )
-
-
-def _amount(value: float) -> str:
-    return f"{value:.3g}"
-
-
-def _lead(facts: Facts) -> str:
-    return f"{facts['name']}: " if facts["named"] else ""
-
-
-def _not_cheaper(facts: Facts) -> str:
-    always = "always answering" if facts["answering"] else "always asking"
-    if facts["low"] == facts["high"] == 0:
-        # The threshold answers everything or nothing: there is no saving to estimate.
-        cost = _amount(facts["cost"])
-        return (
-            f"{_lead(facts)}No threshold was found that is cheaper than {always} ({cost} per "
-            "question)."
-        )
-    return (
-        f"{_lead(facts)}Undecided whether this threshold is cheaper than {always}: it saves "
-        f"{_amount(facts['low'])} to {_amount(facts['high'])} per question. "
-        f"{labels_text(facts['more']).capitalize()} would decide."
-    )
-
-
-CHEAPER = declare(
-    ClaimRule(
-        "decide.cheaper",
-        "Is the threshold cheaper than always answering and always asking?",
-        "E[cost of the policy] < min(E[cost of answering], cost of asking)",
-        "mean saving on rows that did not choose the threshold, one-sided at 2.5 %",
-        "none: one claim per model",
-        {
-            "shown": lambda facts: (
-                f"{_lead(facts)}Cheapest is to answer alone {_where(facts)} "
-                f"({percent(facts['share'])} of the questions). That costs "
-                f"{_amount(facts['cost'])} per question, {_amount(facts['value'])} less than "
-                f"the cheaper of always answering and always asking "
-                f"(95 % interval {_amount(facts['low'])} to {_amount(facts['high'])})."
-            ),
-            "undecided": _not_cheaper,
-        },
-    )
+CHEAPER = rule(
+    "decide.cheaper",
+    # A threshold that answers everything or nothing has no saving to estimate.
+    undecided=lambda facts: "none" if facts["low"] == facts["high"] == 0 else "open",
+    where=_where,
+    always=lambda facts: "always answering" if facts["answering"] else "always asking",
 )
 
 
@@ -170,7 +101,7 @@ def decide_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
 
 
 def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
-    shown = entry["certified"]
+    shown, needed = entry["certified"], entry["labels_needed"]
     errors = [point["error"]["value"] for point in entry["curve"] if point["error"]["n"] >= 40]
     claim = ERROR_LIMIT.claim(
         "shown" if shown else "undecided",
@@ -179,7 +110,7 @@ def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, A
             "share": entry["answered"]["value"],
             "limit": entry["max_error"],
             "delta": entry["delta"],
-            "needed": entry["labels_needed"],
+            "more": None if needed is None else max(needed - entry["n"], 0),
             "lowest": min(errors, default=None),
             "fewest": math.ceil(math.log(entry["delta"]) / math.log1p(-entry["max_error"]) - 1e-9),
         },

@@ -5,186 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
-from calibrant.claims.words import count, labels_text, percent, points, points_range, subject_name
+from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome
+from calibrant.claims.rule import rule
+from calibrant.claims.words import count, subject_name
 
 # Differences between groups below this are not worth a correction of their own.
 GROUP_MARGIN = 0.05
 
 
-def _lead(facts: Facts) -> str:
-    return f"{facts['name']}: " if facts["named"] else ""
+RECALIBRATION = rule("groups.recalibration")
+GROUPING = rule("groups.grouping_loss")
 
 
-def _typical(square: float) -> str:
-    """Return a squared error as the size of error it stands for."""
-    return points(max(square, 0.0) ** 0.5)
-
-
-RECALIBRATION = declare(
-    ClaimRule(
-        "groups.recalibration",
-        "Does one recalibration over all rows mend part of the error?",
-        "Brier(f) - Brier(c(f)) > 0",
-        "mean saving on rows that the recalibration has not seen, two-sided at 5 %",
-        "none: one claim per model and method",
-        {
-            "shown": lambda facts: (
-                f"{_lead(facts)}Says {percent(facts['said'])}, is right "
-                f"{percent(facts['right'])}. One recalibration over all rows mends a typical error "
-                f"of {_typical(facts['value'])}."
-            ),
-            "undecided": lambda facts: (
-                f"{_lead(facts)}Says {percent(facts['said'])}, is right {percent(facts['right'])}. "
-                "Undecided whether one recalibration over all rows improves it. More labels would "
-                "decide."
-            ),
-        },
-    )
-)
-
-
-GROUPING = declare(
-    ClaimRule(
-        "groups.grouping_loss",
-        "Is there an error that no recalibration can mend?",
-        "E[(P(y = 1 | x, f) - P(y = 1 | f))^2] > 0",
-        "cross-fitted prediction from the features, cleared of the confidence, against the "
-        "outcomes of rows it has not seen; 95 % lower bound",
-        "none: one claim per model and method",
-        {
-            "shown": lambda facts: (
-                f"{_lead(facts)}Answers of equal confidence are not equally often right: by these "
-                f"columns the confidence is typically off by at least {_typical(facts['low'])}. "
-                "No recalibration mends that."
-            ),
-            "undecided": lambda facts: (
-                f"{_lead(facts)}Undecided whether answers of equal confidence are equally often "
-                f"right. {labels_text(facts['more']).capitalize()} or other columns would decide."
-            ),
-        },
-    )
-)
-
-
-def _stands(facts: Facts) -> str:
-    word = "less" if facts["value"] > 0 else "more"
+def _after(facts: Facts) -> str:
     # A later group is measured beyond those found before it, and its sentence says so.
     before = facts.get("before", 0)
-    after = f", after allowing for {count(before, 'group')} found before it" if before else ""
-    return (
-        f"{_lead(facts)}{facts['rule']} is right {points(abs(facts['value']))} {word} often than "
-        f"other answers of equal confidence{after} (95 % interval "
-        f"{points_range(*facts['range'])}, {count(facts['rows'], 'row')})."
-    )
+    return f", after allowing for {count(before, 'group')} found before it" if before else ""
 
 
-def _none_stands(facts: Facts) -> str:
-    if not facts["tested"]:
-        return (
-            f"{_lead(facts)}These columns make no group to test: one needs enough rows, and must "
-            "not follow from the confidence alone. Other columns would make some."
-        )
-    return (
-        f"{_lead(facts)}None of {count(facts['tested'], 'group')} stands out beyond the overall "
-        f"error. {labels_text(facts['more']).capitalize()} would show a gap of "
-        f"{points(GROUP_MARGIN)} in a tenth of the rows."
-    )
-
-
-STANDS_OUT = declare(
-    ClaimRule(
-        "groups.stands_out",
-        "Is a group over- or under-confident beyond what all rows share?",
-        "E[G' (y - c(f))] != 0, G' the group cleared of the confidence",
-        "ratio to its standard error against the largest ratio over all rules in data redrawn from "
-        "the recalibrated confidence",
-        "the critical value holds for all rules at once; found groups join what is explained",
-        {
-            "shown": _stands,
-            "undecided": _none_stands,
-        },
-        margin=GROUP_MARGIN,
-    )
+STANDS_OUT = rule(
+    "groups.stands_out",
+    margin=GROUP_MARGIN,
+    undecided=lambda facts: "some" if facts["tested"] else "none",
+    after=_after,
 )
-
-
-NAMED = declare(
-    ClaimRule(
-        "groups.named",
-        "Is a group that was named beforehand over- or under-confident at equal confidence?",
-        "E[G' (y - c(f))] != 0, G' the group cleared of the confidence",
-        "ratio to its standard error against the largest ratio over the named groups in data "
-        "redrawn from the recalibrated confidence; 'equivalent' when the interval lies within the "
-        "margin",
-        "the critical value holds for all named groups at once",
-        {
-            "shown": _stands,
-            "equivalent": lambda facts: (
-                f"{_lead(facts)}{facts['rule']} is as well calibrated as answers of equal "
-                f"confidence, within {points(facts['margin'])} ({count(facts['rows'], 'row')})."
-            ),
-            "undecided": lambda facts: (
-                f"{_lead(facts)}Undecided whether {facts['rule']} differs from answers of "
-                f"equal confidence ({points_range(*facts['range'])} points). "
-                f"{labels_text(facts['more']).capitalize()} would decide."
-            ),
-        },
-        margin=GROUP_MARGIN,
-    )
-)
-
-
-DIFFERENCE = declare(
-    ClaimRule(
-        "groups.difference",
-        "Is one named group more over-confident than another at equal confidence?",
-        "gap(a | f) - gap(b | f) != 0",
-        "regression on the confidence and the group, jackknife standard error; 'equivalent' when "
-        "the 90 % interval lies within the margin",
-        "Holm over all pairs of named groups",
-        {
-            "shown": lambda facts: (
-                f"{_lead(facts)}{facts['a']} is more over-confident than {facts['b']} by "
-                f"{points(abs(facts['value']))} at equal confidence "
-                f"(95 % interval {points_range(*facts['range'])})."
-            ),
-            "equivalent": lambda facts: (
-                f"{_lead(facts)}{facts['a']} and {facts['b']} are equally calibrated within "
-                f"{points(facts['margin'])}."
-            ),
-            "undecided": lambda facts: (
-                f"{_lead(facts)}Undecided whether {facts['a']} and {facts['b']} differ "
-                f"({points_range(*facts['range'])} points). "
-                f"{labels_text(facts['more']).capitalize()} would decide."
-            ),
-        },
-        margin=GROUP_MARGIN,
-    )
-)
-
-
-DECISION_RISK = declare(
-    ClaimRule(
-        "groups.decision_risk",
-        "Do decisions by this confidence cost more than they need to?",
-        "E[cost(f at t)] - E[cost(P(y = 1 | x, f) at t*)] > 0",
-        "mean saving of decisions by a corrected confidence learned without the row, one-sided at "
-        "5 %",
-        "none: one claim per model and method",
-        {
-            "shown": lambda facts: (
-                f"{_lead(facts)}Deciding by this confidence costs at least {facts['low']:.3g} more "
-                f"per decision than it needs to (today {facts['today']:.3g})."
-            ),
-            "undecided": lambda facts: (
-                f"{_lead(facts)}Undecided whether better decisions would save anything; at most "
-                f"{facts['high']:.3g} per decision. {labels_text(facts['more']).capitalize()} "
-                "would decide."
-            ),
-        },
-    )
-)
+NAMED = rule("groups.named", margin=GROUP_MARGIN, after=_after)
+DIFFERENCE = rule("groups.difference", margin=GROUP_MARGIN)
+DECISION_RISK = rule("groups.decision_risk")
 
 
 def groups_claims(entry: Mapping[str, Any], *, named: bool, costs: bool) -> list[Claim]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
-from calibrant.claims.words import count, joined, percent
+from calibrant.claims.claim import Claim, Facts
+from calibrant.claims.rule import rule
+from calibrant.claims.words import joined, percent
 
 _LABELS = 100
 
@@ -21,40 +22,21 @@ def _new(facts: Facts) -> str:
     if not groups:
         return ""
     share = percent(sum(groups.values()))
-    return f" Groups never labelled are asked: {joined(list(groups))} ({share} of the traffic)."
+    return f"Groups never labelled are asked: {joined(list(groups))} ({share} of the traffic)."
 
 
-def _changed(facts: Facts) -> str:
-    if facts["outcome"] == "mix changed":
-        return (
-            f"The mix changed: {_moved(facts)}. The promise is about the old mix; certify again "
-            f"for the new one.{_new(facts)}"
-        )
-    names = joined([change["column"] for change in facts["changes"]])
-    return (
-        f"The promise has expired: {names} of the traffic changed since the labels were made. "
-        f"Label {_LABELS} rows of it and certify again.{_new(facts)}"
-    )
-
-
-def _like_before(facts: Facts) -> str:
+def _unchecked(facts: Facts) -> str:
     unseen = facts["unchecked"]
-    blind = f" Not checked, because the rows lack it: {joined(unseen)}." if unseen else ""
-    return (
-        f"Nothing shows that {count(facts['rows'], 'row')} of traffic differ from what the promise "
-        f"was made for.{_new(facts)}{blind} Only labels show whether answers are still as right."
-    )
+    return f"Not checked, because the rows lack it: {joined(unseen)}." if unseen else ""
 
 
-TRAFFIC = declare(
-    ClaimRule(
-        "monitor.traffic",
-        "Is the traffic still what the promise was made for?",
-        "groups, confidence or length are distributed otherwise than in the fit",
-        "two-sample chi-square test on groups, and on ten cells of every number inside groups",
-        "Bonferroni over columns and 52 looks",
-        {"shown": _changed, "undecided": _like_before},
-    )
+TRAFFIC = rule(
+    "monitor.traffic",
+    shown=lambda facts: "mix" if facts["outcome"] == "mix changed" else "expired",
+    moved=_moved,
+    new=_new,
+    columns=lambda facts: joined([change["column"] for change in facts["changes"]]),
+    unchecked=_unchecked,
 )
 
 

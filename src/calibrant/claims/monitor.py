@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.claim import Claim, ClaimRule, declare
+from calibrant.claims.claim import Claim
+from calibrant.claims.rule import rule
 from calibrant.claims.words import count, percent, point_number, subject_name
 
 # What a table without columns of models and methods holds.
 _UNNAMED = ("model", "confidence")
 _CONFIDENCE = "its confidence says"
-
-
-def _started(facts: Mapping[str, Any], text: str) -> str:
-    return f"{facts['name']}: {text}" if facts["named"] else text[0].upper() + text[1:]
 
 
 def _where(facts: Mapping[str, Any]) -> str:
@@ -41,28 +38,12 @@ def _changed(facts: Mapping[str, Any]) -> str:
     return "is off" if facts["before"] == _CONFIDENCE else "has changed"
 
 
-ALARM = declare(
-    ClaimRule(
-        "monitor.alarm",
-        "Has calibration changed?",
-        "E[y | c] after some day differs from E[y | c] before it",
-        "sum over all starts of a change of its likelihood ratio, above horizon / alpha; questions "
-        "are the units, a new mix of confidences is no change",
-        "70 % of alpha for all confidences together, 7.5 % for each of four ranges",
-        {
-            "shown": lambda facts: _started(
-                facts,
-                f"calibration {_changed(facts)}{_times(facts)} since about {facts['since']}, "
-                f"{_moved(facts)} than {facts['before']}. Verify it again.",
-            ),
-            "undecided": lambda facts: _started(
-                facts,
-                f"no alarm in {count(facts['batches'], 'batch').replace('batchs', 'batches')} with "
-                f"{count(facts['n'], 'label')}. A change is still possible; further labels show "
-                "it.",
-            ),
-        },
-    )
+ALARM = rule(
+    "monitor.alarm",
+    changed=_changed,
+    times=_times,
+    moved=_moved,
+    looks=lambda facts: f"{facts['batches']:,} batch{'' if facts['batches'] == 1 else 'es'}",
 )
 
 
@@ -73,30 +54,7 @@ def _errors(facts: Mapping[str, Any]) -> str:
     return f"{percent(error['value'])} of {given} given alone were wrong"
 
 
-PROMISE = declare(
-    ClaimRule(
-        "monitor.promise",
-        "Is the promise of the policy still kept?",
-        "P(wrong | the policy answers alone) > the error promised, from some batch on",
-        "bets on more errors, begun at every batch and added up, above horizon / alpha; answers "
-        "to one question are averaged",
-        "none: one policy per document",
-        {
-            "shown": lambda facts: _started(
-                facts,
-                f"the promise has expired: since about {facts['since']}, "
-                f"{percent(facts['now'])} of the answers given alone are wrong; at most "
-                f"{percent(facts['max_error'])} were promised. Fit the policy again.",
-            ),
-            "undecided": lambda facts: _started(
-                facts,
-                f"nothing shows that the promise is broken: {_errors(facts)}, at most "
-                f"{percent(facts['max_error'])} were promised. A small breach is still possible; "
-                "further labels show it.",
-            ),
-        },
-    )
-)
+PROMISE = rule("monitor.promise", errors=_errors)
 
 
 def _promise_claim(

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.claim import Claim, ClaimRule, declare
-from calibrant.claims.words import count, joined, percent, points, points_range, subject_name
-
-
-def _started(facts: Mapping[str, Any], text: str) -> str:
-    return f"{facts['name']}: {text}" if facts["named"] else text[0].upper() + text[1:]
+from calibrant.claims.claim import Claim
+from calibrant.claims.rule import rule
+from calibrant.claims.words import count, percent, points, points_range, subject_name
 
 
 def _rounded(labels: int) -> str:
@@ -19,123 +16,40 @@ def _rounded(labels: int) -> str:
     return f"{-(-labels // unit) * unit:,}"
 
 
-def _needed(facts: Mapping[str, Any]) -> str:
-    first = (
-        f"about {_rounded(facts['calibrated'])} labels show a calibration error below "
-        f"{points(facts['margin'])} with a chance of {percent(facts['power'])}, if the model is "
-        "calibrated."
-    )
-    if facts["half"] is None:
-        return f"{first} If its error is {points(facts['margin'] / 2)}, all of the pool is needed."
-    half = f"about {_rounded(facts['half'])} if its error is {points(facts['margin'] / 2)}."
-    return f"{first} It takes {half}"
-
-
-NEEDED = declare(
-    ClaimRule(
-        "plan.labels_needed",
-        "How many labels show that the calibration error is below the threshold?",
-        "P(upper bound < t) >= power at this many labels",
-        "1,000 simulated pools with these confidences, by the bound that labelling itself uses",
-        "none: a forecast, no test",
-        {
-            "depends": lambda facts: _started(facts, _needed(facts)),
-            "undecided": lambda facts: _started(
-                facts,
-                f"no number of labels short of all {count(facts['items'], 'answer')} shows a "
-                f"calibration error below {points(facts['margin'])}. Label all of them, or take a "
-                "larger pool.",
-            ),
-        },
-    )
+NEEDED = rule(
+    "plan.labels_needed",
+    depends=lambda facts: "pool" if facts["half"] is None else "half",
+    first=lambda facts: _rounded(facts["calibrated"]),
+    second=lambda facts: _rounded(facts["half"]),
+    half_margin=lambda facts: points(facts["margin"] / 2),
 )
-
-SHOWS = declare(
-    ClaimRule(
-        "plan.labels_show",
-        "How small a calibration error can these labels show?",
-        "P(upper bound < t) >= power at the labels given",
-        "1,000 simulated pools with these confidences, by the bound that labelling itself uses",
-        "none: a forecast, no test",
-        {
-            "depends": lambda facts: _started(
-                facts,
-                f"{count(facts['labels'], 'label')} can show a calibration error below "
-                f"{points(facts['margin'])} with a chance of {percent(facts['power'])}, if the "
-                f"model is calibrated{facts['otherwise']}.",
-            ),
-            "undecided": lambda facts: _started(
-                facts,
-                f"{count(facts['labels'], 'label')} show no bound on the calibration error. Plan "
-                "for more labels.",
-            ),
-        },
-    )
-)
-
+SHOWS = rule("plan.labels_show")
 
 _METRICS = {"accuracy": "accuracy", "brier": "Brier score", "ece": "calibration error"}
 
 
 def _ahead(facts: Mapping[str, Any]) -> str:
     others = facts["models"] - 1
-    rest = f", ahead of all {others} others" if others > 1 else ""
-    return (
-        f"{facts['model']} leads by {facts['metric']}{rest}: {facts['second']} is "
-        f"{points(abs(facts['value']))} behind ({points_range(facts['near'], facts['far'])}; "
-        f"{count(facts['n'], 'question')})."
-    )
+    return f", ahead of all {others} others" if others > 1 else ""
 
 
-LEADER = declare(
-    ClaimRule(
-        "plan.leader",
-        "Which model leads?",
-        "the best model's metric is better than that of every other, on questions like these",
-        "difference beyond the band of all pairs at once (studentised bootstrap maximum over "
-        "questions); for the calibration error: interval from those of the two models (Newcombe)",
-        "one band for all pairs; Bonferroni over pairs for the calibration error",
-        {
-            "shown": _ahead,
-            "undecided": lambda facts: (
-                f"Undecided who leads by {facts['metric']}: {joined(facts['first'])} cannot be "
-                f"told apart with {count(facts['n'], 'question')}. More questions would decide."
-            ),
-        },
-    )
-)
-
-ORDER = declare(
-    ClaimRule(
-        "plan.order",
-        "Which models are told apart?",
-        "in every pair told apart the model ranked higher is better, on questions like these",
-        "as for who leads",
-        "one band for all pairs; Bonferroni over pairs for the calibration error",
-        {
-            "shown": lambda facts: (
-                f"{_pairs(facts)} told apart by {facts['metric']}{_ties(facts)}."
-            ),
-            "undecided": lambda facts: (
-                f"No two of the {facts['models']} models can be told apart by {facts['metric']} "
-                f"with {count(facts['n'], 'question')}. More questions would."
-            ),
-        },
-    )
+LEADER = rule(
+    "plan.leader", ahead=_ahead, apart=lambda facts: points_range(facts["near"], facts["far"])
 )
 
 
 def _pairs(facts: Mapping[str, Any]) -> str:
     if facts["pairs"] == 1:
-        return "The two models are"
-    if facts["apart"] == facts["pairs"]:
-        return f"All {facts['pairs']:,} pairs of models are"
-    return f"{facts['apart']:,} of {facts['pairs']:,} pairs of models are"
+        return "two"
+    return "all" if facts["apart"] == facts["pairs"] else "some"
 
 
 def _ties(facts: Mapping[str, Any]) -> str:
     left = facts["pairs"] - facts["apart"]
     return f"; {left:,} {'is a tie' if left == 1 else 'are ties'}" if left else ""
+
+
+ORDER = rule("plan.order", which=_pairs, ties=_ties)
 
 
 def leaderboard_claims(board: Mapping[str, Any]) -> list[Claim]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, Outcome, declare
+from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
-from calibrant.claims.words import count, joined, percent, points, points_range
+from calibrant.claims.rule import rule
+from calibrant.claims.words import count, joined, points
 from calibrant.stats.multiplicity import holm
 
 _ROLES = {
@@ -102,25 +103,13 @@ def several_right_warning(several: int, questions: int) -> list[dict[str, Any]]:
     return [{"id": "data.several_right", "subject": {"models": []}, "text": text}]
 
 
-def _says(facts: Facts) -> str:
-    who = f"{facts['name']}: the answer" if facts["named"] else "The answer"
-    return (
-        f"{who} that leads {facts['draws']} draws has {percent(facts['said'])} of them and is "
-        f"right {percent(facts['right'])} of the time"
-    )
-
-
-def _off_by(word: str) -> Any:
-    return lambda facts: (
-        f"{_says(facts)}: {word} by {points(facts['value'])} "
-        f"(95 % interval {points_range(facts['low'], facts['high'])})."
-    )
-
-
-def _open(facts: Facts) -> str:
+def _need(facts: Facts) -> str:
     more = more_labels(facts["gap"], facts["margin"])
-    need = "More questions" if more is None else f"About {count(_rounded(more), 'more question')}"
-    return f"{_says(facts)}: undecided whether it is over- or under-confident. {need} would decide."
+    return "More questions" if more is None else f"About {count(_rounded(more), 'more question')}"
+
+
+def _who(facts: Facts) -> str:
+    return f"{facts['name']}: the answer" if facts["named"] else "The answer"
 
 
 def _rounded(number: float) -> int:
@@ -129,63 +118,14 @@ def _rounded(number: float) -> int:
     return max(round(size / unit) * unit, unit)
 
 
-def _direction(word: str, sign: str) -> ClaimRule:
-    return declare(
-        ClaimRule(
-            f"audit.meanings_{word.replace('-', '_')}",
-            f"Is the model {word} about the answer that leads its draws?",
-            f"E[c2] - E[a2] {sign} 0, with c2 the held-out share of the answer that a half of the "
-            "draws chooses and a2 its grade",
-            "Student's test between questions, its variance at least that of calibrated answers; "
-            "'equivalent' by two one-sided tests at 5 %",
-            "Holm over whole models, and apart from them over groups",
-            {
-                "shown": _off_by(word),
-                "equivalent": lambda facts: (
-                    f"{_says(facts)}: the two agree within {points(facts['margin'])}."
-                ),
-                "undecided": _open,
-            },
-            margin=ERROR_MARGIN,
-        )
-    )
-
-
-OVER = _direction("over-confident", ">")
-UNDER = _direction("under-confident", "<")
-
-
-def _error(facts: Facts) -> str:
-    name = f"{facts['name']}: calibration" if facts["named"] else "Calibration"
-    return f"{name} error over meanings (Sem2-ECE, {facts['draws']} draws) {points(facts['value'])}"
+OVER = rule("audit.meanings_over_confident", margin=ERROR_MARGIN, who=_who, need=_need)
+UNDER = rule("audit.meanings_under_confident", margin=ERROR_MARGIN, who=_who, need=_need)
 
 
 # The test is exact, so that at 5 % it would be false in 5 % of runs: this keeps it below.
 MISCALIBRATED_ALPHA = 0.03
 
-MISCALIBRATED = declare(
-    ClaimRule(
-        "audit.meanings_miscalibrated",
-        "Is each answer right as often as the model gives it?",
-        "some answers are right more often or less often than the model gives them: the right "
-        "answer is not distributed like one more draw",
-        "Sem2-ECE against its law when the right answer changes places with the draws, exact for "
-        "any law of the questions, at 3 %; needs one right class per question",
-        "Holm over whole models, and apart from them over groups",
-        {
-            "shown": lambda facts: (
-                f"{_error(facts)} (95 % interval {points_range(facts['low'], facts['high'])}). "
-                f"Only {points(facts['floor'])} would be chance if each answer were right as "
-                "often as the model gives it."
-            ),
-            "undecided": lambda facts: (
-                f"{_error(facts)}. Chance alone would show {points(facts['floor'])}: undecided "
-                "whether each answer is right as often as the model gives it. More questions "
-                "would decide."
-            ),
-        },
-    )
-)
+MISCALIBRATED = rule("audit.meanings_miscalibrated")
 
 
 def meaning_claims(
