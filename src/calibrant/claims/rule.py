@@ -98,7 +98,7 @@ def _filled(text: str, parts: Mapping[str, Sentence], facts: Facts) -> str:
         if how.startswith("count "):
             return count(value, how.removeprefix("count "))
         if "/" in how:
-            return how.split("/")[value < 0]
+            return how.split("/")[int(value < 0)]
         return _WRITTEN[how](value) if how in _WRITTEN else format(value, how)
 
     body = text.removeprefix("{start}")
