@@ -15,7 +15,7 @@ from simulations.text_storm import PUMPS, readers
 from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.confidence.longform import split_claims
 from calibrant.confidence.text_words import rouge_l
-from calibrant.records.convert.believed import stated_percent
+from calibrant.records.convert.log import stated_percent
 from calibrant.records.spelling import spells
 
 # What reads long answers, logs and the answers of endpoints beside the readers of the storm.

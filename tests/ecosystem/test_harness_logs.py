@@ -12,7 +12,7 @@ import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.door import logs_in
 from calibrant.records.convert import ReadOptions, read_log, recognise
-from calibrant.records.convert.believed import stated_percent
+from calibrant.records.convert.log import stated_percent
 from calibrant.verbs.import_logs import import_logs
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -1,5 +1,6 @@
 """Tables as people export them are read without an option, or asked about with the option."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -43,6 +44,38 @@ def test_the_next_step_needs_no_more_than_the_first(name, path):
     step = next_step(cal.audit("table.any", resamples=20).to_dict())
     done = call(*shlex.split(step.command.partition(" && ")[0])[1:])
     assert done.returncode == 0, f"{step.command}\n{done.stderr}"
+
+
+VERBS = {
+    "audit": {"resamples": 20},
+    "compare": {"resamples": 20},
+    "groups": {},
+    "decide": {"max_error": 0.3},
+    "mend": {},
+    "plan": {"precision": 0.1},
+}
+# What a verb asks for that no reading of the table gives.
+ASKS = {
+    "compare": r"at least two models|no question in common",
+    "groups": r"which columns make the groups",
+    "decide": r"a promise needs one graded answer per question",
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_every_verb_reads_it_and_what_it_says_next_can_be_done(name, path):
+    READ[name](path)
+    for verb, options in VERBS.items():
+        try:
+            step = next_step(getattr(cal, verb)("table.any", **options).to_dict())
+        except InputError as error:
+            if re.search(ASKS.get(verb, "nothing is asked"), str(error)):
+                continue
+            raise
+        command = shlex.split(step.command.partition(" && ")[0])[1:] if step else ["serve"]
+        if command[0] not in ("serve", "view"):
+            done = call(*command)
+            assert done.returncode == 0, f"{verb}: {step.command}\n{done.stderr}"
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -7,7 +7,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.door import logs_in
-from calibrant.records import folder_walk
+from calibrant.records import formats
 from calibrant.records.text_tables import scan_text_table
 
 
@@ -39,7 +39,7 @@ def test_a_line_without_end_is_no_header(tmp_path):
 
 
 def test_a_folder_with_too_many_files_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(folder_walk, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(formats, "MOST_ENTRIES", 10)
     for k in range(11):
         (tmp_path / f"{k}.txt").touch()
     with pytest.raises(InputError, match="more than 10 files"):
@@ -59,4 +59,4 @@ def test_what_the_system_does_not_show_is_passed_over(tmp_path, monkeypatch):
 def test_links_are_not_followed_in_circles(tmp_path):
     os.symlink(tmp_path, tmp_path / "again", target_is_directory=True)
     (tmp_path / "a.parquet").touch()
-    assert folder_walk.entries_below(tmp_path, ".parquet") == [tmp_path / "a.parquet"]
+    assert formats.entries_below(tmp_path, ".parquet") == [tmp_path / "a.parquet"]

@@ -14,7 +14,7 @@ from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
-from calibrant.records.ledger.progress import ledger_progress
+from calibrant.records.ledger.leases import ledger_progress
 from calibrant.records.ledger.schema import DrawRow, LedgerKey
 from calibrant.workflows.view import PageServer, view
 from calibrant.workflows.viewed import Viewed

@@ -16,27 +16,29 @@ from typing import Any
 
 import polars as pl
 
-import calibrant
 from calibrant.comparison.pipeline import Questions
-from calibrant.comparison.questions import deal_blocks, placed
-from calibrant.confidence import ranking_methods
+from calibrant.comparison.questions import deal_blocks, known_models, placed
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.inputs.compare_source import (
-    NOT_A_PROBABILITY,
-    RECALIBRATE,
     CompareSource,
     ComparisonKey,
-    one_sided,
+    comparisons,
 )
 from calibrant.inputs.streams.cell_source import refuse_many_broken, sum_table, sums_coverage
 from calibrant.inputs.streams.engines import engine_named
-from calibrant.inputs.streams.streaming import Streamed, as_parquet, streamed_input, sum_plan
+from calibrant.inputs.streams.streaming import (
+    Streamed,
+    as_parquet,
+    scan_part,
+    streamed_head,
+    streamed_input,
+    sum_plan,
+)
 from calibrant.metrics.cell_block import CellBlock
 from calibrant.planning import verification_of
-from calibrant.records.batches import parquet_files, partition_of, table_parts
+from calibrant.records.batches import parquet_files, table_parts
 from calibrant.records.part_sums import Key, PartSums, model_blocks
 from calibrant.stats.cell_sums import CellSums
 
@@ -82,18 +84,13 @@ def streamed_source(
         files = streamed_input(str(data), source, parts)
         total = sum_table(parts, streamed.plan, runner, shown=str(data), read_from=source)
         refuse_many_broken(total, rules["on_invalid"], str(data))
-        wanted, refused, taken_out = _comparisons(total, streamed, models, str(data))
+        parts_of = ((key, _cells(key, total, streamed)) for key in _keys(total))
+        found, refused, taken_out = comparisons(parts_of, models, _outcomes, _aligned)
+        wanted = [key for key, _, _ in found]
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
         stated = {**rules, "on_invalid": rules["on_invalid"] or "missing", "graded": False}
         yield CompareSource(
-            {
-                "schema": "calibrant.compare/1",
-                "version": calibrant.__version__,
-                "source": str(data),
-                "input": files,
-                "seed": seed,
-                "settings": settings(stated),
-            },
+            streamed_head("compare", str(data), files, seed=seed, settings=settings(stated)),
             {"way": "streamed", "rows": total.rows, "parts": count, **streamed.reading.to_dict()},
             wanted,
             PartReader(streamed, count, tuple(wanted), seed),
@@ -108,39 +105,6 @@ def streamed_source(
         )
 
 
-def _comparisons(
-    total: PartSums, streamed: Streamed, models: Sequence[str] | None, source: str
-) -> tuple[list[ComparisonKey], list[tuple[ComparisonKey, InputError]], list[dict[str, Any]]]:
-    """Return the comparisons: per method, then per group of it; models in order of their names."""
-    ranking = ranking_methods()
-    found: list[ComparisonKey] = []
-    refused: list[tuple[ComparisonKey, InputError]] = []
-    taken_out: list[dict[str, Any]] = []
-    for key in _keys(total):
-        if key.method in ranking:
-            refused.append((key, InputError(NOT_A_PROBABILITY, hint=RECALIBRATE)))
-            continue
-        cells = _cells(key, total, streamed)
-        known = sorted(cells)
-        wanted = list(dict.fromkeys(known if models is None else models))
-        for name in wanted:
-            if name not in known:
-                raise InputError(
-                    f"there is no model {name!r}", source=source, hint=did_you_mean(name, known)
-                )
-        if models is None:
-            outcomes = {name: _outcomes(cells[name]) for name in wanted}
-            wanted, told = one_sided(outcomes, key)
-            taken_out += told
-        if len(wanted) < 2:
-            few = f"a comparison needs at least two models, got {len(wanted)}: {', '.join(wanted)}"
-            error = InputError(few, hint="give a table with several models, or several tables")
-            refused.append((key, error))
-            continue
-        found.append(ComparisonKey(key.method, key.group, tuple(wanted)))
-    return found, refused, taken_out
-
-
 def _keys(total: PartSums) -> list[ComparisonKey]:
     groups: dict[str, dict[tuple[str, str], None]] = {}
     for _, method, column, value in sorted(total.blocks):
@@ -152,9 +116,14 @@ def _keys(total: PartSums) -> list[ComparisonKey]:
     ]
 
 
-def _outcomes(cells: CellSums) -> tuple[int, float]:
-    n = int(cells.rows.sum())
-    return n, float(cells.rows[1].sum()) / n if n else 0.5
+def _outcomes(cells: Mapping[str, CellSums]) -> dict[str, tuple[int, float]]:
+    counts = {name: (int(own.rows.sum()), float(own.rows[1].sum())) for name, own in cells.items()}
+    return {name: (n, right / n if n else 0.5) for name, (n, right) in sorted(counts.items())}
+
+
+def _aligned(cells: Mapping[str, CellSums], models: Sequence[str] | None) -> ComparisonKey:
+    known = known_models(pl.DataFrame({"model": sorted(cells)}), models)
+    return ComparisonKey("", None, tuple(known))
 
 
 @dataclass(frozen=True)
@@ -198,10 +167,7 @@ def _rows(streamed: Streamed, number: int, parts: int) -> pl.DataFrame:
     plan = streamed.plan
     tables = []
     for file in parquet_files(streamed.source):
-        known = partition_of(file, streamed.source)
-        lazy = pl.scan_parquet(file, hive_partitioning=False).with_columns(
-            **{name: pl.lit(value) for name, value in known.items()}
-        )
+        lazy = scan_part(file, streamed.source)
         question = pl.col(str(streamed.question)).cast(pl.String)
         dealt = lazy.filter((question.hash(0) % parts == number) | question.is_null())
         tables += [

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -27,40 +27,25 @@ from calibrant.records.tables import collect, column_names, scan_table
 _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
 
-@dataclass(frozen=True, slots=True)
-class CompareInput:
-    """A scores table, the candidates, and the rules that this kind of input goes by.
-
-    `rules` are those of reading the table, `stated` is how the document tells them: a log is
-    asked for its scale when it is opened, and gives fractions from then on.
-    """
+class _Input(NamedTuple):
+    """A scores table and its columns, the candidates, and the rules by which both are read."""
 
     table: Any
+    columns: Mapping[str, Any]
     pool: pl.DataFrame | None
     rules: dict[str, Any]
     stated: dict[str, Any]
-    dropped: dict[str, int] = field(default_factory=dict)
-    columns: Mapping[str, Any] = field(default_factory=dict)
 
 
-def compare_input(
+def _input(
     opened: Opened,
     candidates: Any,
-    *,
-    on_invalid: str | None,
-    graded: bool,
-    scale: str | None,
-    right: str | None,
-    repeats: bool,
-    mend: Any = None,
+    rules: Mapping[str, Any],
     columns: Columns,
-    by: Sequence[str] = (),
-) -> CompareInput:
-    """Return the scores and candidates of what was opened.
-
-    A study and a log hold refusals and grades that are shares: rows that break a rule are left
-    out and counted unless the caller says otherwise.
-    """
+    by: Sequence[str],
+) -> _Input:
+    """Return the scores and candidates of what was opened; a whole record keeps its refusals."""
+    record = opened.whole_record
     if opened.holds_only_draws(columns):
         # Draws become the scores of Sem1 and Sem2, whose columns have the names of the schema.
         draws = opened.draws(columns)
@@ -68,20 +53,16 @@ def compare_input(
         columns, record = {}, True
     else:
         table, columns = opened.compared(columns)
-        record = opened.whole_record
-    if record:
-        on_invalid, graded = on_invalid or "drop", True
+    on_invalid = rules["on_invalid"] or ("drop" if record else "missing")
+    own: dict[str, Any] = {"on_invalid": on_invalid, "graded": record or rules["graded"]}
+    own |= {name: rules.get(name) for name in ("scale", "right", "repeats", "mend")}
     pool = opened.candidates() if candidates is None else candidates
-    stated = {"on_invalid": on_invalid or "missing", "graded": graded, "scale": scale}
-    stated |= {"right": right, "repeats": repeats, "mend": mend}
-    told = {**stated, "whole_record": True} if record else stated
-    return CompareInput(
+    return _Input(
         table,
-        None if pool is None else _candidates(pool),
-        {**stated, "scale": opened.scale_of_scores(scale)},
-        told,
-        dict(opened.unreadable),
         columns,
+        None if pool is None else _candidates(pool),
+        {**own, "scale": opened.scale_of_scores(own["scale"])},
+        {**own, "whole_record": True} if record else own,
     )
 
 
@@ -152,7 +133,7 @@ if TYPE_CHECKING:
     from calibrant.inputs.grading import Grades
 
 NOT_A_PROBABILITY = "the score is no probability, and calibration is what is compared"
-RECALIBRATE = Hint(
+_RECALIBRATE = Hint(
     "recalibrate it: `{call}` audits it as a probability",
     call=Call("audit", "INPUT", recalibrate="platt"),
 )
@@ -207,7 +188,7 @@ class CompareSource:
     grading: Callable[[ComparisonKey, str, str], dict[str, Any] | None] = _graded_by_others
 
 
-def one_sided(
+def _one_sided(
     outcomes: Mapping[str, tuple[int, float]], key: ComparisonKey
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """Take out models that are never right or never wrong, where two others are left.
@@ -268,7 +249,7 @@ def table_source(
     resamples
         Resamples of the questions.
     """
-    given = compare_input(opened, candidates, columns=columns, by=by, **rules)
+    given = _input(opened, candidates, rules, columns, by)
     head = opened.head("compare", seed=seed, settings=settings(given.stated))
     ranking = ranking_methods()
     with error_source(head["source"]):
@@ -281,7 +262,7 @@ def table_source(
             by=by,
         )
     asked = scores.only(model=models)
-    found, refused, taken_out = _comparisons(scores, by, models, ranking)
+    found, refused, taken_out = comparisons(_split(scores, by), models, _outcomes, align_models)
     streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key, _, _ in found]
     read = TableReader([whole for _, _, whole in found], streams)
     frames = {(key.method, key.group): frame for key, frame, _ in found}
@@ -294,7 +275,7 @@ def table_source(
         engine_named(engine).map,
         partial(_verification, frames, seed),
         table_coverage(asked, weighs_rows=False),
-        {**scores.dropped, **given.dropped},
+        {**scores.dropped, **opened.unreadable},
         asked.emptied,
         refused=refused,
         taken_out=taken_out,
@@ -309,36 +290,52 @@ def table_source(
     return source
 
 
-Comparable = tuple[ComparisonKey, pl.DataFrame, QuestionBlock]
+Part = TypeVar("Part")
+Whole = TypeVar("Whole", QuestionBlock, ComparisonKey)
 
 
-def _comparisons(
-    scores: Scores, by: Sequence[str], models: Sequence[str] | None, ranking: Collection[str]
-) -> tuple[list[Comparable], list[tuple[ComparisonKey, InputError]], list[dict[str, Any]]]:
-    """Return the comparisons with their questions, those that are refused, and models taken out."""
-    found: list[Comparable] = []
+def comparisons(
+    parts: Iterable[tuple[ComparisonKey, Part]],
+    models: Sequence[str] | None,
+    outcomes: Callable[[Part], Mapping[str, tuple[int, float]]],
+    aligned: Callable[[Part, Sequence[str] | None], Whole],
+) -> tuple[
+    list[tuple[ComparisonKey, Part, Whole]],
+    list[tuple[ComparisonKey, InputError]],
+    list[dict[str, Any]],
+]:
+    """Return the comparisons with their questions, those that are refused, and models taken out.
+
+    `outcomes` gives the answers of each model of a part and the share of right ones, `aligned` its
+    models side by side.
+    """
+    ranking = ranking_methods()
+    found: list[tuple[ComparisonKey, Part, Whole]] = []
     refused: list[tuple[ComparisonKey, InputError]] = []
     taken_out: list[dict[str, Any]] = []
-    for key, frame in _split(scores, by):
+    for key, part in parts:
         if key.method in ranking:
-            refused.append((key, InputError(NOT_A_PROBABILITY, hint=RECALIBRATE)))
+            refused.append((key, InputError(NOT_A_PROBABILITY, hint=_RECALIBRATE)))
             continue
         wanted = models
-        if models is None and not frame["model"].null_count():
-            states = pl.col("confidence").cast(pl.Float64).is_not_nan().any()
-            facts = (pl.len(), pl.col("correct").mean(), states)
-            ends = frame.group_by("model", maintain_order=True).agg(facts)
-            # A model that never states a confidence has nothing to compare.
-            outcomes = {str(name): (n, right) for name, n, right, said in ends.iter_rows() if said}
-            wanted, told = one_sided(outcomes, key)
+        if models is None:
+            wanted, told = _one_sided(outcomes(part), key)
             taken_out += told
         try:
-            whole = align_models(frame, wanted)
+            whole = aligned(part, wanted)
         except InputError as error:
             refused.append((key, error))
             continue
-        found.append((ComparisonKey(key.method, key.group, whole.models), frame, whole))
+        found.append((replace(key, models=tuple(whole.models)), part, whole))
     return found, refused, taken_out
+
+
+def _outcomes(frame: pl.DataFrame) -> dict[str, tuple[int, float]]:
+    states = pl.col("confidence").cast(pl.Float64).is_not_nan().any()
+    facts = (pl.len(), pl.col("correct").mean(), states)
+    ends = frame.group_by("model", maintain_order=True).agg(facts)
+    # A model that never states a confidence has nothing to compare.
+    return {str(name): (n, right) for name, n, right, said in ends.iter_rows() if said}
 
 
 def _split(scores: Scores, by: Sequence[str]) -> list[tuple[ComparisonKey, pl.DataFrame]]:

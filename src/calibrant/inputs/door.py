@@ -17,8 +17,7 @@ from calibrant.inputs.opened import Opened
 from calibrant.inputs.tables import OpenArrays, OpenTables
 from calibrant.records import Scores, Study, load_scores
 from calibrant.records.convert.recognise import recognise
-from calibrant.records.folder_walk import entries_below
-from calibrant.records.formats import database_part, is_fetched, is_study, store_path
+from calibrant.records.formats import database_part, entries_below, is_fetched, is_study, store_path
 from calibrant.records.reading import FRACTION
 from calibrant.records.tables import collect, column_names, scan_table
 

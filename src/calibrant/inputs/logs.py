@@ -303,9 +303,6 @@ class OpenLog(Opened):
         """Return the draws with the meanings that their answers have."""
         return self.tables.draws_with_classes()
 
-    def _questions(self, draws: pl.DataFrame) -> pl.DataFrame | None:
-        return self.questions()
-
     def require_usable(self) -> None:
         """Say what is missing where a log has no confidence or no grade at all."""
         tables = self.tables

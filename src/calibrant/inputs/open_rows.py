@@ -17,13 +17,9 @@ from calibrant.inputs.opened import Opened
 from calibrant.inputs.rows import OWN, ROW, Rows
 from calibrant.inputs.ways import is_large
 from calibrant.records import Scores, load_scores, read_table, scan_table
-from calibrant.records.guesses import question_text
+from calibrant.records.guesses import NAMES, question_text
 
-# Names under which people keep what was answered and what would have been right.
-_ANSWERS = ("answer", "response", "extracted_answer", "prediction", "predicted", "output",
-            "completion", "model_answer", "reply", "generation")  # fmt: skip
-_REFERENCES = ("reference", "references", "right_answer", "correct_answer", "target", "gold",
-               "expected", "expected_answer", "ground_truth", "solution")  # fmt: skip
+_ANSWERS, _REFERENCES = NAMES["texts"]["answers"], NAMES["texts"]["references"]
 _FACET_VALUES = 60
 _READING = ("confidence", "correct", "model", "method", "question", "answer", "cluster", "scale",
             "right")  # fmt: skip

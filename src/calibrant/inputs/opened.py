@@ -163,14 +163,10 @@ class Opened(ABC):
         # Loaded here: a large table is streamed without this library.
         import polars as pl
 
-        found = self._questions(draws)
-        if found is None:
-            return None
+        found = self.questions()
+        found = draws if found is None else found
         column = next((name for name in _TEXT_COLUMNS if name in found.columns), None)
         if column is None:
             return None
         pair = pl.col("question_id").cast(pl.String), pl.col(column).cast(pl.String).alias("text")
         return found.select(pair).unique("question_id", keep="first", maintain_order=True)
-
-    def _questions(self, draws: pl.DataFrame) -> pl.DataFrame | None:
-        return draws

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from polars.exceptions import PolarsError
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.planning.labelling.peers import peer_agreement
 from calibrant.planning.labelling.session import LabelSession
-from calibrant.records import Scores, Study, load_scores, read_table, source_name
-from calibrant.records.formats import column_separator, file_format, store_path
+from calibrant.records import Scores, Study, load_scores, source_name
+from calibrant.records.formats import store_path
 from calibrant.records.label_store import LabelStore
 from calibrant.records.reading import Reading
 
@@ -59,13 +58,8 @@ def read_pool(table: Any, columns: Mapping[str, Any]) -> Scores:
     A missing outcome column means 'no label yet'. A study gives its scores, with the texts of
     its questions.
     """
-    source = source_name(table)
-    raw = _with_texts(table) if _is_study(table) else _exact(table, columns)
-    try:
-        return load_scores(raw, labels="optional", **dict(columns))
-    except InputError as error:
-        # The frame was read here, so the message has to name the file in its place.
-        raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None
+    rows = _with_texts(table) if _is_study(table) else table
+    return load_scores(rows, labels="optional", **dict(columns))
 
 
 def _is_study(table: Any) -> bool:
@@ -85,32 +79,6 @@ def _with_texts(table: Any) -> pl.DataFrame:
     return scores.join(
         questions.select("question_id", *fresh), on="question_id", how="left", maintain_order="left"
     )
-
-
-def _exact(table: Any, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Read a table; of a text table ids and answers stay as written: 0012 is not 12."""
-    raw = read_table(table)
-    if not isinstance(table, str | Path) or not Path(table).is_file():
-        return raw
-    path = Path(table)
-    if file_format(path) != "csv":
-        return raw
-    wanted = str(columns.get("question") or "question_id").split(",")
-    wanted = [name.strip() for name in wanted] + [str(columns.get("answer") or "answer")]
-    wanted += [str(columns.get("model") or "model")]
-    names = [name for name in dict.fromkeys(wanted) if name in raw.columns]
-    if not names:
-        return raw
-    try:
-        text = pl.read_csv(
-            path,
-            separator=column_separator(path),
-            infer_schema=False,
-            columns=names,
-        )
-    except PolarsError as error:
-        raise InputError(f"the table cannot be read: {error}", source=str(path)) from None
-    return raw.with_columns(text.select(names))
 
 
 def open_pool(

@@ -10,8 +10,7 @@ from typing import Any
 import calibrant
 from calibrant.core.errors import InputError
 from calibrant.records import Study, source_name
-from calibrant.records.folder_walk import entries_below
-from calibrant.records.formats import database_part, is_fetched
+from calibrant.records.formats import database_part, entries_below, is_fetched
 from calibrant.records.places import fetched
 
 

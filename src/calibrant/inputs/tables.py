@@ -17,7 +17,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.inputs.raw_scores import scores_outside
 from calibrant.planning import require_labels
 from calibrant.records import Scores, Study, load_scores, read_table, scan_table, source_name
-from calibrant.records.guesses import guessed_column
+from calibrant.records.guesses import NAMES, guessed_column
 from calibrant.records.label_schema import WEIGHT
 from calibrant.records.score_table import models_by_file
 from calibrant.records.tables import collect, column_names, plain_array, with_fields
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 _ARRAYS = "arrays in memory"
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
-
-# Columns of such names may put rows into topics, whose rows are alike.
-_TOPICS = frozenset(
-    {"topic", "category", "subject", "domain", "task", "dataset", "subset", "language"}
-    | {"lang", "source", "difficulty", "document", "user", "session", "template"}
-)
 
 
 class OpenArrays(Opened):
@@ -109,7 +103,9 @@ class OpenTables(Opened):
     def _with_topics(self, rules: dict[str, Any]) -> list[str]:
         """Return the columns to keep: those asked for, and those called as if they held topics."""
         own = {name for role, name in rules.items() if isinstance(name, str)}
-        shared = [name for name in _names(self.tables[0]) if name.lower() in _TOPICS]
+        shared = [
+            name for name in _names(self.tables[0]) if name.lower() in NAMES["other"]["topics"]
+        ]
         for table in self.tables[1:]:
             shared = [name for name in shared if name in _names(table)]
         return list(dict.fromkeys([*rules["features"], *(n for n in shared if n not in own)]))
@@ -341,6 +337,3 @@ class OpenStudy(Opened):
     def questions(self) -> pl.DataFrame | None:
         """Return the questions of the study."""
         return self.study.read("questions") if self.study.has("questions") else None
-
-    def _questions(self, draws: pl.DataFrame) -> pl.DataFrame | None:
-        return self.questions()

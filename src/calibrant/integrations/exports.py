@@ -12,7 +12,7 @@ import polars as pl
 from calibrant.claims.checks import checked_blocks, failed_checks, parse_check
 from calibrant.core.errors import InputError
 from calibrant.core.places import writing
-from calibrant.records.spreadsheets import neutral_cells
+from calibrant.records.tables import neutral_cells
 from calibrant.report.exports import (
     RELATIONSHIPS,
     Check,

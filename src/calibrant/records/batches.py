@@ -20,8 +20,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
 from calibrant.core.registry import did_you_mean
-from calibrant.records.folder_walk import entries_below
-from calibrant.records.formats import is_url
+from calibrant.records.formats import entries_below, is_url
 
 Coded: TypeAlias = tuple[Array | None, list[str | None]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,7 +47,7 @@ MARKED = (_UTF8, *_UTF16, *_UTF32)
 DATABASE_MARK = "#"
 """Stands between the file of a database and its table or query."""
 _PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
-_WHOLE_TABLES = (
+_WHOLE_TABLES = [
     ".csv",
     ".tsv",
     ".txt",
@@ -57,7 +58,7 @@ _WHOLE_TABLES = (
     ".feather",
     ".db",
     ".sqlite",
-)
+]
 _PIECE = 1 << 20
 
 
@@ -290,3 +291,32 @@ def store_path(pool: str | Path) -> Path:
     if place.is_dir():
         return place / "labels.sqlite"
     return place.with_name(place.name + ".labels.sqlite")
+
+
+MOST_ENTRIES = 200_000
+"""So many files and folders are looked through; the home of a user or `/proc` has more."""
+
+
+def entries_below(folder: str | Path, ending: str = "") -> list[Path]:
+    """Return the files and folders below a folder in order, or its files with an ending.
+
+    Folders that cannot be opened are passed over, links to folders are not followed.
+
+    Examples
+    --------
+    >>> entries_below("no/such/folder")
+    []
+    """
+    found: list[Path] = []
+    seen = 0
+    for place, folders, files in os.walk(folder):
+        names = files if ending else [*folders, *files]
+        seen += len(folders) + len(files)
+        if seen > MOST_ENTRIES:
+            raise InputError(
+                f"the folder holds more than {MOST_ENTRIES:,} files",
+                source=str(folder),
+                hint="name the folder in which the logs or tables are",
+            )
+        found += [Path(place, name) for name in names if name.endswith(ending)]
+    return sorted(found)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from calibrant.core.document import data_beside
 from calibrant.core.errors import InputError, UnavailableError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.registry import did_you_mean
@@ -15,44 +16,12 @@ LISTS = ("confidence", "question_id")
 """Roles that several columns may play."""
 ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights", "cluster")
 _REQUIRED = ("confidence", "correct")
-# Names that people use, without case, accents, blanks and underscores.
-_USUAL: dict[str, tuple[str, ...]] = {
-    role: tuple(names.split())
-    for role, names in {
-        "confidence": "conf p prob probability pcorrect ptrue "
-        "predictedprobability probcorrect certainty certitude confiance "
-        "confianza konfidenz sicherheit fiducia wahrscheinlichkeit probabilite probabilidad",
-        "correct": "correct iscorrect label outcome y right isright acc ok answeredcorrectly "
-        "correctness richtig korrekt juste correcto correcta corretto",
-        "model": "model modelname modelid llm llmname engine deployment deploymentname "
-        "deploymentid languagemodel modell modele modelo modello",
-        "question_id": "questionid qid itemid exampleid problemid promptid idquestion frageid "
-        "fragenummer",
-        "weights": "weight weights sampleweight sampleweights rowweight rowweights",
-    }.items()
+NAMES: dict[str, dict[str, tuple[str, ...]]] = {
+    part: {use: tuple(names.split()) for use, names in held.items()}
+    for part, held in data_beside(__file__, "names.toml").items()
 }
-# Names that are a role's only where the values agree.
-_PERHAPS: dict[str, tuple[str, ...]] = {
-    role: tuple(names.split())
-    for role, names in {
-        "confidence": "score likelihood sure confidencelevel selfreport",
-        "correct": "grade graded pass passed result score verdict success accuracy match "
-        "exactmatch em evaluation rating isok valid",
-    }.items()
-}
-# Texts that stand for their question where there is no id.
-_QUESTION_TEXTS = ("question", "questiontext", "prompt", "query", "frage", "pregunta", "problem")
-# Names under which tables hold several sampled answers to a question.
-_SAMPLED = frozenset(
-    {"samples", "answers", "generations", "responses", "draws", "completions", "outputs"}
-)
-# Numbers of questions, where they are unique in each model and the models share them.
-_NUMBERS = ("id", "nr", "no", "num", "number", "index", "idx", "item", "itemnr", "itemnumber")
-# Columns by which answers to one question differ.
-_RUNS = (
-    *("run", "runid", "runnumber", "seed", "trial", "repetition", "replicate", "epoch"),
-    *("attempt", "promptversion", "promptname", "prompttemplate"),
-)
+"""Names that people give to columns, by what these hold."""
+_OTHER = NAMES["other"]
 # A weight may be that of a parcel, a cluster a number of another method: somebody has to say so.
 # Numbers of questions are shared by models if there are at most so many per two rows.
 _SHARED = 1.5
@@ -82,7 +51,7 @@ def usual_columns(role: str, names: Sequence[str]) -> list[str]:
     >>> usual_columns("model", ["Modèle", "model_id", "answer"])
     ['Modèle', 'model_id']
     """
-    usual = _USUAL.get(role, ())
+    usual = NAMES["usual"].get(role, ())
     return [
         name
         for name in names
@@ -98,7 +67,7 @@ def question_text(names: Sequence[str]) -> str | None:
     >>> question_text(["Prompt", "confidence", "correct"])
     'Prompt'
     """
-    return next((name for name in names if _bare(name) in _QUESTION_TEXTS), None)
+    return next((name for name in names if _bare(name) in _OTHER["question_texts"]), None)
 
 
 def guessed_column(role: str, names: Sequence[str]) -> str | None:
@@ -196,7 +165,7 @@ def _numbers_of_questions(
     taken = {name for found in columns.values() for name in found}
     keys = [*columns["model"], *columns["method"]]
     for name in names:
-        if name in taken or not (_bare(name) in _NUMBERS or name.strip() == "#"):
+        if name in taken or not (_bare(name) in _OTHER["numbers"] or name.strip() == "#"):
             continue
         table = peek([name, *keys])
         several = bool(keys) and table.select(keys).n_unique() > 1
@@ -214,7 +183,7 @@ def run_columns(names: Sequence[str]) -> list[str]:
     >>> run_columns(["Run", "seed", "question"])
     ['Run', 'seed']
     """
-    return [name for name in names if _bare(name) in _RUNS]
+    return [name for name in names if _bare(name) in _OTHER["runs"]]
 
 
 def _asked(role: str, wanted: str, names: list[str], source: str | None) -> list[str]:
@@ -237,7 +206,9 @@ def _guess(role: str, names: list[str], taken: list[str], peek: Any) -> str | No
     sure = [name for name in usual_columns(role, names) if name not in taken]
     if len(sure) == 1 or role not in _REQUIRED or peek is None:
         return sure[0] if len(sure) == 1 else None
-    perhaps = [name for name in names if _bare(name) in _PERHAPS[role] and name not in taken]
+    perhaps = [
+        name for name in names if _bare(name) in NAMES["perhaps"][role] and name not in taken
+    ]
     for candidates in (sure, perhaps):
         found = _agreeing(role, candidates, peek)
         if len(found) > 1:
@@ -314,7 +285,7 @@ def _refusal(
     free = [name for name in names if name not in taken]
     alike = [name for name in free if role in name.lower()]
     found = (alike or (_agreeing(role, free, peek) if peek is not None else []))[:4]
-    sampled = next((name for name in names if name.lower() in _SAMPLED), None)
+    sampled = next((name for name in names if name.lower() in _OTHER["sampled"]), None)
     if sampled is not None and not other:
         # Answers without confidence and grade are not misnamed numbers: they wait to be graded.
         found = []

@@ -29,20 +29,12 @@ CREATE TABLE labels (
     label TEXT NOT NULL CHECK (label IN ('right', 'wrong', 'unsure', 'skip', 'undo')),
     note TEXT, final INTEGER NOT NULL, undoes INTEGER);
 CREATE INDEX labels_by_item ON labels (item_id);
+CREATE TABLE spread (item TEXT PRIMARY KEY, along REAL NOT NULL) WITHOUT ROWID;
 """ + "".join(
     f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
     "BEGIN SELECT RAISE(ABORT, 'labels are append-only'); END;\n"
-    for table in ("waves", "items", "assignments", "labels")
+    for table in ("waves", "items", "assignments", "labels", "spread")
     for verb in ("UPDATE", "DELETE")
-)
-# Made where a store of an earlier program has none; that program reads the store all the same.
-LATER_TABLES = (
-    "CREATE TABLE IF NOT EXISTS spread (item TEXT PRIMARY KEY, along REAL NOT NULL) WITHOUT ROWID",
-    *(
-        f"CREATE TRIGGER IF NOT EXISTS spread_{verb.lower()} BEFORE {verb} ON spread "
-        "BEGIN SELECT RAISE(ABORT, 'labels are append-only'); END"
-        for verb in ("UPDATE", "DELETE")
-    ),
 )
 
 
@@ -147,21 +139,6 @@ class ItemState:
             return None
         label = self.final or next(x for x in self.labels.values() if x in ("right", "wrong"))
         return 1.0 if label == "right" else 0.0
-
-
-def statements(script: str) -> list[str]:
-    """Return the statements of a script; a trigger's own semicolons do not end it."""
-    # Loaded here: the names of columns are used without a store.
-    import sqlite3
-
-    found, held = [], ""
-    for part in script.split(";"):
-        held = f"{held};{part}" if held else part
-        if sqlite3.complete_statement(held + ";"):
-            if held.strip():
-                found.append(held)
-            held = ""
-    return found
 
 
 WEIGHT = "label_weight"

@@ -17,7 +17,6 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.records.label_schema import (
     LABELS,
-    LATER_TABLES,
     LEASE_SECONDS,
     SCHEMA_VERSION,
     TABLES,
@@ -26,8 +25,8 @@ from calibrant.records.label_schema import (
     StoredItem,
     StoredLabel,
     StoredWave,
-    statements,
 )
+from calibrant.records.ledger.schema import statements
 from calibrant.records.places import refuse_foreign_database
 
 __all__ = ["LABELS", "ItemKey", "ItemState", "LabelStore", "StoredItem", "StoredWave"]
@@ -77,8 +76,6 @@ class LabelStore:
             for statement in statements(TABLES):
                 self._db.execute(statement)
             self._db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
-        for statement in LATER_TABLES:
-            self._db.execute(statement)
         version = self.meta("schema")
         if version != str(SCHEMA_VERSION):
             raise InputError(

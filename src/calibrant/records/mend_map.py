@@ -221,20 +221,10 @@ class MendMap:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain data."""
+        plain = ("model", "method", "made", "n", "verdict", "rising", "deviance")
         return {
-            "model": self.model,
-            "method": self.method,
-            "made": self.made,
-            "n": self.n,
-            "verdict": self.verdict,
-            "rising": self.rising,
-            "deviance": self.deviance,
-            "map": {
-                "knots": list(self.knots),
-                "log_odds": list(self.log_odds),
-                "low": list(self.low),
-                "high": list(self.high),
-            },
+            **{name: getattr(self, name) for name in plain},
+            "map": {name: list(getattr(self, name)) for name in _CURVES},
             "promise": dict(self.promise),
             "reference": list(self.reference),
             "columns": [],

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Array
+from calibrant.core.document import data_beside
 from calibrant.core.errors import InputError, OutOfRangeError
 from calibrant.core.hints import Call, Hint
 from calibrant.records.batches import Batch, number_array
@@ -28,89 +29,22 @@ _DROP = Hint("use {on_invalid} to leave such rows out and have them counted", on
 
 PERCENTAGES = Hint("if the column holds percentages, use {scale}", scale="percent")
 """What to do with confidences from 0 to 100."""
-_ALL = (
-    Rule("row_empty", "the row has neither a confidence nor an outcome", _DROP),
-    Rule("model_missing", "the row names no model", Hint("fill the model in, or ") + _DROP),
-    Rule(
-        "method_missing",
-        "the row names no confidence method",
-        Hint("fill the method in, or ") + _DROP,
-    ),
-    Rule("question_missing", "the row has no question id", Hint("fill the id in, or ") + _DROP),
-    Rule(
-        "confidence_not_number",
-        "the confidence must be a number",
-        Hint("if words stand for numbers, use {scale}; or ", scale="low=0.3,high=0.9") + _DROP,
-    ),
-    Rule("confidence_missing", "the confidence is missing", _DROP),
-    Rule("confidence_nan", "the confidence is NaN", _DROP),
-    Rule("confidence_infinite", "the confidence is infinite", _DROP),
-    Rule(
-        "confidence_minus_one",
-        "the confidence is -1, which usually codes a refusal or a parse failure",
-        _DROP,
-    ),
-    Rule("confidence_below_0", "the confidence must be at least 0", _DROP),
-    Rule(
-        "confidence_above_1",
-        "the confidence must be at most 1",
-        PERCENTAGES + "; otherwise " + _DROP,
-    ),
-    Rule(
-        "correct_not_number",
-        "the outcome must be 0, 1, true or false",
-        Hint("say which words mean right with {right}; or ", right="good,fine") + _DROP,
-    ),
-    Rule(
-        "correct_missing",
-        "the outcome is missing",
-        Hint(
-            "rows that have one may differ from those that have none: label a drawn part with "
-            "`{call}` and audit the table again; only where chance decided which rows have an "
-            "outcome, use {on_invalid} to leave the others out and have them counted",
-            call=Call("label serve", "TABLE"),
-            on_invalid="drop",
-        ),
-    ),
-    Rule(
-        "correct_not_binary",
-        "the outcome must be 0 or 1",
-        Hint(
-            "if grades between 0 and 1 are meant, audit and compare take {graded}; otherwise ",
-            graded=True,
-        )
-        + _DROP,
-    ),
-    Rule(
-        "answer_missing",
-        "there is no answer: a question that was not attempted is not a wrong answer",
-        _DROP,
-    ),
-    Rule(
-        "repeated_row",
-        "the row stands in the table several times and counts once",
-        Hint("if they are different questions, name their ids with {question}"),
-    ),
-    Rule("weights_not_number", "the weight must be a number", _DROP),
-    Rule("weights_invalid", "the weight must be finite and not negative", _DROP),
-    Rule(
-        "duplicate_row",
-        "the question appears more than once for this model and method",
-        Hint(
-            "name all columns that make up the id ({question}); if the rows are repeated answers "
-            "to one question, use {repeats}",
-            question="id,prompt",
-            repeats=True,
-        ),
-    ),
-)
-RULES = {rule.name: rule for rule in _ALL}
 
+
+def _rule(name: str, told: Mapping[str, Any]) -> Rule:
+    values = dict(told.get("with", {}))
+    if "call" in values:
+        values["call"] = Call(values["call"], "TABLE")
+    hint = Hint(told.get("hint", ""), **values)
+    return Rule(name, told["sentence"], hint + _DROP if told.get("drop", True) else hint)
+
+
+RULES = {name: _rule(name, told) for name, told in data_beside(__file__, "rules.toml").items()}
 MISSING = frozenset(
     {"row_empty", "confidence_missing", "confidence_nan", "confidence_minus_one", "answer_missing"}
 )
 """Rules of rows that say nothing, and not something wrong: they are left out and counted."""
-UNSCORED = tuple(rule.name for rule in _ALL if rule.name.startswith("confidence_"))
+UNSCORED = tuple(name for name in RULES if name.startswith("confidence_"))
 """Rules of rows whose grade counts although their confidence does not."""
 
 

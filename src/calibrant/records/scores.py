@@ -145,13 +145,13 @@ leave such rows out and have them counted
     options = {name: value for name, value in locals().items() if name != "source"}
     if mend is not None:
         # Loaded here: most tables are taken at their word.
-        from calibrant.records.mended import mended_scores
+        from calibrant.records.score_table import mended_scores
 
         return mended_scores(load_scores(source, **{**options, "mend": None}), mend)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
     name = source_name(source)
-    lazy = scan_table(source, names=_named_columns(model, method, question), groups=by)
+    lazy = scan_table(source, names=_named_columns(model, method, question, answer), groups=by)
     asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}
     asked |= {"method": method, "answer": answer, "weights": weights, "cluster": cluster}
     lazy = with_fields(lazy, (*asked.values(), *(features or ())))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ from calibrant.core.errors import InputError
 from calibrant.records.formats import MARKED, first_bytes, packed_by, plain_text, separator_of
 from calibrant.records.guesses import usual_columns
 
-# Columns of names: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
-_NAMES = frozenset({"question_id", "model", "method", "judge", "author"})
+# Columns of names and answers: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
+_NAMES = frozenset({"question_id", "model", "method", "answer", "judge", "author"})
 _HEAD = 65_536
 _LONGEST_HEADER = 16_777_216
 _CHUNK = 1 << 26
@@ -103,15 +103,12 @@ def _rewritten(dtype: pl.DataType) -> bool:
     return dtype.is_float() or dtype == pl.Boolean()
 
 
-class _Kind:
+class _Kind(NamedTuple):
     """What a look at a text table has shown; `schema` is None where it cannot be read."""
 
-    def __init__(
-        self, separator: str, schema: Mapping[str, pl.DataType] | None, *, as_is: bool
-    ) -> None:
-        self.separator = separator
-        self.schema = schema
-        self.as_is = as_is
+    separator: str
+    schema: Mapping[str, pl.DataType] | None
+    as_is: bool
 
 
 @lru_cache(maxsize=64)
@@ -136,7 +133,7 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     schema = _schema(path, separator, as_is=as_is, odd=odd)
     if schema is not None and lines_in_cells:
         _check_joined_rows(path, schema, separator, as_is=as_is)
-    return _Kind(separator, schema, as_is=as_is)
+    return _Kind(separator, schema, as_is)
 
 
 def _check_bytes(data: bytes | mmap.mmap, separator: str, path: Path) -> tuple[bool, bool]:

@@ -15,12 +15,10 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
-from calibrant.records.json_tables import check_keys, check_list_keys
 from calibrant.records.study import QUESTIONS
 from calibrant.records.text_tables import check_repeated
 from calibrant.sources.layouts import LAYOUTS, Layout, Row
 
-_LOOKED_AT = 65_536
 _MMLU_HEADER = ("question", "A", "B", "C", "D", "letter")
 
 
@@ -142,11 +140,7 @@ def _rows(source: Any, name: str) -> list[Row]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"the file is not UTF-8 text: {error}", source=name) from None
-    start = text.lstrip()[:1]
-    if start in ("{", "["):
-        (check_keys if start == "{" else check_list_keys)(text[:_LOOKED_AT].encode(), path)
-        return _json_rows(text, name)
-    return _csv_rows(text, name)
+    return (_json_rows if text.lstrip()[:1] in ("{", "[") else _csv_rows)(text, name)
 
 
 def _json_rows(text: str, source: str) -> list[Row]:

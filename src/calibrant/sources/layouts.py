@@ -1,8 +1,8 @@
 """Layouts of public question sets: how each one writes a question down.
 
-Every layout turns one row of a file into one row of the ``questions`` table. A reference is one
-right answer with its aliases; sets whose lists mix aliases and further right answers leave `k`
-open, because their number of right answers is not known.
+Every layout, described in layouts.toml, turns one row of a file into one row of the ``questions``
+table. A reference is one right answer with its aliases; sets whose lists mix aliases and further
+right answers leave `k` open, because their number of right answers is not known.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
 
+from calibrant.core.document import data_beside
 from calibrant.core.registry import Registry
 from calibrant.core.rng import named_stream
 
@@ -49,19 +51,6 @@ class Layout:
     def recognises(self, row: Row) -> bool:
         """Return whether a row has this layout."""
         return self.columns <= row.keys() and self.fits(row)
-
-
-LAYOUTS: Registry[Layout] = Registry("layout")
-
-
-def _layout(
-    name: str, about: str, *columns: str, fits: Callable[[Row], bool] = bool
-) -> Callable[[Callable[[Row], dict[str, Any]]], Callable[[Row], dict[str, Any]]]:
-    def register(convert: Callable[[Row], dict[str, Any]]) -> Callable[[Row], dict[str, Any]]:
-        LAYOUTS.add(name, Layout(name, about, frozenset(columns), convert, fits))
-        return convert
-
-    return register
 
 
 # -- pieces that several layouts share -------------------------------------------------------
@@ -141,159 +130,81 @@ def shuffled(right: str, wrong: Sequence[str], key: object) -> dict[str, Any]:
     return chosen([options[place] for place in order], order.index(0))
 
 
-# -- the layouts, the most telling columns first ---------------------------------------------
+# -- one row ---------------------------------------------------------------------------------
 
 
-@_layout("questions", "calibrant's own table, also the output of `bench`", "question_id", "text")
-def _own(row: Row) -> dict[str, Any]:
-    result = dict(row)
-    references = as_list(row.get("references"))
-    if references:
-        result["references"] = [
-            texts(item if isinstance(item, list | tuple) else [item]) for item in references
-        ]
-    else:
-        result.pop("references", None)
-    choices = as_list(row.get("choices"))
-    if choices:
-        result["choices"] = [str(choice) for choice in choices]
-    else:
-        result.pop("choices", None)
-    return result
-
-
-@_layout("popqa", "PopQA (Mallen et al.)", "possible_answers", "question", "s_pop")
-def _popqa(row: Row) -> dict[str, Any]:
-    return {
-        "question_id": f"popqa-{row['id']}" if row.get("id") is not None else None,
-        "text": row["question"],
-        "references": one_answer(as_list(row["possible_answers"])),
-        "domain": row.get("prop"),
-        "subject_popularity": row.get("s_pop"),
+def _declared(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
+    """Read a row by the fields of its layout."""
+    identity, domain = (_first(row, told.get(name, ())) for name in ("id", "domain"))
+    found: dict[str, Any] = {
+        "question_id": None if identity is None else f"{told.get('prefix', '')}{identity}",
+        "text": row[told["text"]],
+        "domain": domain,
+        "k": told.get("k"),
     }
+    if "choices" in told:
+        names = told["choices"]
+        options = as_list(row[names]) if isinstance(names, str) else [row[name] for name in names]
+        found |= chosen(options, _place(row[told["right"]]))
+    elif "answers" in told:
+        listed = as_list(row[told["answers"]])
+        found["references"] = merged(_grouped(answer) for answer in listed)
+        found["k"] = len(found["references"]) or None
+    elif "answer" in told or "aliases" in told:
+        single = [_field(row, name) for name in told.get("answer", ())]
+        if "separator" in told:
+            single = [part for text in single if text for part in text.split(told["separator"])]
+        lists = [as_list(_field(row, name)) for name in told.get("aliases", ())]
+        found["references"] = one_answer([*single, *(alias for held in lists for alias in held)])
+    return found | {name: row.get(column) for name, column in told.get("features", {}).items()}
 
 
-@_layout("mmlu_pro", "MMLU-Pro (Wang et al.)", "question", "options", "answer_index", "category")
-def _mmlu_pro(row: Row) -> dict[str, Any]:
-    return {
-        "question_id": f"mmlu-pro-{row['question_id']}" if "question_id" in row else None,
-        "text": row["question"],
-        **chosen(as_list(row["options"]), int(row["answer_index"])),
-        "domain": row["category"],
-    }
+def _first(row: Row, names: Iterable[str]) -> Any:
+    return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-@_layout(
-    "mmlu", "MMLU (Hendrycks et al.), as published on model hubs", "question", "choices", "answer"
-)
-def _mmlu(row: Row) -> dict[str, Any]:
-    answer = row["answer"]
-    right = LETTERS.index(answer) if isinstance(answer, str) and answer in LETTERS else int(answer)
-    return {
-        "text": row["question"],
-        **chosen(as_list(row["choices"]), right),
-        "domain": row.get("subject"),
-    }
+def _field(row: Row, name: str) -> Any:
+    """Return a value, or one inside it."""
+    column, _, inner = name.partition(".")
+    return row[column].get(inner) if inner else row.get(column)
 
 
-@_layout(
-    "mmlu_csv",
-    "MMLU (Hendrycks et al.), the original files without a header",
-    "question", "A", "B", "C", "D", "letter",
-)  # fmt: skip
-def _mmlu_csv(row: Row) -> dict[str, Any]:
-    return {
-        "text": row["question"],
-        **chosen([row[letter] for letter in "ABCD"], "ABCD".index(row["letter"].strip())),
-    }
+def _place(right: Any) -> int:
+    """Return the place of an option, given as such or as a letter."""
+    letter = right.strip() if isinstance(right, str) else ""
+    return LETTERS.index(letter) if letter and letter in LETTERS else int(right)
 
 
-@_layout("gpqa", "GPQA (Rein et al.)", "Question", "Correct Answer", "Incorrect Answer 1")
-def _gpqa(row: Row) -> dict[str, Any]:
+def _grouped(answer: Any) -> Sequence[Any]:
+    return answer if isinstance(answer, list | tuple) else [answer]
+
+
+_LISTS = ("references", "choices")
+
+
+def _own(_: Mapping[str, Any], row: Row) -> dict[str, Any]:
+    references = [texts(_grouped(item)) for item in as_list(row.get("references"))]
+    choices = [str(choice) for choice in as_list(row.get("choices"))]
+    found = {**row, "references": references, "choices": choices}
+    return {name: value for name, value in found.items() if value or name not in _LISTS}
+
+
+def _gpqa(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
     wrong = texts(row.get(f"Incorrect Answer {number}") for number in (1, 2, 3))
     key = row.get("Record ID") or row["Question"]
-    return {
-        "question_id": f"gpqa-{row['Record ID']}" if row.get("Record ID") else None,
-        "text": row["Question"],
-        **shuffled(str(row["Correct Answer"]).strip(), wrong, key),
-        "domain": row.get("High-level domain") or row.get("Subdomain"),
-    }
+    return _declared(told, row) | shuffled(str(row["Correct Answer"]).strip(), wrong, key)
 
 
-@_layout("truthfulqa_mc", "TruthfulQA (Lin et al.), multiple choice", "question", "mc1_targets")
-def _truthfulqa_mc(row: Row) -> dict[str, Any]:
+def _truthfulqa_mc(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
     targets = row["mc1_targets"]
     if "choices" in targets:
-        pairs = list(zip(targets["choices"], targets["labels"], strict=True))
-    else:
-        pairs = list(targets.items())
-    right = [text for text, label in pairs if label]
-    wrong = [text for text, label in pairs if not label]
-    return {"text": row["question"], **shuffled(right[0], wrong, row["question"])}
+        targets = dict(zip(targets["choices"], targets["labels"], strict=True))
+    right = [text for text, label in targets.items() if label]
+    wrong = [text for text, label in targets.items() if not label]
+    return _declared(told, row) | shuffled(right[0], wrong, row["question"])
 
 
-@_layout(
-    "truthfulqa", "TruthfulQA (Lin et al.), open", "question", "correct_answers", "best_answer"
-)
-def _truthfulqa(row: Row) -> dict[str, Any]:
-    return {
-        "text": row["question"],
-        "references": one_answer([row["best_answer"], *as_list(row["correct_answers"])]),
-        "domain": row.get("category"),
-    }
-
-
-@_layout(
-    "truthfulqa_csv", "TruthfulQA (Lin et al.), the original file", "Question", "Correct Answers"
-)
-def _truthfulqa_csv(row: Row) -> dict[str, Any]:
-    listed = str(row["Correct Answers"]).split(";")
-    return {
-        "text": row["Question"],
-        "references": one_answer([row.get("Best Answer"), *listed]),
-        "domain": row.get("Category"),
-    }
-
-
-@_layout("freshqa", "FreshQA (Vu et al.)", "question", "answer_0", "fact_type")
-def _freshqa(row: Row) -> dict[str, Any]:
-    return {
-        "question_id": f"freshqa-{row['id']}" if row.get("id") is not None else None,
-        "text": row["question"],
-        "references": one_answer(row.get(f"answer_{number}") for number in range(10)),
-        "domain": row["fact_type"],
-        "false_premise": row.get("false_premise"),
-        "effective_year": row.get("effective_year"),
-    }
-
-
-@_layout(
-    "triviaqa", "TriviaQA (Joshi et al.), as published on model hubs", "question", "answer",
-    fits=lambda row: isinstance(row["answer"], Mapping) and "aliases" in row["answer"],
-)  # fmt: skip
-def _triviaqa(row: Row) -> dict[str, Any]:
-    answer = row["answer"]
-    return {
-        "question_id": row.get("question_id"),
-        "text": row["question"],
-        "references": one_answer([answer.get("value"), *as_list(answer["aliases"])]),
-        "k": 1,
-    }
-
-
-@_layout("triviaqa_json", "TriviaQA (Joshi et al.), the original files", "Question", "Answer")
-def _triviaqa_json(row: Row) -> dict[str, Any]:
-    answer = row["Answer"]
-    return {
-        "question_id": row.get("QuestionId"),
-        "text": row["Question"],
-        "references": one_answer([answer.get("Value"), *answer.get("Aliases", [])]),
-        "k": 1,
-    }
-
-
-@_layout("ambignq", "AmbigNQ (Min et al.)", "question", "annotations")
-def _ambignq(row: Row) -> dict[str, Any]:
+def _ambignq(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
     annotations = row["annotations"]
     if isinstance(annotations, Mapping):  # model hubs turn the list of tables into a table of lists
         names = list(annotations)
@@ -301,94 +212,44 @@ def _ambignq(row: Row) -> dict[str, Any]:
         annotations = [dict(zip(names, item, strict=True)) for item in zip(*columns, strict=True)]
     groups: list[list[Any]] = []
     for annotation in annotations:
-        if annotation["type"] == "singleAnswer":
-            groups.append(as_list(annotation["answer"]))
-        else:
-            groups.extend(_pair_answers(annotation["qaPairs"]))
-    return {"question_id": row.get("id"), "text": row["question"], "references": merged(groups)}
+        pairs = annotation["qaPairs"] if annotation["type"] != "singleAnswer" else [annotation]
+        held = pairs["answer"] if isinstance(pairs, Mapping) else [pair["answer"] for pair in pairs]
+        groups += map(as_list, held)
+    return _declared(told, row) | {"references": merged(groups)}
 
 
-def _pair_answers(pairs: Any) -> list[list[Any]]:
-    if isinstance(pairs, Mapping):
-        return [as_list(answer) for answer in pairs["answer"]]
-    return [as_list(pair["answer"]) for pair in pairs]
+def _simpleqa_csv(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
+    held = ast.literal_eval(row["metadata"]) if row["metadata"] else {}
+    about = {"domain": held.get("topic"), "answer_type": held.get("answer_type")}
+    return _declared(told, row) | about
 
 
-@_layout("webquestions", "WebQuestions (Berant et al.)", "qText", "answers")
-def _webquestions(row: Row) -> dict[str, Any]:
-    references = merged([answer] for answer in as_list(row["answers"]))
-    return {
-        "question_id": row.get("qId"),
-        "text": row["qText"],
-        "references": references,
-        "k": len(references) or None,
-    }
-
-
-@_layout(
-    "coverageqa", "CoverageQA: many right answers, each with its aliases", "question", "answers",
-    fits=lambda row: any(isinstance(item, list | tuple) for item in as_list(row["answers"])),
-)  # fmt: skip
-def _coverageqa(row: Row) -> dict[str, Any]:
-    references = merged(as_list(row["answers"]))
-    return {"text": row["question"], "references": references, "k": len(references)}
-
-
-@_layout("webquestions_hub", "WebQuestions, as published on model hubs", "question", "answers")
-def _webquestions_hub(row: Row) -> dict[str, Any]:
-    references = merged([answer] for answer in as_list(row["answers"]))
-    return {"text": row["question"], "references": references, "k": len(references) or None}
-
-
-@_layout(
-    "simpleqa_csv", "SimpleQA (Wei et al.), the original file", "metadata", "problem", "answer"
-)
-def _simpleqa_csv(row: Row) -> dict[str, Any]:
-    metadata = ast.literal_eval(row["metadata"]) if row["metadata"] else {}
-    return {
-        "text": row["problem"],
-        "references": one_answer([row["answer"]]),
-        "domain": metadata.get("topic"),
-        "answer_type": metadata.get("answer_type"),
-        "k": 1,
-    }
-
-
-@_layout(
-    "hle", "Humanity's Last Exam (Phan et al.)", "question", "answer", "answer_type", "raw_subject"
-)
-def _hle(row: Row) -> dict[str, Any]:
+def _hle(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
     # Multiple-choice questions list their options in the text; the answer is the letter.
     listed = re.findall(r"^([A-Z])[.)]\s+(.+?)\s*$", str(row["question"]), re.MULTILINE)
     options = dict(listed) if row["answer_type"] == "multipleChoice" else {}
-    return {
-        "question_id": f"hle-{row['id']}" if row.get("id") is not None else None,
-        "text": row["question"],
-        "references": one_answer([row["answer"], options.get(str(row["answer"]).strip())]),
-        "domain": row.get("category"),
-        "subject": row["raw_subject"],
-        "answer_type": row["answer_type"],
-        "has_image": bool(row.get("image")),
-        "k": 1,
-    }
+    right = one_answer([row["answer"], options.get(str(row["answer"]).strip())])
+    return _declared(told, row) | {"references": right, "has_image": bool(row.get("image"))}
 
 
-@_layout(
-    "nq_open", "NQ-open (Lee et al.)", "question", "answer",
-    fits=lambda row: isinstance(row["answer"], list | tuple)
-    or (isinstance(row["answer"], str) and row["answer"].strip().startswith("[")),
-)  # fmt: skip
-def _nq_open(row: Row) -> dict[str, Any]:
-    return {"text": row["question"], "references": one_answer(as_list(row["answer"]))}
-
-
-@_layout("simpleqa", "SimpleQA and other tables of question and answer", "question", "answer")
-def _simpleqa(row: Row) -> dict[str, Any]:
-    return {
-        "question_id": row.get("question_id", row.get("id")),
-        "text": row["question"],
-        "references": one_answer([row["answer"]]),
-        "domain": row.get("topic"),
-        "answer_type": row.get("answer_type"),
-        "k": 1,
-    }
+_READERS: dict[str, Callable[[Mapping[str, Any], Row], dict[str, Any]]] = {
+    "own": _own,
+    "gpqa": _gpqa,
+    "truthfulqa_mc": _truthfulqa_mc,
+    "ambignq": _ambignq,
+    "simpleqa_csv": _simpleqa_csv,
+    "hle": _hle,
+}
+_FITS: dict[str, Callable[[Row], bool]] = {
+    "triviaqa": lambda row: isinstance(row["answer"], Mapping) and "aliases" in row["answer"],
+    "coverageqa": lambda row: any(isinstance(one, list | tuple) for one in as_list(row["answers"])),
+    "nq_open": lambda row: (
+        isinstance(row["answer"], list | tuple)
+        or (isinstance(row["answer"], str) and row["answer"].strip().startswith("["))
+    ),
+}
+LAYOUTS: Registry[Layout] = Registry("layout")
+for _name, _told in data_beside(__file__, "layouts.toml").items():
+    _read = partial(_READERS.get(_told.get("convert", ""), _declared), _told)
+    _columns, _fits = frozenset(_told["columns"]), _FITS.get(_name, bool)
+    LAYOUTS.add(_name, Layout(_name, _told["about"], _columns, _read, _fits))

@@ -193,8 +193,7 @@ def audit(
     if any(given is not None for given in (samples, reference, references)):
         # Loaded here: most audits are of confidences that are there.
         from calibrant.inputs.samples import SampleColumns
-        from calibrant.inputs.samples.judge import JudgeChoice
-        from calibrant.inputs.samples.source import SampleRequest
+        from calibrant.inputs.samples.source import JudgeChoice, SampleRequest
 
         choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
         request = SampleRequest(

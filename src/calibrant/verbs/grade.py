@@ -14,7 +14,7 @@ from calibrant.core.places import check_output_folder
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
-from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_for
+from calibrant.inputs.samples.source import JudgeChoice, judged_options, ledger_for
 from calibrant.records import Study
 from calibrant.report.typed import GradeResult
 from calibrant.verbs._options import (

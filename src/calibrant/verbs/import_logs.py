@@ -18,7 +18,7 @@ from calibrant.inputs.logs import ForeignTables, tables_of
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
-from calibrant.records.spreadsheets import neutral_cells
+from calibrant.records.tables import neutral_cells
 from calibrant.report.typed import ImportResult
 from calibrant.verbs._options import (
     AnswerColumn,

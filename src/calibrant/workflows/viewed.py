@@ -10,7 +10,7 @@ from typing import Any
 from calibrant.core.document import load_document
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.records import Study
-from calibrant.records.ledger.progress import LedgerProgress, ledger_progress
+from calibrant.records.ledger.leases import LedgerProgress, ledger_progress
 from calibrant.report import render_html
 from calibrant.workflows.analysis import study_page
 from calibrant.workflows.run import run

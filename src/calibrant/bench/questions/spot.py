@@ -13,7 +13,7 @@ from calibrant.bench.questions.question import Question
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.records import read_table
-from calibrant.records.spreadsheets import neutral_cells
+from calibrant.records.tables import neutral_cells
 
 _COLUMNS = ("question_id", "text", "right_answers", "verdict")
 _RIGHT = frozenset({"right", "r", "ok", "yes", "1", "true"})

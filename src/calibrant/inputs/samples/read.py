@@ -18,28 +18,15 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
-from calibrant.inputs.samples.given_grades import GRADE, is_list, parsed_list, with_grades
-from calibrant.inputs.samples.given_grades import listed as listed_cells
+from calibrant.inputs.draws import GRADE, is_list, parsed_list, with_grades
+from calibrant.inputs.draws import listed as listed_cells
 from calibrant.records import Study, read_table, source_name
 from calibrant.records.convert import read_log, recognise
+from calibrant.records.guesses import NAMES
 from calibrant.records.score_table import models_by_file
 from calibrant.records.study import DRAWS
 from calibrant.sources import load_questions
 
-_GUESSES = {
-    "samples": (
-        "samples", "answers", "responses", "generations", "outputs", "completions", "predictions",
-        "sample", "response", "generation", "output", "completion", "prediction", "text", "answer",
-    ),
-    "reference": (
-        "reference", "references", "gold", "gold_answer", "gold_answers", "ground_truth",
-        "correct_answer", "target", "targets", "aliases", "answer", "answers", "label",
-    ),
-    "question": ("question_id", "id", "qid", "question_number", "idx", "index"),
-    "text": ("question", "question_text", "prompt", "query", "problem", "input"),
-    "model": ("model", "model_name", "model_id"),
-    "draw": ("draw", "sample_id", "sample_index", "generation_id", "attempt", "epoch"),
-}  # fmt: skip
 _MODEL = "model"
 # Names known not to be right, however alike they look: the grader and the classes use them.
 _SIBLINGS = "siblings"
@@ -174,7 +161,7 @@ def _roles(
     """Return the column of each role, and the roles that were guessed."""
     roles: dict[str, str] = {}
     guessed = []
-    for role, names in _GUESSES.items():
+    for role, names in NAMES["samples"].items():
         told = getattr(wanted, role, None)
         if told is not None:
             if told not in table.columns:

@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import calibrant
 from calibrant.core.arrays import Indices
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.streams.engines import Engine, LocalEngine, engine_named
-from calibrant.inputs.streams.streaming import Streamed, as_parquet, streamed_input, sum_plan
-from calibrant.records.batches import Part, parquet_files, partition_of, table_parts
+from calibrant.inputs.streams.streaming import (
+    Streamed,
+    as_parquet,
+    scan_part,
+    streamed_head,
+    streamed_input,
+    sum_plan,
+)
+from calibrant.records.batches import Part, parquet_files, table_parts
 from calibrant.records.formats import is_url
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.part_sums import (
@@ -81,14 +87,7 @@ def _source(
     # Loaded here: the parts are read first, and reading needs none of it.
     from calibrant.inputs.audit_source import AuditSource
 
-    head = {
-        "schema": "calibrant.audit/1",
-        "version": calibrant.__version__,
-        "source": shown,
-        "input": files,
-        "seed": options.seed,
-        "settings": options.settings,
-    }
+    head = streamed_head("audit", shown, files, seed=options.seed, settings=options.settings)
     plan = streamed.plan
     reading = {"way": "streamed", "rows": total.rows, "parts": parts, "cells": plan.grid.cells}
     reading |= streamed.reading.to_dict()
@@ -314,10 +313,7 @@ def _questions(
     """Return the rows of one question in `share`; None where the file has no questions."""
     import polars as pl
 
-    known = partition_of(file, source)
-    scan = pl.scan_parquet(file, hive_partitioning=False).with_columns(
-        **{name: pl.lit(value) for name, value in known.items()}
-    )
+    scan = scan_part(file, source)
     if question not in scan.collect_schema().names():
         return None
     ids = pl.col(question).cast(pl.String)

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
+import calibrant
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
@@ -27,6 +28,7 @@ from calibrant.records.batches import (
     number_array,
     opened_file,
     parquet_files,
+    partition_of,
     read_part,
     table_parts,
 )
@@ -35,6 +37,9 @@ from calibrant.records.guesses import require_column, resolve_roles
 from calibrant.records.part_sums import SumPlan
 from calibrant.records.reading import FRACTION, PERCENT, Reading
 from calibrant.stats.cell_sums import cell_grid
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _NUMBERS = ("double", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
@@ -132,6 +137,14 @@ def sum_plan(
     return Streamed(source, plan, question, Reading(told, ways, written, same=roles.same))
 
 
+def scan_part(file: str, source: str) -> pl.LazyFrame:
+    """Return the rows of one file, with the columns that its folders name."""
+    import polars as pl
+
+    known = {name: pl.lit(value) for name, value in partition_of(file, source).items()}
+    return pl.scan_parquet(file, hive_partitioning=False).with_columns(**known)
+
+
 def _peeked(source: str, names: Sequence[str]) -> Any:
     """Read some columns of a table whose names leave a doubt."""
     from calibrant.records.tables import read_table
@@ -219,6 +232,14 @@ def streamed_input(shown: str, source: str, parts: Sequence[Part]) -> list[dict[
     from calibrant.inputs.provenance import input_files
 
     return input_files(shown)
+
+
+def streamed_head(
+    kind: str, shown: str, files: list[dict[str, Any]], *, seed: int, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the head of a streamed document, without the libraries that other heads need."""
+    head = {"schema": f"calibrant.{kind}/1", "version": calibrant.__version__, "source": shown}
+    return {**head, "input": files, "seed": seed, "settings": settings}
 
 
 def _facts(file: str, rows: Counter[str]) -> dict[str, Any]:

@@ -10,14 +10,22 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.believed import believed_tokens
-from calibrant.records.convert.json_text import ReadOptions, as_text, finite_number, load_json
-from calibrant.records.convert.log import LogBuilder
+from calibrant.records.convert.json_text import (
+    ReadOptions,
+    as_text,
+    finite_number,
+    json_rows,
+    load_json,
+    numbered,
+)
+from calibrant.records.convert.log import LogBuilder, believed_tokens
+from calibrant.records.tables import read_table
 
 CONFIDENCE = "confidence"
 GRADES = ("correct", "is_correct", "correctness", "accuracy", "acc", "exact_match", "em")
@@ -33,6 +41,14 @@ Draws = Counter[tuple[str, str]]
 _OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, SyntaxError)
 
 
+class Grade(NamedTuple):
+    """A grade in [0, 1], or why there is none, and who gave it."""
+
+    correct: float | None = None
+    reason: str | None = None
+    grader: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A question, the answer of a model, and what is known about the answer.
@@ -41,8 +57,8 @@ class Exchange:
     ----------
     question, answer, model
         As the log has them. Answers to the same question are draws of it.
-    correct, reason, grader
-        Grade in [0, 1], or why there is none; who gave it.
+    grade
+        Whether the answer is right.
     confidence
         What the model is said to have stated, as logged.
     tokens
@@ -62,9 +78,7 @@ class Exchange:
     question: str
     answer: str | None
     model: str = "model"
-    correct: float | None = None
-    reason: str | None = None
-    grader: str | None = None
+    grade: Grade = field(default_factory=Grade)
     confidence: Any = None
     tokens: Sequence[Any] | None = None
     question_id: str | None = None
@@ -146,18 +160,12 @@ def _add(
     reply = one.answer if one.text is None else one.text
     tokens = believed_tokens(builder, one.tokens or (), reply)
     row: dict[str, Any] = {"question_id": question, "model": one.model, "task": one.task}
-    row |= {"draw": draw, "answer": one.answer, "correct": one.correct}
-    if tokens is None:
-        details = {name: x for name, x in one.details.items() if "logprobs" not in name}
-    else:
-        details = dict(one.details)
+    row |= {"draw": draw, "answer": one.answer, "correct": one.grade.correct}
     builder.draw(
-        **row,
+        **{name: x for name, x in one.details.items() if tokens or "logprobs" not in name},
+        **{**row, **one.grade._asdict()},
         text=reply if options.texts else None,
-        reason=one.reason,
-        grader=one.grader,
         token_logprobs=tokens,
-        **details,
     )
     scores = {**one.scores, **_of_tokens(tokens)}
     if one.confidence is not None:
@@ -203,21 +211,17 @@ def number_in(value: Any) -> float | None:
     return finite_number(value)
 
 
-def first_grade(
-    values: Mapping[str, Any], names: Iterable[str]
-) -> tuple[float | None, str | None, str | None]:
+def first_grade(values: Mapping[str, Any], names: Iterable[str]) -> Grade:
     """Return the first grade among values of these names, why there is none, and its name."""
     tried = list(names)
     for name in tried:
         grade = grade_value(values.get(name))
         if grade is not None:
-            return grade, None, name
-    return None, f"no metric between 0 and 1 among {', '.join(tried) or 'none'}", None
+            return Grade(grade, None, name)
+    return Grade(None, f"no metric between 0 and 1 among {', '.join(tried) or 'none'}")
 
 
-def grade_among(
-    values: Mapping[str, Any], name: str | None
-) -> tuple[float | None, str | None, str | None]:
+def grade_among(values: Mapping[str, Any], name: str | None) -> Grade:
     """Return the grade among named values, the reason where there is none, and its name.
 
     Examples
@@ -233,13 +237,13 @@ def grade_among(
     if found is None:
         known = ", ".join(values) or "nothing was graded"
         told = "no value says right or wrong; name one as grade" if values else "no grade"
-        return None, f"{told}: {known}" if name is None else f"no value {name!r}: {known}", None
+        return Grade(None, f"{told}: {known}" if name is None else f"no value {name!r}: {known}")
     if values[found] is None:
-        return None, f"{found} is empty", found
+        return Grade(None, f"{found} is empty", found)
     grade = grade_value(values[found])
     if grade is None:
-        return None, f"{found} is neither right nor wrong: {values[found]!r:.40}", found
-    return grade, None, found
+        return Grade(None, f"{found} is neither right nor wrong: {values[found]!r:.40}", found)
+    return Grade(grade, None, found)
 
 
 def _plain(name: str) -> str:
@@ -265,6 +269,43 @@ def grade_value(value: Any) -> float | None:
     return number if number is not None and 0.0 <= number <= 1.0 else None
 
 
+def log_rows(path: Path, builder: LogBuilder) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield places and rows of a log that is a table of any kind, or objects of JSON."""
+    with path.open("rb") as file:
+        head = file.read(4096).lstrip()
+    if not head.startswith((b"{", b"[")):
+        yield from numbered("row", read_table(path).iter_rows(named=True))
+    elif head.startswith(b'{"columns"'):
+        yield from numbered("row", _split_rows(path, builder))
+    else:
+        yield from json_rows(path, builder)
+
+
+def _split_rows(path: Path, builder: LogBuilder) -> Iterator[dict[Any, Any]]:
+    """Yield the rows of a table that names its columns once."""
+    try:
+        table = load_json(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"the table is cut or damaged: {error}", source=str(path)) from None
+    columns = table["columns"]
+    for number, row in enumerate(table.get("data", ()), start=1):
+        if isinstance(row, list) and len(row) == len(columns):
+            yield dict(zip(columns, row, strict=True))
+        else:
+            builder.problem(f"row {number}", "it has other columns than the table says")
+
+
+def mapping_in(value: Any) -> Mapping[str, Any]:
+    """Return a mapping, also one that is written as JSON; an empty one for anything else."""
+    found = json_in(value) if isinstance(value, str) else value
+    return found if isinstance(found, Mapping) else {}
+
+
+def first_of(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Return the value under the first of the names that has one."""
+    return next((row[name] for name in names if row.get(name) not in (None, "")), None)
+
+
 def plain_text(value: Any) -> str:
     """Return the words of a prompt or an answer, however a tool wraps them.
 
@@ -276,7 +317,7 @@ def plain_text(value: Any) -> str:
     ('4', '{"a": 1}')
     """
     if isinstance(value, str):
-        inner = _parsed(value)
+        inner = json_in(value)
         return value if inner is None else plain_text(inner)
     if isinstance(value, list | tuple) and value:
         last = value[-1]
@@ -297,7 +338,7 @@ def plain_text(value: Any) -> str:
     return as_text(value) or ""
 
 
-def _parsed(text: str) -> Any:
+def json_in(text: str) -> Any:
     """Return the object or list that a text is the JSON of, or None."""
     if not text.lstrip().startswith(("{", "[")):
         return None
@@ -321,7 +362,7 @@ def response_logprobs(value: Any) -> list[Any] | None:
     >>> response_logprobs(reply), response_logprobs("4")
     ([{'token': '4', 'logprob': -0.1}], None)
     """
-    found = _parsed(value) if isinstance(value, str) else value
+    found = json_in(value) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
         return None
     choices = found.get("choices")

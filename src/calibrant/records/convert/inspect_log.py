@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibrant.core.errors import InputError, MissingDependencyError
-from calibrant.core.imports import optional_import
+from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import (
     Exchange,
+    Grade,
     grade_value,
     number_in,
     read_exchanges,
@@ -23,7 +23,7 @@ from calibrant.records.convert.json_text import (
     read_json,
 )
 from calibrant.records.convert.log import ForeignLog, LogBuilder
-from calibrant.records.convert.zip_entries import UnsupportedCompression, ZipEntries
+from calibrant.records.convert.zip_entries import ZipEntries
 
 KIND = "inspect"
 VERSIONS = (2, 3)
@@ -32,38 +32,10 @@ read here; input, output, scores and metadata of a sample are as in 2."""
 
 
 def read_inspect(path: Path, options: ReadOptions) -> ForeignLog:
-    """Read an Inspect log; a format of another version goes to Inspect's own reader."""
+    """Read an Inspect log, an archive or JSON."""
     with path.open("rb") as file:
         archive = file.read(2) == b"PK"
-    try:
-        return _read_archive(path, options) if archive else _read_json(path, options)
-    except (_OtherVersion, UnsupportedCompression) as error:
-        try:
-            return read_inspect_with_framework(path, options)
-        except MissingDependencyError:
-            raise error from None
-
-
-class _OtherVersion(InputError):
-    """The log has another version than the one known here."""
-
-
-def read_inspect_with_framework(path: Path, options: ReadOptions) -> ForeignLog:
-    """Read the log with Inspect itself: slower, but it knows every version of its format."""
-    module = optional_import(
-        "inspect_ai.log", extra="inspect", purpose="logs in a format of another version"
-    )
-    try:
-        log = module.read_eval_log(str(path))
-    except ValueError as error:
-        told = str(error).partition("\n")[0]
-        raise InputError(f"Inspect cannot read the log: {told}", source=str(path)) from None
-    head = log.model_dump(mode="json", exclude={"samples"})
-    builder = LogBuilder(KIND, str(path))
-    samples = (sample.model_dump(mode="json") for sample in log.samples or [])
-    # Inspect has brought the samples into the layout of its own version, whatever the file's is.
-    _add_all(builder, {**head, "version": VERSIONS[0]}, samples, options)
-    return builder.finish()
+    return _read_archive(path, options) if archive else _read_json(path, options)
 
 
 def _read_archive(path: Path, options: ReadOptions) -> ForeignLog:
@@ -93,7 +65,7 @@ def _content(archive: ZipEntries, name: str, builder: LogBuilder) -> dict[str, A
     """Return an entry as JSON, or note why it cannot be read."""
     try:
         found = load_json(archive.read(archive.entries[name]))
-    except UnsupportedCompression:
+    except InputError:
         raise
     except ValueError as error:
         builder.problem(name, str(error))
@@ -119,10 +91,10 @@ def _add_all(
     version = head.get("version", VERSIONS[0])
     if version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
-        raise _OtherVersion(
+        raise InputError(
             f"this reader knows versions {known} of Inspect's logs, got {version!r}",
             source=builder.source,
-            hint="pip install 'calibrant[inspect]'; Inspect's own reader is then used",
+            hint="convert the log with a version of Inspect that writes one of these",
         )
     spec = head.get("eval") or {}
     config = {**(head.get("plan") or {}).get("config", {}), **spec.get("model_generate_config", {})}
@@ -261,7 +233,6 @@ def _sample(sample: Mapping[str, Any], run: _Run, options: ReadOptions) -> Excha
     choice = (output.get("choices") or [{}])[0]
     text = _resolved(_content_text((choice.get("message") or {}).get("content")), attachments)
     score = scores.get(run.scorer) if run.scorer is not None else None
-    correct, reason = _grade(sample, score, run.scorer)
     answer = as_text((score or {}).get("answer"))
     usage, tokens = output.get("usage") or {}, (choice.get("logprobs") or {}).get("content") or []
     return Exchange(
@@ -271,9 +242,7 @@ def _sample(sample: Mapping[str, Any], run: _Run, options: ReadOptions) -> Excha
         answer=text if answer is None else _resolved(answer, attachments),
         model=run.model,
         draw=int(sample["epoch"]) - 1,
-        correct=correct,
-        reason=reason,
-        grader=run.scorer,
+        grade=Grade(*_grade(sample, score, run.scorer), run.scorer),
         tokens=tokens,
         task=run.task,
         references=_references(sample.get("target")),

@@ -1,14 +1,14 @@
 """Sample files of lm-evaluation-harness: ``samples_<task>_<time>.jsonl``.
 
 A file has one row per question and filter; here every question appears once. All repeats in
-``resps`` become draws. A multiple-choice row holds the log-likelihood of each option: their softmax
-is the confidence in the option that the harness took.
+``resps`` become draws; a filter's way to the answer is read in the results file. A multiple-choice
+row holds the log-likelihood of each option: their softmax is the confidence in the likeliest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import (
     Exchange,
+    Grade,
     NoAnswerError,
     first_grade,
     most_likely,
@@ -28,9 +29,8 @@ from calibrant.records.convert.json_text import (
     json_lines,
     load_json,
 )
-from calibrant.records.convert.kinds import ROWS, fits
-from calibrant.records.convert.lm_eval_filters import Extraction, extraction
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.convert.recognise import ROWS, fits
 
 KIND = "lm-eval"
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
@@ -197,7 +197,7 @@ def _is_pair(row: _Row) -> bool:
     return isinstance(response, list | tuple) and len(response) == 2
 
 
-def _grade(row: _Row, wanted: str | None) -> tuple[float | None, str | None, str | None]:
+def _grade(row: _Row, wanted: str | None) -> Grade:
     """Return the grade, the reason where there is none, and the metric that gave it."""
     return first_grade(row, [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])])
 
@@ -208,21 +208,16 @@ def _choice(about: Exchange, row: _Row, options: ReadOptions) -> Exchange:
     if len(set(about.choices)) * 2 == len(logs):
         logs = logs[: len(logs) // 2]
     chosen, share = most_likely(logs)
-    correct, reason, grader = _choice_grade(row, chosen, options)
     return replace(
         about,
         answer=about.choices[chosen],
         draw=0,
-        correct=correct,
-        reason=reason,
-        grader=grader,
+        grade=_choice_grade(row, chosen, options),
         scores={"option_softmax": share},
     )
 
 
-def _choice_grade(
-    row: _Row, chosen: int, options: ReadOptions
-) -> tuple[float | None, str | None, str | None]:
+def _choice_grade(row: _Row, chosen: int, options: ReadOptions) -> Grade:
     """Return the grade of the most likely option: the harness's, or else from the target."""
     if options.grade not in (None, "acc"):
         raise InputError(
@@ -234,8 +229,8 @@ def _choice_grade(
         return _grade(row, "acc")
     target = as_text(row.get("target"))
     if target is not None and target.isdecimal():
-        return float(int(target) == chosen), None, "target"
-    return None, "neither acc nor the place of the right option is in the file", None
+        return Grade(float(int(target) == chosen), None, "target")
+    return Grade(None, "neither acc nor the place of the right option is in the file")
 
 
 def _replies(
@@ -243,12 +238,13 @@ def _replies(
 ) -> Iterator[Exchange]:
     texts = [str(text) for text in rows[0]["resps"][0]]
     read, answers = _read_answers(builder, rows, texts, run)
-    grades: dict[str, tuple[float | None, str | None]] = {}
+    grades: dict[str, Grade] = {}
     for row in rows:
         filtered = row["filtered_resps"]
         graded = as_text(filtered[0] if isinstance(filtered, list) else filtered) or ""
-        correct, _, grader = _grade(row, options.grade)
-        grades.setdefault(graded, (correct, grader))
+        grade = _grade(row, options.grade)
+        held = Grade(None, FILTERED_ONLY, grade.grader) if grade.correct is None else grade
+        grades.setdefault(graded, held)
     if len(texts) == 1:
         # One reply: the filtered answer is its answer, however the filter found it.
         answers = list(grades)[:1]
@@ -258,15 +254,12 @@ def _replies(
         )
     settings = run.config.get("generation_kwargs") or {}
     for draw, (text, answer) in enumerate(zip(texts, answers, strict=True)):
-        correct, grader = grades.get(answer, (None, None))
         yield replace(
             about,
             text=text,
             answer=answer,
             draw=draw,
-            correct=correct,
-            reason=None if correct is not None else FILTERED_ONLY,
-            grader=grader,
+            grade=grades.get(answer, Grade(None, FILTERED_ONLY)),
             details={"temperature": finite_number(settings.get("temperature"))},
         )
 
@@ -283,3 +276,89 @@ def _read_answers(
         builder.note(f"the filter {name!r} uses {steps.unknown!r}: repeats are read as they stand")
         return False, texts
     return True, [steps(text) for text in texts]
+
+
+_CHOOSING = ("take_first", "take_first_k", "majority_vote")
+_NOT_FOUND = "[invalid]"
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """Steps from a reply to its answer; `unknown` names a step that is not known here."""
+
+    steps: tuple[Callable[[str], str], ...]
+    unknown: str | None = None
+
+    def __call__(self, text: str) -> str:
+        """Return the answer in a reply."""
+        for step in self.steps:
+            text = step(text)
+        return text
+
+
+def extraction(config: Mapping[str, Any], name: str) -> Extraction | None:
+    """Return the steps of a filter up to the one that chooses among repeats.
+
+    Parameters
+    ----------
+    config
+        The task's settings from the results file.
+    name
+        Name of the filter.
+
+    Examples
+    --------
+    >>> step = {"function": "regex", "regex_pattern": "#### ([0-9]+)"}
+    >>> found = extraction({"filter_list": [{"name": "strict", "filter": [step]}]}, "strict")
+    >>> found("so it is #### 42"), found("it is 42")
+    ('42', '[invalid]')
+    """
+    for entry in config.get("filter_list") or []:
+        if entry.get("name") == name:
+            break
+    else:
+        return Extraction(()) if name == "none" and config else None
+    steps: list[Callable[[str], str]] = []
+    for setting in entry.get("filter") or []:
+        function = str(setting.get("function"))
+        if function in _CHOOSING:
+            break
+        step = _step(function, setting)
+        if step is None:
+            return Extraction(tuple(steps), unknown=function)
+        steps.append(step)
+    return Extraction(tuple(steps))
+
+
+def _step(function: str, setting: Mapping[str, Any]) -> Callable[[str], str] | None:
+    if function == "lowercase":
+        return str.lower
+    if function == "uppercase":
+        return str.upper
+    if function == "remove_whitespace":
+        return str.lstrip
+    if function != "regex":
+        return None
+    try:
+        pattern = re.compile(str(setting.get("regex_pattern", r"#### (\-?[0-9\.\,]+)")))
+    except re.error:
+        return None
+    place = int(setting.get("group_select", 0))
+    fallback = str(setting.get("fallback", _NOT_FOUND))
+    return lambda text: _match(pattern, text, place, fallback)
+
+
+def _match(pattern: re.Pattern[str], text: str, place: int, fallback: str) -> str:
+    found = pattern.findall(text)
+    if not found:
+        return fallback
+    try:
+        match = found[place]
+    except IndexError:
+        return fallback
+    if isinstance(match, tuple):
+        filled = [part for part in match if part]
+        if not filled:
+            return fallback
+        match = filled[0]
+    return str(match).strip()

@@ -1,14 +1,159 @@
-"""What every reader of a foreign log is asked, what it returns, and the columns it fills."""
+"""What every reader of a foreign log returns, and which of its numbers are believed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
-from calibrant.records.convert.believed import without_placeholders
+from calibrant.records.convert.json_text import finite_number
+from calibrant.records.spelling import spells
+from calibrant.records.study import DRAWS, QUESTIONS, SCORES, SEMANTICS
+
+# A hair above 0 is rounding; far below, a writer says that it does not know.
+_HIGHEST, _LOWEST = 1e-4, -9000.0
+_NAMES = ("token", "text")
+
+
+def believed_tokens(
+    builder: LogBuilder, entries: Sequence[Any], text: str | None
+) -> list[float] | None:
+    """Return the log-probabilities of an answer's tokens, or None with a note that says why.
+
+    Refused are values that are no log-probability, and tokens that do not spell the text: such
+    numbers belong to another answer.
+
+    Parameters
+    ----------
+    builder
+        Where refusals are noted.
+    entries
+        A number for each token, or a mapping with its ``logprob`` and its text.
+    text
+        What the tokens must spell; None where the log does not say.
+
+    Examples
+    --------
+    >>> from calibrant.records.convert.log import LogBuilder
+    >>> builder = LogBuilder("mine", "file")
+    >>> believed_tokens(builder, [{"token": "Par", "logprob": -0.1}], "London"), builder.notes
+    (None, ['some log-probs are not read: the tokens do not spell the answer'])
+    """
+    if not entries:
+        return None
+    values = [
+        finite_number(entry.get("logprob") if isinstance(entry, Mapping) else entry)
+        for entry in entries
+    ]
+    sound = [value for value in values if value is not None and _LOWEST < value <= _HIGHEST]
+    if len(sound) < len(values):
+        builder.note("some log-probs are not read: a value is no log-probability")
+        return None
+    pieces = [_piece(entry) for entry in entries]
+    known = [piece for piece in pieces if piece is not None]
+    if text is not None and len(known) == len(pieces) and not spells(known, text):
+        builder.note("some log-probs are not read: the tokens do not spell the answer")
+        return None
+    return [min(value, 0.0) for value in sound]
+
+
+def _piece(entry: Any) -> str | None:
+    if not isinstance(entry, Mapping):
+        return None
+    return next((entry[name] for name in _NAMES if isinstance(entry.get(name), str)), None)
+
+
+_STATED = ("stated", "verb")
+
+# Of fewer tokens all may be alike by chance: a model that is certain of a short answer or two.
+_LEAST_TOKENS = 5
+_FROM_TOKENS = ("perplexity", "sequence_probability")
+_MADE_UP = "{}: every {}, which is a placeholder of the writer; it is not read as a confidence"
+
+
+def placeholder_logprobs(draws: pl.DataFrame) -> list[tuple[str, float]]:
+    """Return models whose token log-probs are one and the same number throughout.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"model": ["a"] * 6, "token_logprobs": [[0.0, 0.0, 0.0]] * 6})
+    >>> placeholder_logprobs(table)
+    [('a', 0.0)]
+    """
+    if "token_logprobs" not in draws.columns or draws.height == 0:
+        return []
+    tokens = draws.select("model", "token_logprobs").drop_nulls().explode("token_logprobs")
+    return [(model, value) for model, value in _constant(tokens.drop_nulls(), "model")]
+
+
+def _constant(values: pl.DataFrame, *keys: str) -> list[tuple[Any, ...]]:
+    """Return keys and value where the last column holds one and the same number throughout."""
+    last = pl.col(values.columns[-1])
+    found = values.group_by(keys, maintain_order=True).agg(
+        last.min().alias("low"), last.max().alias("high"), pl.len()
+    )
+    same = (pl.col("low") == pl.col("high")) & (pl.col("len") >= _LEAST_TOKENS)
+    return found.filter(same).select(*keys, "low").rows()
+
+
+def without_placeholders(
+    draws: pl.DataFrame, scores: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Return draws and scores without made-up probabilities, and a note per model."""
+    notes = []
+    stated = scores.filter(pl.col("method").is_in(_STATED))
+    for model, method, value in _constant(
+        stated.select("model", "method", "confidence"), "model", "method"
+    ):
+        if value == 0.0:
+            scores = scores.filter((pl.col("model") != model) | (pl.col("method") != method))
+            notes.append(_MADE_UP.format(model, "confidence is 0"))
+        else:
+            notes.append(
+                f"{model}: every confidence is {value:g}; make sure that the tool did not fill it "
+                "in where there was none"
+            )
+    for model, value in placeholder_logprobs(draws):
+        ours, kept = pl.col("model") == model, pl.col("token_logprobs")
+        draws = draws.with_columns(token_logprobs=pl.when(~ours).then(kept))
+        scores = scores.filter(~(ours & pl.col("method").is_in(_FROM_TOKENS)))
+        notes.append(_MADE_UP.format(model, f"token has the log-probability {value:g}"))
+    return draws, scores, notes
+
+
+_IN_WORDS = re.compile(
+    r"confidence\W{0,4}\s*(?:score|level)?\W{0,4}:\W{0,4}\s*(\d{1,3}(?:\.\d+)?)(?![\d,])\s*(%|/\s*100)?",
+    re.IGNORECASE,
+)
+
+
+def stated_percent(reply: str) -> float | None:
+    r"""Return the confidence of the last line ``Confidence: 85%`` as a fraction, or None.
+
+    A number without a percent sign is a percentage above 1 and a fraction below; what is above
+    100 % is none.
+
+    Examples
+    --------
+    >>> stated_percent("Answer: 4\nConfidence: 85%"), stated_percent("**Confidence:** 0.4")
+    (0.85, 0.4)
+    >>> stated_percent("I am confident."), stated_percent("Confidence: 850%")
+    (None, None)
+    >>> stated_percent("Confidence: 1,238,222") is None
+    True
+    """
+    found = _IN_WORDS.findall(reply)
+    if not found:
+        return None
+    number, unit = found[-1]
+    value = float(number)
+    if unit or value > 1.0:
+        value /= 100.0
+    return value if value <= 1.0 else None
+
 
 FILTERED_ONLY = "the log grades the filtered answer only"
 """Reason of a draw without a grade where a log grades one answer for all repeats."""
@@ -16,42 +161,18 @@ FILTERED_ONLY = "the log grades the filtered answer only"
 CHUNK = 2_000
 """Rows that are held as Python objects before they are packed into columns."""
 
-_TOKENS = pl.List(pl.Struct({"token": pl.String(), "logprob": pl.Float64()}))
-DRAW_COLUMNS: dict[str, pl.DataType] = {
-    "question_id": pl.String(),
-    "model": pl.String(),
-    "task": pl.String(),
-    "purpose": pl.String(),
-    "draw": pl.Int64(),
-    "text": pl.String(),
-    "answer": pl.String(),
-    "correct": pl.Float64(),
-    "reason": pl.String(),
-    "grader": pl.String(),
-    "finish_reason": pl.String(),
-    "token_logprobs": pl.List(pl.Float64()),
-    "first_token_top_logprobs": _TOKENS,
-    "temperature": pl.Float64(),
-    "prompt_tokens": pl.Int64(),
-    "completion_tokens": pl.Int64(),
-}
-SCORE_COLUMNS: dict[str, pl.DataType] = {
-    "question_id": pl.String(),
-    "model": pl.String(),
-    "method": pl.String(),
-    "answer": pl.String(),
-    "confidence": pl.Float64(),
-    "correct": pl.Float64(),
-    "task": pl.String(),
-    "draw": pl.Int64(),
-}
-QUESTION_COLUMNS: dict[str, pl.DataType] = {
-    "question_id": pl.String(),
-    "text": pl.String(),
-    "references": pl.List(pl.List(pl.String())),
-    "kind": pl.String(),
-    "choices": pl.List(pl.String()),
-    "domain": pl.String(),
+_TYPES: dict[str, pl.DataType] = {"task": pl.String()}
+for _schema in (SEMANTICS, QUESTIONS, DRAWS, SCORES):
+    _TYPES |= _schema.columns
+_COLUMNS = {
+    table: {name: _TYPES[name] for name in names.split()}
+    for table, names in {
+        "questions": "question_id text references kind choices domain",
+        "draws": "question_id model task purpose draw text answer correct reason grader "
+        "finish_reason token_logprobs first_token_top_logprobs temperature prompt_tokens "
+        "completion_tokens",
+        "scores": "question_id model method answer confidence correct task draw",
+    }.items()
 }
 
 
@@ -126,17 +247,17 @@ class LogBuilder:
         row.setdefault("purpose", "answer")
         if row.get("answer") is None:
             row["answer"] = row.get("text")
-        self._add("draws", DRAW_COLUMNS, row)
+        self._add("draws", row)
 
     def score(self, **row: Any) -> None:
         """Add a confidence that the log holds."""
-        self._add("scores", SCORE_COLUMNS, row)
+        self._add("scores", row)
 
     def question(self, **row: Any) -> None:
         """Add a question, once."""
         if row["question_id"] not in self._known:
             self._known.add(row["question_id"])
-            self._add("questions", QUESTION_COLUMNS, row)
+            self._add("questions", row)
 
     def problem(self, place: str, reason: str) -> None:
         """Note a part that could not be read."""
@@ -154,15 +275,13 @@ class LogBuilder:
 
     def finish(self) -> ForeignLog:
         """Return the tables; what a writer puts in place of a probability is taken out."""
-        draws, scores, notes = without_placeholders(
-            self._table("draws", DRAW_COLUMNS), self._table("scores", SCORE_COLUMNS)
-        )
+        draws, scores, notes = without_placeholders(self._table("draws"), self._table("scores"))
         for text in notes:
             self.note(text)
         return ForeignLog(
             self.kind,
             self.source,
-            questions=self._table("questions", QUESTION_COLUMNS),
+            questions=self._table("questions"),
             draws=draws,
             scores=scores,
             expected=self.expected,
@@ -172,34 +291,32 @@ class LogBuilder:
             ranking=frozenset(self.ranking),
         )
 
-    def _add(self, table: str, columns: Mapping[str, pl.DataType], row: dict[str, Any]) -> None:
+    def _add(self, table: str, row: dict[str, Any]) -> None:
         rows = self._rows.setdefault(table, [])
         rows.append(row)
         if len(rows) >= CHUNK:
-            self._pack(table, columns)
+            self._pack(table)
 
-    def _pack(self, table: str, columns: Mapping[str, pl.DataType]) -> None:
+    def _pack(self, table: str) -> None:
         rows = self._rows.pop(table, [])
         try:
             # From rows, not column by column: nested columns are built several times faster so.
-            frame = pl.DataFrame(rows, schema=dict(columns))
+            frame = pl.DataFrame(rows, schema=_COLUMNS[table])
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-            frame = self._one_by_one(table, columns, rows)
+            frame = self._one_by_one(table, rows)
         self._frames.setdefault(table, []).append(frame)
 
-    def _one_by_one(
-        self, table: str, columns: Mapping[str, pl.DataType], rows: Sequence[dict[str, Any]]
-    ) -> pl.DataFrame:
+    def _one_by_one(self, table: str, rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
         """Pack rows singly, so that one odd value costs its own row and no other."""
-        frames = [pl.DataFrame(schema=dict(columns))]
+        frames = [pl.DataFrame(schema=_COLUMNS[table])]
         for row in rows:
             try:
-                frames.append(pl.DataFrame([row], schema=dict(columns)))
+                frames.append(pl.DataFrame([row], schema=_COLUMNS[table]))
             except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
                 place = f"question {row.get('question_id')!r}, draw {row.get('draw')}"
                 self.problem(place, f"a value of another type in {table}: {error}")
         return pl.concat(frames)
 
-    def _table(self, table: str, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        self._pack(table, columns)
+    def _table(self, table: str) -> pl.DataFrame:
+        self._pack(table)
         return pl.concat(self._frames.pop(table), rechunk=False)

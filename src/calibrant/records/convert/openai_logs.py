@@ -1,6 +1,6 @@
-"""What OpenAI's tools write: batch outputs, logs of evals (``oaieval``), results of simple-evals.
+"""What OpenAI's tools write: logs of evals (``oaieval``), results of simple-evals.
 
-A batch output holds no grades. The grade of a sample of evals is its ``match``, or the score of a
+The grade of a sample of evals is its ``match``, or the score of a
 model that graded it. simple-evals holds every question as a piece of HTML; a confidence is what the
 reply itself states in the line ``Confidence: 85%`` that some of its tasks ask for: their grader
 writes 100 where there is none, so what the grader says is not read.
@@ -9,7 +9,7 @@ writes 100 where there is none, so what the grader says is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import zip_longest
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.believed import stated_percent
 from calibrant.records.convert.exchange import (
     CONFIDENCE,
     Exchange,
+    Grade,
     NoAnswerError,
     grade_among,
     grade_value,
@@ -35,56 +35,8 @@ from calibrant.records.convert.json_text import (
     numbered,
     read_json,
 )
-from calibrant.records.convert.kinds import PAGES, fits
-from calibrant.records.convert.log import ForeignLog, LogBuilder
-
-# -- batch outputs ---------------------------------------------------------------------------------
-
-
-def read_openai_batch(path: Path, options: ReadOptions) -> ForeignLog:
-    """Read a batch output; every choice is a draw of the question named by ``custom_id``."""
-    builder = LogBuilder("openai-batch", str(path))
-    builder.note("a batch output holds no grades: import it and grade the draws")
-    rows = ((f"line {number}", row) for number, row in json_lines(path, builder))
-    return read_exchanges(builder, rows, _choices, options, row_is="a response").finish()
-
-
-def _choices(row: Mapping[str, Any]) -> Iterator[Exchange]:
-    question, response = str(row["custom_id"]), row["response"]
-    if row.get("error") or response is None or response.get("status_code", 200) != 200:
-        why = row.get("error") or (response or {}).get("body")
-        raise NoAnswerError(f"the request {question} failed: {why!r:.120}")
-    body = response["body"]
-    usage = body.get("usage") or {}
-    for choice in body.get("choices") or [_as_choice(body)]:
-        yield Exchange(
-            question_id=question,
-            question="",
-            answer=choice["message"].get("content") or "",
-            model=str(body["model"]),
-            draw=int(choice["index"]),
-            reason="a batch output holds no grades",
-            tokens=(choice.get("logprobs") or {}).get("content"),
-            details={
-                "finish_reason": choice.get("finish_reason"),
-                "prompt_tokens": usage.get("prompt_tokens", usage.get("input_tokens")),
-                "completion_tokens": usage.get("completion_tokens", usage.get("output_tokens")),
-            },
-        )
-
-
-def _as_choice(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the Responses interface answered as the choice of a chat completion."""
-    messages = [item for item in body["output"] if item.get("type") == "message"]
-    parts = [part for item in messages for part in item["content"] if "text" in part]
-    tokens = [token for part in parts for token in part.get("logprobs") or ()]
-    return {
-        "index": 0,
-        "message": {"content": "".join(str(part["text"]) for part in parts)},
-        "logprobs": {"content": tokens},
-        "finish_reason": "stop" if body.get("status") == "completed" else body.get("status"),
-    }
-
+from calibrant.records.convert.log import ForeignLog, LogBuilder, stated_percent
+from calibrant.records.convert.recognise import kind_by
 
 # -- evals: one event per line, a run's description first ------------------------------------------
 
@@ -142,7 +94,6 @@ def _sample(sample: _Sample, run: Mapping[str, Any], grade: str | None) -> Excha
     if sample.errors:
         raise NoAnswerError(f"it failed: {sample.errors[0]!r:.120}")
     models = run.get("completion_fns") or ["model"]
-    correct, reason, grader = _sample_grade(graded, grade)
     expected = graded.get("expected")
     right = expected if isinstance(expected, list) else [expected]
     said = graded.get("sampled", asked.get("sampled"))
@@ -151,9 +102,7 @@ def _sample(sample: _Sample, run: Mapping[str, Any], grade: str | None) -> Excha
         question=plain_text(asked.get("prompt") or graded.get("prompt") or ""),
         answer=plain_text(said[0] if isinstance(said, list) and said else said),
         model=str(models[0]),
-        correct=correct,
-        reason=reason,
-        grader=grader,
+        grade=_sample_grade(graded, grade),
         confidence=graded.get(CONFIDENCE, asked.get(CONFIDENCE)),
         tokens=response_logprobs(asked),
         task=as_text(run.get("eval_name")),
@@ -161,16 +110,14 @@ def _sample(sample: _Sample, run: Mapping[str, Any], grade: str | None) -> Excha
     )
 
 
-def _sample_grade(
-    graded: Mapping[str, Any], name: str | None
-) -> tuple[float | None, str | None, str | None]:
+def _sample_grade(graded: Mapping[str, Any], name: str | None) -> Grade:
     if name is None and "correct" not in graded:
         # A grading model gives a choice, and a score where the eval says what choices are worth.
         score = grade_value(graded.get("score"))
         if score is not None:
-            return score, None, "score"
+            return Grade(score, None, "score")
         if "choice" in graded:
-            return None, f"the grading model chose {graded['choice']!r:.40}, without a score", None
+            return Grade(None, f"the grading model chose {graded['choice']!r:.40}, without a score")
     return grade_among(graded, name)
 
 
@@ -203,7 +150,7 @@ def read_simple_evals(path: Path, options: ReadOptions) -> ForeignLog:
 def _examples(path: Path, builder: LogBuilder) -> tuple[str | None, Sequence[Any], Sequence[Any]]:
     """Return the name of the task, the examples as HTML, and their conversations."""
     data = path.read_bytes()
-    if data.lstrip().startswith(b"<") and fits(data, PAGES["simple-evals"]):
+    if data.lstrip().startswith(b"<") and kind_by("page", data) == "simple-evals":
         return None, data.decode("utf-8", errors="replace").split(_PROMPT)[1:], ()
     found = read_json(path, builder, rows="htmls")
     pages = found.get("htmls") if isinstance(found, Mapping) else None
@@ -229,12 +176,11 @@ def _example(task: str | None, page: Any, talk: Any) -> Exchange:
     reply = replies[-1] if replies else str(talk[-1]["content"]) if talk else ""
     correct, right = grade_value(held.get("Score")), held.get("Correct Answer")
     taken, stated = held.get("Extracted Answer"), stated_percent(reply)
+    reason = None if correct is not None else f"the score is {held.get('Score')!r:.40}"
     return Exchange(
         question=prompts[-1] if prompts else "",
         answer=reply if taken in (None, "None", "") else taken,
-        correct=correct,
-        reason=None if correct is not None else f"the score is {held.get('Score')!r:.40}",
-        grader="score",
+        grade=Grade(correct, reason, "score"),
         scores={} if stated is None else {"stated": stated},
         task=task,
         references=[right] if right and right != "None" else (),

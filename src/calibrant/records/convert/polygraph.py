@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import Exchange, read_exchanges
+from calibrant.records.convert.exchange import Exchange, Grade, read_exchanges
 from calibrant.records.convert.json_text import ReadOptions, finite_number
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.limits import limit, limit_hint
@@ -81,6 +81,7 @@ def _exchange(
     grade: float | None,
     scores: Mapping[str, float],
 ) -> Exchange:
+    reason = None if grade is not None else "the file holds no grade of it"
     right = target if isinstance(target, list) else [] if target is None else [target]
     return Exchange(
         question_id=str(place),
@@ -89,9 +90,7 @@ def _exchange(
         model=model,
         task=KIND,
         draw=0,
-        correct=grade,
-        reason=None if grade is not None else "the file holds no grade of it",
-        grader=grader,
+        grade=Grade(grade, reason, grader),
         references=[str(one) for one in right],
         scores=scores,
     )
@@ -217,7 +216,9 @@ def read_plain_data(data: bytes) -> Any:
     try:
         for instruction, argument, _ in pickletools.genops(data):
             name = instruction.name
-            if name in _ACTIONS:
+            if name in _NEW:
+                stack.append(_NEW[name]())
+            elif name in _ACTIONS:
                 _ACTIONS[name](stack)
             elif name.endswith("PUT"):
                 memo[int(str(argument))] = stack[-1]
@@ -334,17 +335,19 @@ def _set_item(stack: _Stack) -> None:
     _update(stack, items)
 
 
+_NEW: dict[str, Callable[[], Any]] = {
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "EMPTY_LIST": list,
+    "EMPTY_DICT": dict,
+    "EMPTY_TUPLE": tuple,
+    "MARK": _Mark,
+}
 _ACTIONS: dict[str, Callable[[_Stack], None]] = {
-    "MARK": lambda stack: stack.append(_Mark()),
     "POP": lambda stack: stack.__delitem__(-1),
     "POP_MARK": lambda stack: _group(stack).clear(),
     "DUP": lambda stack: stack.append(stack[-1]),
-    "NONE": lambda stack: stack.append(None),
-    "NEWTRUE": lambda stack: stack.append(True),
-    "NEWFALSE": lambda stack: stack.append(False),
-    "EMPTY_LIST": lambda stack: stack.append([]),
-    "EMPTY_DICT": lambda stack: stack.append({}),
-    "EMPTY_TUPLE": lambda stack: stack.append(()),
     "EMPTY_SET": lambda stack: stack.append(NotPlain("builtins set")),
     "LIST": lambda stack: stack.append(_group(stack)),
     "TUPLE": lambda stack: stack.append(tuple(_group(stack))),

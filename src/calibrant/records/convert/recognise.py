@@ -1,4 +1,4 @@
-"""Which tool wrote this file?
+"""Which tool wrote this file? Its words and fields tell, see kinds.toml.
 
 Readers are loaded when a file is one of theirs: a table that is no log needs none of them.
 """
@@ -10,14 +10,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from calibrant.core.document import data_beside
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.records.convert.json_text import ReadOptions
-from calibrant.records.convert.kinds import PARQUET, kind_among, kind_of_folder, kind_of_text
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import ForeignLog
+from collections.abc import Container, Mapping
+from typing import Any, TypeAlias
 
+from calibrant.records.convert.json_text import load_json, readable_rows
 
 # What a reader trips over where a value is not of the kind that its tool writes.
 _BROKEN = (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
@@ -25,6 +28,10 @@ _HEAD = 262_144
 """Bytes looked at; the first row of a jsonl log may be long."""
 _FOOTER = 131_072
 """Bytes at the end of a parquet file, where the names of its columns are."""
+
+
+KINDS: dict[str, Any] = data_beside(__file__, "kinds.toml")
+"""What is known of each kind, in the order in which they are looked for."""
 
 
 class Reader(NamedTuple):
@@ -41,47 +48,7 @@ class Reader(NamedTuple):
         return log
 
 
-READERS = {
-    reader.kind: reader
-    for reader in (
-        Reader("inspect", "Inspect log (.eval or .json)", "inspect_log.read_inspect"),
-        Reader("lm-eval", "lm-evaluation-harness samples_*.jsonl", "lm_eval.read_lm_eval"),
-        Reader("helm", "HELM run folder", "helm.read_helm"),
-        Reader("lighteval", "details of LightEval (parquet)", "lighteval.read_lighteval"),
-        Reader(
-            "simple-evals",
-            "results of simple-evals",
-            "openai_logs.read_simple_evals",
-        ),
-        Reader("openai-evals", "log of OpenAI's evals", "openai_logs.read_openai_evals"),
-        Reader(
-            "openai-batch",
-            "batch output (OpenAI style)",
-            "openai_logs.read_openai_batch",
-        ),
-        Reader(
-            "anthropic-batch",
-            "results of a message batch of Anthropic",
-            "batch_results.read_anthropic_batch",
-        ),
-        Reader("gemini-batch", "results of a batch of Gemini", "batch_results.read_gemini_batch"),
-        Reader("langsmith", "frame of a LangSmith experiment", "experiments.read_langsmith"),
-        Reader("braintrust", "rows of a Braintrust experiment", "experiments.read_braintrust"),
-        Reader(
-            "every-eval-ever", "samples of Every Eval Ever", "every_eval_ever.read_every_eval_ever"
-        ),
-        Reader("hle", "judged answers in the manner of HLE", "judged.read_hle"),
-        Reader("promptfoo", "results of promptfoo", "test_runners.read_promptfoo"),
-        Reader("deepeval", "test run of DeepEval", "test_runners.read_deepeval"),
-        Reader("langfuse", "export of Langfuse", "langfuse.read_langfuse"),
-        Reader("phoenix", "spans or experiment of Phoenix / OpenInference", "phoenix.read_phoenix"),
-        Reader("mlflow", "evaluation table of MLflow", "answer_tables.read_mlflow"),
-        Reader("ragas", "result frame of ragas", "answer_tables.read_ragas"),
-        Reader("lm-polygraph", "saved manager of LM-Polygraph", "polygraph.read_lm_polygraph"),
-        Reader("uqlm", "result table of uqlm", "tables.read_uqlm"),
-        Reader("table", "table of confidences and outcomes", "tables.read_table"),
-    )
-}
+READERS = {kind: Reader(kind, told["what"], told["read"]) for kind, told in KINDS.items()}
 
 
 def recognise(path: str | Path) -> Reader | None:
@@ -118,7 +85,7 @@ def _kind_of_parquet(path: Path) -> str | None:
         size = file.seek(0, 2)
         file.seek(max(0, size - _FOOTER))
         footer = file.read()
-    return kind_among(footer, PARQUET)
+    return kind_by("parquet", footer)
 
 
 def _reader_of_archive(path: Path) -> Reader | None:
@@ -131,10 +98,16 @@ def _reader_of_archive(path: Path) -> Reader | None:
 
 
 def _reader_of_table(path: Path, options: ReadOptions) -> Reader | None:
-    """Return the reader of a table that only `import` takes for a log."""
-    from calibrant.records.convert.tables import kind_of_table
+    """Return the reader of a table that only `import` takes for a log: of a tool, or of any."""
+    # Loaded here: most logs are no tables.
+    from calibrant.records.tables import column_names, scan_table
 
-    return _named(kind_of_table(path, options)) if path.is_file() else None
+    try:
+        columns = column_names(scan_table(path), path) if path.is_file() else []
+    except InputError:
+        columns = []
+    known = path.is_file() and (options.columns or {"confidence", "correct"} <= set(columns))
+    return _named(kind_by("table", columns) or ("table" if known else None))
 
 
 def read_log(
@@ -191,9 +164,6 @@ def read_log(
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SIZE = re.compile(rb"^size (\d+)", re.MULTILINE)
-_TOTALS = (b'"results"', b'"configs"', b'"versions"', b'"higher_is_better"')
-_EVERY_EVAL_EVER = (b'"evaluation_results"', b'"model_info"', b'"source_metadata"')
-_LIGHTEVAL = (b'"config_general"', b'"results"', b'"versions"')
 _SIMPLE_EVALS = re.compile(rb'^\{[^{}\[\]]*"score(:std)?":[^{}\[\]]*\}\s*$')
 _OVERVIEW = 4_096
 """Bytes: totals of simple-evals are a dozen numbers."""
@@ -225,26 +195,13 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             source=str(path),
             hint=Hint("give the folder: {call}", call=Call("audit", str(path.parent))),
         )
-    if head.startswith(b"{") and all(word in head for word in _TOTALS):
-        raise InputError(
-            "this file of lm-eval holds totals only, no samples",
-            source=str(path),
-            hint="run lm_eval with its option log_samples, and give the samples_*.jsonl or "
-            "their folder",
-        )
-    if head.startswith(b"{") and all(word in head for word in _LIGHTEVAL):
-        raise InputError(
-            "this file of LightEval holds totals only, no samples",
-            source=str(path),
-            hint="run lighteval with its option save-details, and give the details_*.parquet or "
-            "their folder",
-        )
-    if head.startswith((b"{", b"[")) and all(word in head for word in _EVERY_EVAL_EVER):
-        raise InputError(
-            "this record of Every Eval Ever holds totals only, no samples",
-            source=str(path),
-            hint="give the file of samples (.jsonl) that its detailed_evaluation_results name",
-        )
+    for totals in (told["totals"] for told in KINDS.values() if "totals" in told):
+        if head[:1] in (b"{", b"[") and all(word.encode() in head for word in totals["words"]):
+            raise InputError(
+                f"this {totals['file']} holds totals only, no samples",
+                source=str(path),
+                hint=totals["hint"],
+            )
     if len(head) < _OVERVIEW and _is_overview(head):
         raise InputError(
             "this file of simple-evals holds totals only, no examples",
@@ -260,3 +217,101 @@ def _is_part_of_helm(path: Path) -> bool:
 def _is_overview(head: bytes) -> bool:
     """Return whether the text is one flat object of numbers with a score and its spread."""
     return b'"score:std"' in head and _SIMPLE_EVALS.match(head) is not None
+
+
+Ways: TypeAlias = list[list[Any]]
+
+
+def _ways(where: str) -> dict[str, Ways]:
+    return {kind: told[where] for kind, told in KINDS.items() if where in told}
+
+
+ROWS = _ways("rows")
+# Fields that hold an object, and one of its own fields: their names alone say too little.
+_INSIDE = {"hle": ("judge_response", None), "openai-evals": ("spec", "completion_fns")}
+_LINES = 20
+
+
+def fits(held: Container[Any], ways: Ways) -> bool:
+    """Return whether the words of one of the ways are there.
+
+    Examples
+    --------
+    >>> fits({"custom_id": 1, "response": {}}, ROWS["openai-batch"])
+    True
+    """
+    return any(
+        all(any(word in held for word in ([w] if isinstance(w, str) else w)) for w in way)
+        for way in ways
+    )
+
+
+def kind_by(where: str, held: Container[Any]) -> str | None:
+    """Return the first kind whose words for this place are there; bytes are looked at as text."""
+    held = held.decode("utf-8", "replace") if isinstance(held, bytes) else held
+    return next((kind for kind, ways in _ways(where).items() if fits(held, ways)), None)
+
+
+def kind_of_row(row: Mapping[str, Any]) -> str | None:
+    """Return the kind of log that a row of JSON is of; an answer of an API holds rows itself."""
+    inner = row.get("data")
+    row = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else row
+    return next((k for k, ways in ROWS.items() if fits(row, ways) and _holds_more(row, k)), None)
+
+
+def _holds_more(row: Mapping[str, Any], kind: str) -> bool:
+    name, inner = _INSIDE.get(kind, ("", None))
+    if name not in row:
+        return True
+    return isinstance(row[name], Mapping) and (inner is None or inner in row[name])
+
+
+def kind_of_folder(path: Path) -> str | None:
+    """Return the kind of a log that is a folder, or None."""
+    if (path / "scenario_state.json").is_file():
+        return "helm"
+    held = {entry.stem for entry in path.iterdir()}
+    if "scores" in held and held & {"observations", "observations_v2"}:
+        return "langfuse"
+    return "phoenix" if {"spans", "annotations"} <= held else None
+
+
+def kind_of_text(path: Path, head: bytes) -> str | None:
+    """Return the kind of a file of JSON, JSON lines or HTML, or None."""
+    if head.startswith(b"<"):
+        return kind_by("page", head)
+    if head.startswith(b"{") and (kind := kind_by("head", head)) is not None:
+        return kind
+    row = _first_of_list(head) if head.startswith(b"[") else _first_row(path)
+    row = _whole(path, head) if row is None else row
+    return None if row is None else kind_of_row(row)
+
+
+def _first_row(path: Path) -> Mapping[str, Any] | None:
+    """Return the first line that is an object: a damaged first line must not hide a log."""
+    with path.open("rb") as file:
+        for _, line in zip(range(_LINES), file, strict=False):
+            try:
+                row = load_json(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict):
+                return row
+    return None
+
+
+def _first_of_list(head: bytes) -> Mapping[str, Any] | None:
+    """Return the first object of a list, of which the file may hold more than was looked at."""
+    rows = readable_rows(head)
+    return rows[0] if rows and isinstance(rows[0], dict) else None
+
+
+def _whole(path: Path, head: bytes) -> Mapping[str, Any] | None:
+    """Return the object that the whole file is, where it may be one of a platform."""
+    if not head.startswith(b"{") or b'"data"' not in head:
+        return None
+    try:
+        found = load_json(path.read_bytes())
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

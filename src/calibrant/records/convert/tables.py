@@ -16,42 +16,18 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import Exchange, grade_value, read_exchanges
+from calibrant.records.convert.exchange import Exchange, Grade, grade_value, read_exchanges
 from calibrant.records.convert.json_text import ReadOptions, as_text, finite_number, json_lines
-from calibrant.records.convert.kinds import TABLES, kind_among
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.convert.recognise import KINDS
 from calibrant.records.formats import column_separator, file_format
 from calibrant.records.rules import RULES
 from calibrant.records.scores import load_scores
-from calibrant.records.tables import collect, column_names, scan_table
+from calibrant.records.tables import collect, scan_table
 
 _UQLM = "uqlm"
 _GRADES = ("response_correct", "correct", "is_correct")
-_SCORERS = frozenset(
-    {
-        *("semantic_negentropy", "semantic_sets_confidence", "semantic_density"),
-        *("noncontradiction", "entailment", "exact_match", "cosine_sim", "bert_score", "bleurt"),
-        *("normalized_probability", "sequence_probability", "min_probability"),
-        *("mean_token_negentropy", "min_token_negentropy", "probability_margin"),
-        *("p_true", "monte_carlo_probability", "consistency_and_confidence"),
-        *("functional_equivalence_rate", "ensemble_score", "avg", "max", "min", "median"),
-    }
-)
-
-
-def kind_of_table(path: Path, options: ReadOptions) -> str | None:
-    """Return the kind of a table: those of tools first, then any with columns that are known."""
-    try:
-        columns = column_names(scan_table(path), path)
-    except InputError:
-        columns = []
-    kind = kind_among(columns, TABLES)
-    if kind is not None:
-        return kind
-    if {"prompt", "response"} <= set(columns) and any(map(_is_scorer, columns)):
-        return "uqlm"
-    known = {"confidence", "correct"} <= set(columns)
-    return "table" if options.columns or known else None
+_SCORERS = KINDS[_UQLM]["table"][0][2]
 
 
 def _is_scorer(column: str) -> bool:
@@ -189,16 +165,12 @@ def _responses(
         question=as_text(row["prompt"]) or "",
         answer=response,
         task=_UQLM,
-        correct=correct,
-        reason=None if correct is not None else FILTERED_ONLY,
-        grader=grade,
+        grade=Grade(correct, None if correct is not None else FILTERED_ONLY, grade),
         scores={name: options.fraction(x) for name, x in values.items() if x is not None},
     )
     yield first
     for text in _samples(row.get("sampled_responses")):
-        yield replace(
-            first, answer=text, correct=None, reason=FILTERED_ONLY, grader=None, scores={}
-        )
+        yield replace(first, answer=text, grade=Grade(None, FILTERED_ONLY), scores={})
 
 
 def _samples(value: Any) -> list[str]:

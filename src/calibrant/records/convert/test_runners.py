@@ -1,8 +1,10 @@
-"""Test runners whose grade is that a test passed: promptfoo and DeepEval.
+"""Runners whose grade is that a test passed, or a judge said yes: promptfoo, DeepEval, HLE.
 
 A test without assertions passes by default: it has no grade. The score of a metric is the opinion
 of a judge about the answer, never the confidence of the model that gave it; a confidence is the
-probability of the reply's tokens, or a number that stands in the metadata as ``confidence``.
+probability of the reply's tokens, or a number that stands in the metadata as ``confidence``. The
+judge of HLE reads a confidence in the response, and is told to write 100 where there is none: a
+100 that the response does not contain is no confidence.
 """
 
 from __future__ import annotations
@@ -13,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import CONFIDENCE, Exchange, NoAnswerError, read_exchanges
+from calibrant.records.convert.exchange import (
+    CONFIDENCE,
+    Exchange,
+    Grade,
+    NoAnswerError,
+    grade_value,
+    read_exchanges,
+)
 from calibrant.records.convert.json_text import (
     ReadOptions,
     as_text,
@@ -23,22 +32,14 @@ from calibrant.records.convert.json_text import (
     numbered,
     read_json,
 )
-from calibrant.records.convert.kinds import ROWS, fits
-from calibrant.records.convert.log import ForeignLog, LogBuilder
+from calibrant.records.convert.log import ForeignLog, LogBuilder, stated_percent
+from calibrant.records.convert.recognise import KINDS, ROWS, fits, kind_of_row
 
 _ERROR = 2
 """`failureReason` of a call that failed; 0 is a pass, 1 a failed assertion."""
 
 
-_NOT_CORRECTNESS = frozenset(
-    {
-        *("latency", "cost", "perplexity", "perplexity-score", "word-count", "finish-reason"),
-        *("is-json", "contains-json", "is-xml", "contains-xml", "is-sql", "contains-sql"),
-        *("is-html", "contains-html", "is-refusal", "moderation", "guardrails", "webhook"),
-        *("is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call"),
-        *("trace-span-count", "trace-span-duration", "trace-error-spans", "skill-used"),
-    }
-)
+_NOT_CORRECTNESS = frozenset(KINDS["promptfoo"]["others"].split())
 """Assertions about how fast, dear or well formed an answer is, not about whether it is right."""
 
 
@@ -94,16 +95,13 @@ def _result(
 ) -> Exchange:
     provider = row["provider"]
     name = provider if isinstance(provider, str) else provider.get("label") or provider["id"]
-    correct, reason = _test_grade(row, grade)
     tokens, usage = response.get("logProbs"), response.get("tokenUsage") or {}
     return Exchange(
         question_id=json.dumps(row.get("vars") or {}, sort_keys=True, ensure_ascii=False),
         question=str((row.get("prompt") or {}).get("raw") or ""),
         answer=as_text(response.get("output")) or "",
         model=f"{name} (prompt {row['promptIdx']})" if several_prompts else str(name),
-        correct=correct,
-        reason=reason,
-        grader="assertions",
+        grade=Grade(*_test_grade(row, grade), "assertions"),
         confidence=(response.get("metadata") or {}).get(CONFIDENCE),
         tokens=tokens if isinstance(tokens, list) else None,
         details={
@@ -160,16 +158,13 @@ def read_deepeval(path: Path, options: ReadOptions) -> ForeignLog:
 
 
 def _case(case: Mapping[str, Any], model: str, grade: str | None) -> Exchange:
-    correct, reason = _case_grade(case, grade)
     expected = as_text(case.get("expectedOutput"))
     held = case.get("metadata") or case.get("additionalMetadata") or {}
     return Exchange(
         question=str(case["input"]),
         answer=as_text(case.get("actualOutput")) or "",
         model=model,
-        correct=correct,
-        reason=reason,
-        grader=grade or "all metrics",
+        grade=Grade(*_case_grade(case, grade), grade or "all metrics"),
         confidence=held.get(CONFIDENCE),
         references=() if expected is None else [expected],
     )
@@ -185,3 +180,85 @@ def _case_grade(case: Mapping[str, Any], name: str | None) -> tuple[float | None
     if failed is not None:
         return None, f"the metric {failed.get('name')} failed: {failed['error']!r:.80}"
     return float(all(bool(one["success"]) for one in chosen)), None
+
+
+_DEFAULT = 100.0
+"""What the judge writes where a response states no confidence."""
+
+
+def read_hle(path: Path, options: ReadOptions) -> ForeignLog:
+    """Read judged answers; entries that the judge has not answered are listed."""
+    builder = LogBuilder("hle", str(path))
+
+    def exchanges(row: tuple[str, Any]) -> Iterator[Exchange]:
+        question, entry = row
+        judged = entry.get("judge_response") if isinstance(entry, Mapping) else None
+        if not isinstance(judged, Mapping):
+            raise NoAnswerError("not judged")
+        yield _answer(builder, question, entry, judged)
+
+    rows = ((f"question {name}", (name, entry)) for name, entry in _entries(path, builder).items())
+    no_entry = "no entry of the file is judged"
+    return read_exchanges(
+        builder, rows, exchanges, options, row_is="an entry", or_else=no_entry
+    ).finish()
+
+
+def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:
+    """Return the entries by question; of a damaged file those before the damage."""
+    data = path.read_bytes()
+    if _is_row(data.partition(b"\n")[0]):
+        lines = [(f"line {number}", row) for number, row in json_lines(path, builder)]
+        entries = {str(row.get("id", place)): row for place, row in lines}
+        builder.expected = len(entries) + len(builder.problems)
+        return entries
+    found = read_json(path, builder)
+    if isinstance(found, list):
+        rows = [one for one in found if isinstance(one, dict)]
+        found = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
+    if not isinstance(found, dict) or not found:
+        raise InputError("no entry of the file can be read", source=str(path))
+    if not builder.problems:
+        builder.expected = len(found)
+    else:
+        read = sum(isinstance(one, dict) and "judge_response" in one for one in found.values())
+        lost = data.count(b'"judge_response"') - read
+        if lost:
+            builder.problem(path.name, f"at least {lost} of its entries cannot be read")
+    return found
+
+
+def _is_row(line: bytes) -> bool:
+    """Return whether the first line is a whole entry, as in a jsonl file."""
+    try:
+        row = load_json(line)
+    except ValueError:
+        return False
+    return isinstance(row, dict) and kind_of_row(row) == "hle"
+
+
+def _answer(
+    builder: LogBuilder, question: str, entry: Mapping[str, Any], judged: Mapping[str, Any]
+) -> Exchange:
+    correct, text = grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
+    confidence, reference = finite_number(judged.get("confidence")), judged.get("correct_answer")
+    made_up = confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None
+    reason = None if correct is not None else f"the judge says {judged.get('correct')!r:.40}"
+    if confidence is None:
+        builder.problem(f"question {question}", "the judge gives no confidence")
+    elif made_up:
+        builder.problem(
+            f"question {question}",
+            "the response states no confidence; the judge writes 100 there, which is not read",
+        )
+    return Exchange(
+        question_id=question,
+        question=str(entry.get("question", "")),
+        text=text,
+        answer=str(judged.get("model_answer", text)),
+        model=str(entry.get("model", "model")),
+        draw=0,
+        grade=Grade(correct, reason, "judge"),
+        scores={} if confidence is None or made_up else {"verb": confidence / 100.0},
+        references=[str(reference)] if reference is not None else (),
+    )

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import zstandard
 
@@ -28,10 +27,6 @@ _SIZES_FOLLOW = 0x08
 _LARGEST = 2**31
 """An entry that claims more than this is taken for damage; a sample is never that large."""
 _PIECE = 1 << 22
-
-
-class UnsupportedCompression(InputError):
-    """An entry uses a compression that this reader does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +75,7 @@ class ZipEntries:
     def __enter__(self) -> ZipEntries:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bytes.close()
         self._file.close()
 
@@ -121,10 +111,10 @@ class ZipEntries:
                 content = _bounded(_inflated(inflate, data))
                 ended, rest = inflate.eof, inflate.unused_data
             else:
-                raise UnsupportedCompression(
+                raise InputError(
                     f"entry {entry.name!r} uses zip compression {entry.method}",
                     source=str(self.path),
-                    hint="install the tool that wrote the log; its own reader is then used",
+                    hint="pack the log again, with deflate or zstd",
                 )
         except (zlib.error, zstandard.ZstdError) as error:
             raise ValueError(f"the compressed data is damaged: {error}") from None

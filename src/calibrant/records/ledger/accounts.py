@@ -149,21 +149,15 @@ class Accounts:
         if caps.calls is not None and total.calls >= caps.calls:
             return Refusal(f"the cap of {caps.calls:,} calls is reached", may_wait=False)
         may_wait = bool(self._under_way) or others_may_free
-        taken = total.tokens + total.reserved_tokens
+        taken, spent = total.tokens + total.reserved_tokens, total.money + total.reserved_money
         if caps.tokens is not None and taken + tokens > caps.tokens:
-            return Refusal(
-                f"the cap of {caps.tokens:,} tokens could be exceeded: {taken:,} used or "
-                f"reserved, the next call can take {tokens:,}",
-                may_wait,
-            )
-        spent = total.money + total.reserved_money
-        if caps.money is not None and spent + money > caps.money:
-            return Refusal(
-                f"the cap of {caps.money:g} could be exceeded: {spent:.4g} spent or "
-                f"reserved, the next call can cost {money:.4g}",
-                may_wait,
-            )
-        return None
+            told = (f"{caps.tokens:,} tokens", f"{taken:,} used", "take", f"{tokens:,}")
+        elif caps.money is not None and spent + money > caps.money:
+            told = (f"{caps.money:g}", f"{spent:.4g} spent", "cost", f"{money:.4g}")
+        else:
+            return None
+        text = "the cap of {} could be exceeded: {} or reserved, the next call can {} {}"
+        return Refusal(text.format(*told), may_wait)
 
 
 def open_accounts(db: sqlite3.Connection) -> None:

@@ -14,18 +14,10 @@ from calibrant.records.ledger.accounts import Caps
 
 SCHEMA_VERSION = 1
 
-# The two tables that ledgers of earlier versions lack: the heartbeat of each session, and what it
-# has spent and set aside. They and `sessions` change; everything else is append-only.
-SESSION_TABLES = """
-CREATE TABLE leases (session_id INTEGER PRIMARY KEY, beat INTEGER NOT NULL);
-CREATE TABLE accounts (
-    session_id INTEGER PRIMARY KEY, calls INTEGER NOT NULL, tokens INTEGER NOT NULL,
-    money REAL NOT NULL, reserved_tokens INTEGER NOT NULL, reserved_money REAL NOT NULL);
-"""
 # Payloads (answers with their log-probs, some kB each) have a table of their own: planning a
-# rerun and adding up costs then read narrow rows only.
-TABLES = (
-    """
+# rerun and adding up costs then read narrow rows only. Sessions, their heartbeats (leases) and what
+# each has spent and set aside (accounts) change; everything else is append-only.
+TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, host TEXT NOT NULL,
@@ -50,14 +42,15 @@ CREATE TABLE failures (
     id INTEGER PRIMARY KEY, request_id INTEGER NOT NULL, kind TEXT NOT NULL,
     message TEXT NOT NULL, created_at REAL NOT NULL);
 CREATE INDEX failures_by_request ON failures (request_id);
-"""
-    + SESSION_TABLES
-    + "".join(
-        f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;\n"
-        for table in ("requests", "attempts", "attempt_ends", "draws", "payloads", "failures")
-        for verb in ("UPDATE", "DELETE")
-    )
+CREATE TABLE leases (session_id INTEGER PRIMARY KEY, beat INTEGER NOT NULL);
+CREATE TABLE accounts (
+    session_id INTEGER PRIMARY KEY, calls INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    money REAL NOT NULL, reserved_tokens INTEGER NOT NULL, reserved_money REAL NOT NULL);
+""" + "".join(
+    f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;\n"
+    for table in ("requests", "attempts", "attempt_ends", "draws", "payloads", "failures")
+    for verb in ("UPDATE", "DELETE")
 )
 
 

@@ -14,13 +14,12 @@ from itertools import accumulate
 from pathlib import Path
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.records.ledger.accounts import Accounts, open_accounts
-from calibrant.records.ledger.claims import LedgerClaims
+from calibrant.records.ledger.accounts import Accounts
 from calibrant.records.ledger.leases import Leases, beat, end_sessions
+from calibrant.records.ledger.lookup import LedgerLookup
 from calibrant.records.ledger.repair import ledger_error
 from calibrant.records.ledger.schema import (
     SCHEMA_VERSION,
-    SESSION_TABLES,
     TABLES,
     DrawRow,
     LedgerKey,
@@ -31,7 +30,7 @@ CHECKPOINT_PAGES = 16_000
 """Pages of the journal at which a commit folds it into the file; `checkpoint` comes before."""
 
 
-class Ledger(LedgerClaims):
+class Ledger(LedgerLookup):
     """An append-only SQLite file, safe with several processes on one study.
 
     Writing is done between `begin` and `commit`, so that many rows share one commit. The
@@ -123,14 +122,7 @@ class Ledger(LedgerClaims):
                 for statement in statements(TABLES):
                     db.execute(statement)
                 db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
-            elif not _has_accounts(db):
-                for statement in statements(SESSION_TABLES):
-                    db.execute(statement)
-                open_accounts(db)
             db.execute("COMMIT")
-        elif not _has_accounts(db):
-            for statement in statements(SESSION_TABLES):  # an older ledger shows nobody at work
-                db.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE"))
         row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
         version = row[0] if row else None
         if version != str(SCHEMA_VERSION):
@@ -305,11 +297,6 @@ class Ledger(LedgerClaims):
             "INSERT INTO failures VALUES (?, ?, ?, ?, ?)",
             (self._next_ids(1)[0], request_id, kind, message, time.time()),
         )
-
-
-def _has_accounts(db: sqlite3.Connection) -> bool:
-    found = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accounts'").fetchone()
-    return found is not None
 
 
 class _Writing:

@@ -21,8 +21,7 @@ from calibrant.planning.labelling.session import LabelSession
 from calibrant.records.formats import file_format
 from calibrant.records.label_schema import StoredItem
 from calibrant.records.limits import limit, limit_hint
-from calibrant.records.spreadsheets import neutral_cells
-from calibrant.records.tables import read_table, reason_of, unreadable
+from calibrant.records.tables import neutral_cells, read_table, reason_of, unreadable
 from calibrant.records.text_tables import check_repeated, read_cells
 from calibrant.verbs.labelling.server import shown_item
 

@@ -1,14 +1,14 @@
-"""Exports of Langfuse: traces or observations with their scores.
+"""Exports of Phoenix and other tools that speak OpenInference, and of Langfuse.
 
-Read are the answers of the public API and its client (``data`` with ``observations`` and
-``scores``), the tables that the pages export (JSON, JSONL or CSV, one column per score), and a
-folder of the scheduled export with ``observations*`` and ``scores``.
+Of Phoenix are read the runs of an experiment (``/v1/experiments/ID/json``), a table of spans, and
+a folder with that table and the one of its annotations. Of Langfuse the answers of its API, the
+tables that its pages export, and a folder of the scheduled export.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +16,152 @@ from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import (
     CONFIDENCE,
     Exchange,
+    NoAnswerError,
     grade_among,
+    log_rows,
+    mapping_in,
     number_in,
     plain_text,
     read_exchanges,
     response_logprobs,
 )
-from calibrant.records.convert.json_text import ReadOptions, json_rows, load_json, numbered
+from calibrant.records.convert.json_text import ReadOptions, as_text, json_rows, load_json, numbered
 from calibrant.records.convert.log import ForeignLog, LogBuilder
-from calibrant.records.folder_walk import entries_below
+from calibrant.records.convert.recognise import KINDS, ROWS, fits
+from calibrant.records.formats import entries_below
+from calibrant.records.tables import read_table
 
-KIND = "langfuse"
-_ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})
-_TRACE_FIELDS = frozenset(
-    {
-        *("id", "timestamp", "name", "input", "output", "metadata", "sessionId", "release"),
-        *("version", "userId", "tags", "public", "environment", "bookmarked", "latency", "usage"),
-        *("inputCost", "outputCost", "totalCost", "level", "errorCount", "warningCount", "scores"),
-        *("defaultCount", "debugCount", "observationCount", "inputTokens", "outputTokens"),
-        *("totalTokens", "observations", "htmlPath", "projectId", "createdAt", "updatedAt"),
-        *("externalId", "comments", "usageDetails", "costDetails", "model", "type", "traceId"),
+_SPAN = "context.span_id"
+_KIND = ("span_kind", "attributes.openinference.span.kind")
+_TABLES = (".parquet", ".csv", ".jsonl")
+
+
+def _named(path: Path, stem: str) -> Path | None:
+    return next(
+        (path / f"{stem}{end}" for end in _TABLES if (path / f"{stem}{end}").is_file()), None
+    )
+
+
+def read_phoenix(path: Path, options: ReadOptions) -> ForeignLog:
+    """Read spans or runs; the same input asked again is another draw of it."""
+    builder = LogBuilder("phoenix", str(path))
+    rows, annotations = _content(path, builder)
+
+    def exchanges(row: Mapping[str, Any]) -> Iterator[Exchange]:
+        if fits(row, ROWS["phoenix"]):
+            yield _run(row, options.grade)
+        elif _is_reply(row):
+            yield _span(row, annotations, options.grade)
+
+    return read_exchanges(
+        builder,
+        rows,
+        exchanges,
+        options,
+        row_is="a span or a run",
+        or_else="no answer of a model is among the spans",
+    ).finish()
+
+
+def _content(
+    path: Path, builder: LogBuilder
+) -> tuple[Iterable[tuple[str, Mapping[str, Any]]], Mapping[str, dict[str, Any]]]:
+    """Return the rows, and the annotations by span."""
+    if path.is_dir():
+        spans, notes = _named(path, "spans"), _named(path, "annotations")
+        if spans is None or notes is None:
+            raise InputError(
+                "a folder of Phoenix holds a table `spans` and a table `annotations`",
+                source=str(path),
+                hint="write both with the client of Phoenix, as parquet, csv or jsonl",
+            )
+        return numbered("row", _table(spans)), _by_span(_table(notes))
+    return log_rows(path, builder), {}
+
+
+def _table(path: Path) -> list[Mapping[str, Any]]:
+    return list(read_table(path).iter_rows(named=True))
+
+
+def _by_span(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        name = as_text(row.get("annotation_name") or row.get("name"))
+        span = as_text(row.get("span_id") or row.get(_SPAN))
+        if name is not None and span is not None:
+            found.setdefault(span, {})[name] = _opinion(row, "result.")
+    return found
+
+
+def _opinion(row: Mapping[str, Any], before: str = "") -> Any:
+    """Return the score of an annotation, or its label where it has none."""
+    score = row.get(f"{before}score", row.get("score"))
+    return row.get(f"{before}label", row.get("label")) if score is None else score
+
+
+def _is_reply(row: Mapping[str, Any]) -> bool:
+    kind = next((row[name] for name in _KIND if row.get(name)), "LLM")
+    return kind == "LLM" and row.get("attributes.output.value") not in (None, "")
+
+
+def _span(
+    row: Mapping[str, Any], annotations: Mapping[str, dict[str, Any]], grade: str | None
+) -> Exchange:
+    values = dict(annotations.get(str(row.get(_SPAN)), {}))
+    for name, value in row.items():
+        base, _, last = name.rpartition(".")
+        if name.startswith("eval.") and last in ("score", "label") and value is not None:
+            values.setdefault(base.removeprefix("eval."), value)
+    stated = values.pop(CONFIDENCE, _metadata(row).get(CONFIDENCE))
+    output = row["attributes.output.value"]
+    return Exchange(
+        question=plain_text(row.get("attributes.input.value")),
+        answer=plain_text(output),
+        model=str(row.get("attributes.llm.model_name") or "model"),
+        grade=grade_among(values, grade),
+        confidence=stated,
+        tokens=response_logprobs(output),
+    )
+
+
+def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = {
+        name.removeprefix("attributes.metadata."): value
+        for name, value in row.items()
+        if name.startswith("attributes.metadata.") and value is not None
     }
-)
+    return {**mapping_in(row.get("attributes.metadata")), **inner}
+
+
+def _run(row: Mapping[str, Any], grade: str | None) -> Exchange:
+    if row.get("error"):
+        raise NoAnswerError(f"the run failed: {row['error']!r:.120}")
+    values = {
+        str(one["name"]): _opinion(one)
+        for one in row["annotations"] or ()
+        if isinstance(one, Mapping) and "name" in one
+    }
+    output, right = row["output"], row.get("reference_output")
+    beside = output.get(CONFIDENCE) if isinstance(output, Mapping) else None
+    stated = values.pop(CONFIDENCE, beside)
+    return Exchange(
+        question_id=str(row["example_id"]),
+        question=plain_text(row.get("input")),
+        answer=plain_text(output),
+        grade=grade_among(values, grade),
+        confidence=beside if stated is None else stated,
+        tokens=response_logprobs(output),
+        references=[plain_text(right)] if right else (),
+    )
+
+
+_ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})
+_TRACE_FIELDS = frozenset(KINDS["langfuse"]["others"].split())
 
 
 def read_langfuse(path: Path, options: ReadOptions) -> ForeignLog:
     """Read an export; the same input asked again is another draw of it."""
-    builder = LogBuilder(KIND, str(path))
+    builder = LogBuilder("langfuse", str(path))
     if path.is_dir():
         rows = _scheduled(path, builder)
     else:
@@ -168,8 +287,8 @@ def _require_zeros(
     if path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
         return
     found = [grade_among(scores, options.grade) for _, scores in answers]
-    grades = [grade for grade, _, _ in found if grade is not None]
-    names = {name for _, _, name in found if name is not None}
+    grades = [one.correct for one in found if one.correct is not None]
+    names = {one.grader for one in found if one.grader is not None}
     values = (scores.get(name) for _, scores in answers for name in names)
     numbers = any(number_in(value) is not None for value in values)
     if numbers and grades and len(grades) < len(found) and all(grade > 0 for grade in grades):
@@ -184,26 +303,14 @@ def _require_zeros(
 
 
 def _exchange(grade: str | None, row: Mapping[str, Any], scores: Mapping[str, Any]) -> Exchange:
-    metadata = _mapping(row.get("metadata"))
+    metadata = mapping_in(row.get("metadata"))
     graded = {name: value for name, value in scores.items() if name != CONFIDENCE}
-    correct, reason, grader = grade_among(graded, grade)
     model = row.get("model") or row.get("provided_model_name") or row.get("providedModelName")
     return Exchange(
         question=plain_text(row.get("input")),
         answer=plain_text(row["output"]),
         model=str(model or metadata.get("model") or "model"),
-        correct=correct,
-        reason=reason,
-        grader=grader,
+        grade=grade_among(graded, grade),
         confidence=scores.get(CONFIDENCE, metadata.get(CONFIDENCE)),
         tokens=response_logprobs(row.get("answer_of") or row["output"]),
     )
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if isinstance(value, str) and value.startswith("{"):
-        try:
-            value = load_json(value.encode())
-        except ValueError:
-            return {}
-    return value if isinstance(value, Mapping) else {}

@@ -1,9 +1,9 @@
-"""Details of LightEval: a parquet file per task, one row per question.
+"""Run folders of HELM, and details of LightEval: a parquet file per task.
 
-Of a choice, LightEval keeps the log-likelihood of every option: the softmax of the most likely one
-is the confidence, and it is right where that option is a gold one. Of written answers it keeps no
-probabilities; several samples show agreement. Two layouts are read: ``doc``, ``model_response``
-and ``metric`` (since 0.9), and the flat one before it.
+HELM grades the first completion of a request; the others are further draws, and so is a training
+trial; a perturbed instance is a question of its own. LightEval keeps the log-likelihood of every
+option of a choice: the softmax of the most likely one is the confidence. Of written answers it
+keeps no probabilities. Two layouts are read: that of 0.9 and later, and the flat one before it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,152 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import (
     Exchange,
+    Grade,
     NoAnswerError,
     first_grade,
     grade_value,
     most_likely,
     read_exchanges,
 )
-from calibrant.records.convert.json_text import ReadOptions, finite_number
+from calibrant.records.convert.json_text import (
+    ReadOptions,
+    finite_number,
+    load_json,
+    numbered,
+    read_json,
+)
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 from calibrant.records.tables import UNREADABLE, reason_of
 
-KIND = "lighteval"
+_STATE, _STATS = "scenario_state.json", "per_instance_stats.json"
+_HELM_GRADES = (
+    "exact_match",
+    "quasi_exact_match",
+    "prefix_exact_match",
+    "final_number_exact_match",
+)
+_Key = tuple[str, str, int]
+
+
+def read_helm(path: Path, options: ReadOptions) -> ForeignLog:
+    """Read a run folder."""
+    builder = LogBuilder("helm", str(path))
+    requests = _loaded(path / _STATE, builder, rows="request_states")
+    if not requests:
+        raise InputError("no request of the run can be read", source=str(path / _STATE))
+    whole = not builder.problems
+    stats = _loaded(path / _STATS, builder) if (path / _STATS).is_file() else None
+    grades = _grades(stats, builder, options)
+    task = _task(path, builder)
+    builder.expected, builder.expected_unit = len(requests) if whole else None, "requests"
+    seen: set[_Key] = set()
+
+    def exchanges(request: Mapping[str, Any]) -> Iterator[Exchange]:
+        instance, trial = request["instance"], int(request["train_trial_index"])
+        key = _key({**instance, "train_trial_index": trial}, instance["id"])
+        seen.add(key)
+        yield from _completions(request, key, grades.get(key, Grade(None, "not graded")), task)
+
+    rows = numbered("request", requests)
+    read_exchanges(builder, rows, exchanges, options, row_is="a request")
+    if not whole:
+        _list_missing(builder, stats or [], seen)
+    return builder.finish()
+
+
+def _loaded(path: Path, builder: LogBuilder, *, rows: str = "") -> list[Any]:
+    """Return the rows of a JSON file; of a damaged one those before the damage."""
+    found = read_json(path, builder, rows=rows)
+    found = found.get(rows) if rows and isinstance(found, dict) else found
+    return found if isinstance(found, list) else []
+
+
+def _task(path: Path, builder: LogBuilder) -> str:
+    place = path / "run_spec.json"
+    if place.is_file():
+        try:
+            return str(load_json(place.read_bytes())["name"])
+        except (ValueError, KeyError, TypeError) as error:
+            builder.note(f"run_spec.json cannot be read ({error!r:.60}): the folder names the task")
+    return path.name
+
+
+def _list_missing(builder: LogBuilder, stats: list[Any], seen: set[_Key]) -> None:
+    """List what was graded and is not among the requests that can be read."""
+    for entry in stats:
+        try:
+            key = _key(entry, entry["instance_id"])
+        except (KeyError, TypeError, AttributeError, ValueError):
+            continue
+        if key not in seen:
+            name, perturbation, trial = key
+            place = f"instance {name}{f':{perturbation}' if perturbation else ''}, trial {trial}"
+            builder.problem(place, f"graded, but not in {_STATE}")
+
+
+def _grades(
+    stats: list[Any] | None, builder: LogBuilder, options: ReadOptions
+) -> dict[_Key, Grade]:
+    if stats is None:
+        builder.problem(_STATS, "not in the folder: nothing is graded")
+    found: dict[_Key, Grade] = {}
+    for row, entry in enumerate(stats or [], start=1):
+        try:
+            means = {stat["name"]["name"]: stat.get("mean") for stat in entry["stats"]}
+            key = _key(entry, entry["instance_id"])
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            builder.problem(f"{_STATS}, row {row}", f"not the layout of grades: {error!r}")
+            continue
+        grade = first_grade(means, [options.grade] if options.grade else _HELM_GRADES)
+        if grade.correct is not None:
+            found.setdefault(key, grade)
+    return found
+
+
+def _key(entry: Mapping[str, Any], instance: Any) -> _Key:
+    perturbation = (entry.get("perturbation") or {}).get("name", "")
+    return str(instance), str(perturbation), int(entry["train_trial_index"])
+
+
+def _completions(
+    request: Mapping[str, Any], key: _Key, grade: Grade, task: str
+) -> Iterator[Exchange]:
+    name, perturbation, trial = key
+    if request.get("reference_index") is not None:
+        raise NoAnswerError(f"instance {name}: options asked one by one are not read")
+    result = request.get("result") or {}
+    if not result.get("success", True):
+        raise NoAnswerError(f"instance {name}: the request failed: {result.get('error')}")
+    mapping = request.get("output_mapping") or {}
+    instance, completions = request["instance"], result.get("completions") or []
+    for place, completion in enumerate(completions):
+        text = str(completion["text"])
+        yield Exchange(
+            question_id=f"{name}:{perturbation}" if perturbation else name,
+            question=instance["input"].get("text", ""),
+            text=text,
+            answer=mapping.get(text.strip(), text.strip()),
+            model=str(request["request"]["model"]),
+            draw=trial * len(completions) + place,
+            grade=Grade(None, FILTERED_ONLY) if place else grade,
+            tokens=completion.get("tokens"),
+            task=task,
+            references=_right_answers(instance),
+            choices=list(mapping.values()),
+        )
+
+
+def _right_answers(instance: Mapping[str, Any]) -> list[str]:
+    return [
+        str(reference["output"].get("text"))
+        for reference in instance.get("references") or []
+        if "correct" in (reference.get("tags") or [])
+    ]
+
+
 NESTED_COLUMNS = frozenset({"doc", "model_response", "metric"})
 FLAT_COLUMNS = frozenset({"full_prompt", "predictions", "metrics", "gold_index"})
-_GRADES = ("acc", "em", "exact_match", "qem", "extractive_match", "pem", "pqem")
+_METRICS = ("acc", "em", "exact_match", "qem", "extractive_match", "pem", "pqem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +202,7 @@ def read_lighteval(path: Path, options: ReadOptions) -> ForeignLog:
     nested = set(table.columns) >= NESTED_COLUMNS
     if not nested and not set(table.columns) >= FLAT_COLUMNS:
         raise InputError("not the columns of LightEval's details", source=str(path))
-    builder = LogBuilder(KIND, str(path))
+    builder = LogBuilder("lighteval", str(path))
     builder.expected = table.height
     model, task = _model_and_task(path)
     seen = _Seen()
@@ -89,8 +221,7 @@ def read_lighteval(path: Path, options: ReadOptions) -> ForeignLog:
         if row.choices and len(row.logs) >= len(row.choices) > 1:
             yield _choice(about, row, seen, options.grade)
         elif row.texts:
-            correct, reason, grader = _grade(row, options.grade)
-            graded = replace(about, correct=correct, reason=reason, grader=grader)
+            graded = replace(about, grade=_metric_grade(row, options.grade))
             yield from (replace(graded, answer=text.strip()) for text in row.texts)
         else:
             raise NoAnswerError("neither a written answer nor log-likelihoods of several options")
@@ -192,16 +323,15 @@ def _choice(about: Exchange, row: _Row, seen: _Seen, grade: str | None) -> Excha
     return replace(
         about,
         answer=row.choices[chosen].strip(),
-        correct=correct,
-        grader="gold_index",
+        grade=Grade(correct, None, "gold_index"),
         choices=[option.strip() for option in row.choices],
         scores={"option_softmax": share},
     )
 
 
-def _grade(row: _Row, name: str | None) -> tuple[float | None, str | None, str | None]:
+def _metric_grade(row: _Row, name: str | None) -> Grade:
     if len(row.texts) > 1:
         # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
-        return None, FILTERED_ONLY, None
-    known = [one for one in _GRADES if one in row.metrics]
+        return Grade(None, FILTERED_ONLY)
+    known = [one for one in _METRICS if one in row.metrics]
     return first_grade(row.metrics, [name] if name else known or row.metrics)

@@ -1,0 +1,294 @@
+"""Logs of which every row is one answer: frames of ragas, tables of MLflow, experiments of
+LangSmith and Braintrust, samples of Every Eval Ever, outputs of batches.
+
+A row has a question, an answer, perhaps a right answer, and named scores. Which score is the grade
+is known by its name or named by the user; a confidence is a value of that name. The other scores
+are opinions about the answer: never a confidence. Batches hold no grades.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from calibrant.records.convert.exchange import (
+    CONFIDENCE,
+    Exchange,
+    Grade,
+    NoAnswerError,
+    first_of,
+    grade_among,
+    grade_value,
+    log_rows,
+    mapping_in,
+    plain_text,
+    read_exchanges,
+    response_logprobs,
+)
+from calibrant.records.convert.json_text import ReadOptions, as_text, json_lines
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.convert.recognise import KINDS
+
+_Row = Mapping[str, Any]
+_QUESTIONS = ("user_input", "question", "request", "inputs")
+_ANSWERS = ("response", "answer", "outputs", "predictions")
+_REFERENCES = ("reference", "ground_truth", "expected_response/value", "ground_truths", "targets")
+# What experiments call them besides.
+_INPUTS = ("input", *_QUESTIONS, "prompt", "query")
+_OUTPUTS = ("output", *_ANSWERS, "prediction", "completion")
+_EXPECTED = ("expected", *_REFERENCES, "target", "label", "expected_output")
+_MODELS = ("model", "model_name", "ls_model_name")
+_NO_SCORES = frozenset(KINDS["ragas"]["others"].split())
+_UNGRADED = Grade(None, "a batch output holds no grades")
+
+
+def _read(
+    kind: str,
+    exchanges: Callable[[ReadOptions, _Row], Iterable[Exchange]],
+    row_is: str,
+    or_else: str,
+    path: Path,
+    options: ReadOptions,
+) -> ForeignLog:
+    builder = LogBuilder(kind, str(path))
+    rows = list(log_rows(path, builder))
+    builder.expected, builder.expected_unit = len(rows) + len(builder.problems), "rows"
+    own = partial(exchanges, options)
+    return read_exchanges(builder, rows, own, options, row_is=row_is, or_else=or_else).finish()
+
+
+def _read_batch(
+    kind: str, exchanges: Callable[[_Row], Iterable[Exchange]], path: Path, options: ReadOptions
+) -> ForeignLog:
+    builder = LogBuilder(kind, str(path))
+    builder.note(f"{_UNGRADED.reason}: import it and grade the draws")
+    rows = ((f"line {number}", row) for number, row in json_lines(path, builder))
+    return read_exchanges(builder, rows, exchanges, options, row_is="a response").finish()
+
+
+# -- frames of ragas, tables of MLflow -------------------------------------------------------------
+
+
+def _table_row(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
+    asked, said, right = (first_of(row, names) for names in (_QUESTIONS, _ANSWERS, _REFERENCES))
+    if asked is None or said is None:
+        raise NoAnswerError("there is no question, or no answer")
+    known = {*_QUESTIONS, *_ANSWERS, *_REFERENCES, *_NO_SCORES}
+    scores = {_score_name(name): value for name, value in row.items() if name not in known}
+    wanted = options.columns.get("confidence", CONFIDENCE)
+    stated = scores.pop(wanted, None)
+    yield Exchange(
+        question=plain_text(asked),
+        answer=plain_text(said),
+        model=str(row.get(options.columns.get("model", "model")) or "model"),
+        grade=grade_among(scores, options.grade or options.columns.get("correct")),
+        confidence=mapping_in(said).get(wanted) if stated is None else stated,
+        references=[plain_text(right)] if right is not None else (),
+    )
+
+
+def _score_name(column: str) -> str:
+    """Return the name of a score: MLflow adds ``/value``, ``/score`` and a version to it."""
+    name = column.removesuffix("/value").removesuffix("/score")
+    base, _, last = name.rpartition("/")
+    return base if base and last[:1] == "v" and last[1:].isdecimal() else name
+
+
+_NO_TABLE = "no row has a question and an answer"
+read_ragas = partial(_read, "ragas", _table_row, "a row", _NO_TABLE)
+read_mlflow = partial(_read, "mlflow", _table_row, "a row", _NO_TABLE)
+
+# -- experiments: the frame of LangSmith, the rows of Braintrust -----------------------------------
+
+
+def _langsmith(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
+    """Read a row; repetitions of an example are draws of one question."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in row.items():
+        part, _, inner = name.partition(".")
+        if inner and value is not None:
+            parts.setdefault(part, {})[inner] = value
+    asked, said, right, scores, about = (
+        parts.get(name, {}) for name in ("inputs", "outputs", "reference", "feedback", "metadata")
+    )
+    if row.get("error"):
+        raise NoAnswerError(f"the run failed: {row['error']!r:.120}")
+    yield Exchange(
+        question_id=_text(row["example_id"]) or None,
+        question=_one(asked, _INPUTS),
+        answer=_one(said, _OUTPUTS),
+        model=str(first_of({**about, **said}, _MODELS) or "model"),
+        grade=grade_among(scores, options.grade),
+        confidence=said.get(CONFIDENCE, scores.get(CONFIDENCE)),
+        references=[text] if (text := _one(right, _EXPECTED)) else [],
+    )
+
+
+def _braintrust(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
+    """Read a row; the same input again is another draw."""
+    if row.get("error"):
+        raise NoAnswerError(f"the task failed: {row['error']!r:.120}")
+    output, about = row["output"], mapping_in(row.get("metadata"))
+    held = output if isinstance(output, Mapping) else {}
+    said = first_of(held, _OUTPUTS)
+    yield Exchange(
+        question=plain_text(row.get("input")),
+        answer=_text(output if said is None else said),
+        model=str(first_of(about, _MODELS) or "model"),
+        grade=grade_among(mapping_in(row["scores"]), options.grade),
+        confidence=held.get(CONFIDENCE, about.get(CONFIDENCE)),
+        tokens=response_logprobs(output),
+        references=[plain_text(row["expected"])] if row.get("expected") else [],
+    )
+
+
+def _one(held: _Row, names: Iterable[str]) -> str:
+    """Return the value under the first of the names, or the only value there is."""
+    found = first_of({str(name).casefold(): value for name, value in held.items()}, names)
+    return _text(next(iter(held.values())) if found is None and len(held) == 1 else found)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else plain_text(value)
+
+
+read_langsmith = partial(_read, "langsmith", _langsmith, "a row", "no row can be read")
+read_braintrust = partial(_read, "braintrust", _braintrust, "a row", "no row can be read")
+
+# -- samples of Every Eval Ever, the shared format of the EvalEval coalition -----------------------
+
+
+def _sample(_: ReadOptions, row: _Row) -> Iterator[Exchange]:
+    """Read a sample. Of several replies to it nobody knows which is graded: none is."""
+    if row.get("error"):
+        raise NoAnswerError(f"the sample failed: {row['error']!r:.120}")
+    asked, replies, usage = row["input"], _replies(row), row.get("token_usage") or {}
+    taken = [one["extracted_value"] for one in row["answer_attribution"] if one.get("is_terminal")]
+    only = len(replies) == 1
+    correct = grade_value(row["evaluation"]["is_correct"]) if only else None
+    for place, text in enumerate(replies):
+        yield Exchange(
+            question_id=str(row["sample_id"]),
+            question=str(asked["raw"]),
+            text=text,
+            answer=as_text(taken[0]) if taken and only else text,
+            model=str(row["model_id"]),
+            draw=None if only else place,
+            grade=Grade(correct, None if correct is not None else FILTERED_ONLY, "is_correct"),
+            confidence=(row.get("metadata") or {}).get(CONFIDENCE),
+            task=str(row["evaluation_name"]),
+            references=[str(one) for one in asked.get("reference") or ()],
+            choices=[str(one) for one in asked.get("choices") or ()],
+            details=_spent(usage.get("input_tokens"), usage.get("output_tokens")),
+        )
+
+
+def _replies(row: _Row) -> list[str]:
+    """Return the replies to a sample; of a conversation its last message."""
+    raw = (row.get("output") or {}).get("raw") or []
+    said = [m.get("content") for m in row.get("messages") or () if m.get("role") == "assistant"]
+    found = ([raw] if isinstance(raw, str) else raw) or [text for text in said if text][-1:]
+    if not found:
+        raise NoAnswerError("there is no reply")
+    return [str(text) for text in found]
+
+
+def _spent(prompt: Any, completion: Any, finish: Any = None) -> dict[str, Any]:
+    return {
+        "finish_reason": finish, "prompt_tokens": prompt, "completion_tokens": completion,
+    }  # fmt: skip
+
+
+read_every_eval_ever = partial(
+    _read, "every-eval-ever", _sample, "a sample", "no sample has an answer"
+)
+
+# -- outputs of batches: a line per request --------------------------------------------------------
+
+
+def _openai(row: _Row) -> Iterator[Exchange]:
+    """Every choice is a draw of the question named by ``custom_id``."""
+    question, response = str(row["custom_id"]), row["response"]
+    if row.get("error") or response is None or response.get("status_code", 200) != 200:
+        why = row.get("error") or (response or {}).get("body")
+        raise NoAnswerError(f"the request {question} failed: {why!r:.120}")
+    body = response["body"]
+    usage = body.get("usage") or {}
+    for choice in body.get("choices") or [_as_choice(body)]:
+        yield Exchange(
+            question_id=question,
+            question="",
+            answer=choice["message"].get("content") or "",
+            model=str(body["model"]),
+            draw=int(choice["index"]),
+            grade=_UNGRADED,
+            tokens=(choice.get("logprobs") or {}).get("content"),
+            details=_spent(
+                usage.get("prompt_tokens", usage.get("input_tokens")),
+                usage.get("completion_tokens", usage.get("output_tokens")),
+                choice.get("finish_reason"),
+            ),
+        )
+
+
+def _as_choice(body: _Row) -> dict[str, Any]:
+    """Return what the Responses interface answered as the choice of a chat completion."""
+    messages = [item for item in body["output"] if item.get("type") == "message"]
+    parts = [part for item in messages for part in item["content"] if "text" in part]
+    tokens = [token for part in parts for token in part.get("logprobs") or ()]
+    return {
+        "index": 0,
+        "message": {"content": "".join(str(part["text"]) for part in parts)},
+        "logprobs": {"content": tokens},
+        "finish_reason": "stop" if body.get("status") == "completed" else body.get("status"),
+    }
+
+
+def _anthropic(row: _Row) -> Iterator[Exchange]:
+    question, result = str(row["custom_id"]), row["result"]
+    if result["type"] != "succeeded":
+        why = (result.get("error") or {}).get("error") or result["type"]
+        raise NoAnswerError(f"the request {question} {result['type']}: {why!r:.120}")
+    message = result["message"]
+    usage = message.get("usage") or {}
+    blocks = [block for block in message["content"] if block.get("type", "text") == "text"]
+    yield Exchange(
+        question_id=question,
+        question="",
+        answer="".join(str(block["text"]) for block in blocks),
+        model=str(message.get("model") or "model"),
+        grade=_UNGRADED,
+        details=_spent(
+            usage.get("input_tokens"), usage.get("output_tokens"), message.get("stop_reason")
+        ),
+    )
+
+
+def _gemini(row: _Row) -> Iterator[Exchange]:
+    question, response = str(row["key"]), row.get("response")
+    if row.get("error") or not isinstance(response, Mapping):
+        raise NoAnswerError(f"the request {question} failed: {row.get('error')!r:.120}")
+    usage = response.get("usageMetadata") or {}
+    for candidate in response["candidates"]:
+        parts = candidate["content"]["parts"]
+        tokens = (candidate.get("logprobsResult") or {}).get("chosenCandidates") or ()
+        yield Exchange(
+            question_id=question,
+            question="",
+            answer="".join(str(part.get("text", "")) for part in parts if not part.get("thought")),
+            model=str(response.get("modelVersion") or "model"),
+            grade=_UNGRADED,
+            tokens=[{"token": one["token"], "logprob": one["logProbability"]} for one in tokens],
+            details=_spent(
+                usage.get("promptTokenCount"),
+                usage.get("candidatesTokenCount"),
+                str(candidate.get("finishReason") or "").lower() or None,
+            ),
+        )
+
+
+read_openai_batch = partial(_read_batch, "openai-batch", _openai)
+read_anthropic_batch = partial(_read_batch, "anthropic-batch", _anthropic)
+read_gemini_batch = partial(_read_batch, "gemini-batch", _gemini)
