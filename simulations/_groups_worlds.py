@@ -11,7 +11,7 @@ import polars as pl
 from calibrant.claims.groups import GROUP_MARGIN, groups_claims
 from calibrant.core.document import plain
 from calibrant.epistemic.audit import GroupOptions, groups_entry
-from calibrant.epistemic.linear.basis import ConfidenceBasis, project, projector
+from calibrant.epistemic.linear import ConfidenceBasis, project, projector
 from calibrant.epistemic.loss.decision import CostMatrix, pointwise_risk
 from calibrant.epistemic.segments.conditions import parse_rule
 from calibrant.epistemic.segments.texts import text_groups, word_vectors

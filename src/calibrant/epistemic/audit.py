@@ -13,11 +13,11 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.estimate import Estimate
+from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss import DecisionRisk, GroupingLoss
 from calibrant.epistemic.loss.grouping import mean_error
 from calibrant.epistemic.segments import ConfidenceGroups, Difference, Group, GroupCorrector
 from calibrant.epistemic.segments.corrector import fit_corrector
-from calibrant.epistemic.trees.features import as_frame
 
 _CURVE_POINTS = 101
 _GROUPS_SHOWN = 200

@@ -13,9 +13,8 @@ import polars as pl
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.epistemic.deferral.cascade import Step
+from calibrant.epistemic.features import as_frame, level_text
 from calibrant.epistemic.guard import GuardCheck, Profile
-from calibrant.epistemic.linear.columns import level_text
-from calibrant.epistemic.trees.features import as_frame
 
 CONFIDENCE = "confidence"
 Decision: TypeAlias = Literal["answer", "ask"]

@@ -13,7 +13,7 @@ import polars as pl
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.epistemic.trees.features import as_frame
+from calibrant.epistemic.features import as_frame
 
 EVERY_QUESTION = {"every_question": "all"}
 """What is known of a question of which nothing is known beforehand."""

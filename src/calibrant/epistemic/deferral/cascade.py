@@ -18,8 +18,8 @@ from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers, gather_answers, model_matrix
 from calibrant.epistemic.deferral.stage import RULES, Aim, Stage
+from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss.decision import CostMatrix
-from calibrant.epistemic.trees.features import as_frame
 from calibrant.epistemic.trees.recalibrators import fit_recalibrator
 from calibrant.epistemic.trees.residuals import residual_model
 from calibrant.epistemic.trees.splits import SHARES, three_parts

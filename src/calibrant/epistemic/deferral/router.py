@@ -19,8 +19,8 @@ from calibrant.epistemic.deferral.answers import Answers, gather_answers
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.deferral.embedding import VECTOR
 from calibrant.epistemic.deferral.stage import Aim
+from calibrant.epistemic.features import FeatureEncoder, as_frame
 from calibrant.epistemic.loss.decision import CostMatrix
-from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 
 ROUTERS = ("tree", "knn")

@@ -18,7 +18,8 @@ from scipy.special import expit
 from calibrant.core.arrays import Floats
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.stage import Aim
-from calibrant.epistemic.linear import Columns, ridge_linear, ridge_logistic
+from calibrant.epistemic.linear import Columns, ridge_linear
+from calibrant.stats.logistic import intercept_free, ridge_logistic
 
 Asked = tuple[int, ...]
 
@@ -78,9 +79,9 @@ class ValueModel:
         parts = self._parts(answers)
         for asked in asked_sets(len(self.models)):
             design = self._design(parts, asked)
-            gram = design.T @ design
+            gram, penalty = design.T @ design, intercept_free(design, _RIDGE)
             self.chance_[asked] = np.stack(
-                [ridge_logistic(design, column, _RIDGE, gram=gram) for column in worth.T]
+                [ridge_logistic(design, column, penalty, gram=gram) for column in worth.T]
             )
             self.cost_[asked] = ridge_linear(design, answers.cost, _RIDGE).T
         self._index()
@@ -94,11 +95,9 @@ class ValueModel:
 
     def _parts(self, answers: Answers) -> list[Floats]:
         """Return the columns of the question, then those of each model's answer."""
-        own = [
-            self.question_.categories(answers.features),
-            self.question_.numbers(answers.features),
-        ]
-        parts = [np.concatenate([np.ones((len(answers), 1)), *own, own[1] ** 2], axis=1)]
+        numbers, categories = self.question_.parts(answers.features)
+        first = [np.ones((len(answers), 1)), categories, numbers, numbers**2]
+        parts = [np.concatenate(first, axis=1)]
         for at, name in enumerate(self.models):
             z = _logit(1.0 - self.aim.doubt(answers.confidence[:, at]))
             missing = ~np.isfinite(z)
@@ -106,7 +105,7 @@ class ValueModel:
             z = np.where(missing, 0.0, np.clip((z - centre) / spread, -_FARTHEST, _FARTHEST))
             more = np.zeros((len(answers), 0))
             if name in self.extra_:
-                more = self.extra_[name].numbers(answers.answer_features[name])
+                more = self.extra_[name].parts(answers.answer_features[name])[0]
             columns = [z, z**2, np.maximum(z - _BEND, 0), missing.astype(np.float64)]
             columns += [*more.T, *(more**2).T, *(more * z[:, None]).T]
             parts.append(np.column_stack(columns))
@@ -206,8 +205,8 @@ class ValueModel:
     def question_one(self, features: Mapping[str, Any]) -> list[tuple[int, float]]:
         """Return the columns of one question that are not 0, with their values."""
         width = self.question_.width
-        numbers = self.question_.numbers_one(features)
-        found = [(0, 1.0), *((1 + code, 1.0) for code in self.question_.category_one(features))]
+        numbers, codes = self.question_.parts_one(features)
+        found = [(0, 1.0), *((1 + code, 1.0) for code in codes)]
         found += [(1 + width + at, value) for at, value in enumerate(numbers)]
         start = 1 + width + len(numbers)
         return found + [(start + at, value * value) for at, value in enumerate(numbers)]
@@ -222,7 +221,7 @@ class ValueModel:
             z = (float(_logit(np.array([certain]))[0]) - centre) / spread
             z = min(max(z, -_FARTHEST), _FARTHEST)
         extra = self.extra_.get(self.models[at])
-        more = [] if extra is None else extra.numbers_one(row)
+        more = [] if extra is None else extra.parts_one(row)[0]
         return [
             z, z * z, max(z - _BEND, 0.0), float(missing),
             *more, *(value * value for value in more), *(value * z for value in more),

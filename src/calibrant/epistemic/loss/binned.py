@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Floats
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
+from calibrant.epistemic.features import FeatureEncoder, as_frame, checked_pair
 from calibrant.epistemic.trees.partition import regions
 from calibrant.epistemic.trees.recalibrators import fit_recalibrator
 from calibrant.epistemic.trees.splits import SHARES, three_parts

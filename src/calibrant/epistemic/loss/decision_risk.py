@@ -10,11 +10,10 @@ from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.estimate import Estimate
-from calibrant.epistemic.checks import checked_pair
+from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.loss.boosting import encode, fold_of_unit
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.loss.grouping import CrossFit, cross_fit, mean_error
-from calibrant.epistemic.trees.features import as_frame
 
 # Savings are skewed where few decisions change: with this the bound stays above the truth in 4 %.
 _WIDER = 1.07

@@ -12,8 +12,8 @@ from scipy.special import ndtr, ndtri
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.linear.basis import ConfidenceBasis
+from calibrant.epistemic.features import as_frame, checked_pair
+from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.loss.boosting import (
     FOLDS,
     Encoded,
@@ -21,7 +21,6 @@ from calibrant.epistemic.loss.boosting import (
     encode,
     fold_of_unit,
 )
-from calibrant.epistemic.trees.features import as_frame
 
 _FEWEST = 100
 _RIDGE = 1e-8

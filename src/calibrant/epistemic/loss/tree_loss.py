@@ -16,8 +16,7 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.trees.features import as_frame
+from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.trees.honest import HonestTree
 from calibrant.epistemic.trees.partition import PartitionLoss, leave_one_out_products
 from calibrant.epistemic.trees.recalibrators import fit_recalibrator

@@ -13,15 +13,14 @@ import polars as pl
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.linear.basis import ConfidenceBasis
+from calibrant.epistemic.features import as_frame, checked_pair
+from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.segments.candidates import Candidates, candidate_rules
 from calibrant.epistemic.segments.conditions import Rule, parse_rule
 from calibrant.epistemic.segments.corrector import GroupCorrector, fit_corrector
 from calibrant.epistemic.segments.differences import Difference, differences
 from calibrant.epistemic.segments.group import Group, describe
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
-from calibrant.epistemic.trees.features import as_frame
 
 
 class ConfidenceGroups:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from calibrant.core.arrays import Floats
 from calibrant.core.document import dump_document, load_document
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.epistemic.linear.basis import ConfidenceBasis
+from calibrant.epistemic.features import as_frame
+from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.segments.conditions import Rule
-from calibrant.epistemic.trees.features import as_frame
 
 _RIDGE = 1e-8
 

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
-from calibrant.epistemic.linear.basis import ConfidenceBasis, project, projector
+from calibrant.epistemic.linear import ConfidenceBasis, project, projector
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.stats.multiplicity import holm
 

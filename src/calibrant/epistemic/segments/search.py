@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats
-from calibrant.epistemic.linear.basis import project, projector
+from calibrant.epistemic.linear import project, projector
 from calibrant.epistemic.segments.candidates import Candidates
 from calibrant.epistemic.segments.conditions import Rule
 

@@ -15,7 +15,7 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.checks import checked_pair
+from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.guard import Profile
 from calibrant.epistemic.policy import CONFIDENCE
 from calibrant.epistemic.selective.certify import (
@@ -40,7 +40,6 @@ from calibrant.epistemic.selective.labels import (
 from calibrant.epistemic.selective.outlook import Outlook
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.epistemic.selective.score import LearnedScore, RawScore, Score
-from calibrant.epistemic.trees.features import as_frame
 from calibrant.stats.intervals import wilson_interval
 
 _FEWEST = 30

@@ -12,8 +12,8 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.epistemic.deferral.cascade import Step
+from calibrant.epistemic.features import level_text, require
 from calibrant.epistemic.guard import Profile, level_texts
-from calibrant.epistemic.linear.columns import level_text, require
 from calibrant.epistemic.policy import CONFIDENCE, Decision, Policy, Row
 from calibrant.epistemic.selective.score import Score, score_from_dict
 

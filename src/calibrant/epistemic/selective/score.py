@@ -13,8 +13,9 @@ from scipy.special import expit
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
-from calibrant.epistemic.linear import Columns, ridge_logistic
+from calibrant.epistemic.linear import Columns
 from calibrant.epistemic.policy import CONFIDENCE
+from calibrant.stats.logistic import intercept_free, ridge_logistic
 
 _RIDGE = 3.0
 _MOST_PRODUCTS = 6
@@ -67,26 +68,24 @@ class LearnedScore:
     def fit(self, frame: pl.DataFrame, correct: Floats) -> LearnedScore:
         """Learn from graded rows."""
         self.columns_ = Columns().fit(frame)
-        self.coefficients_ = ridge_logistic(self._design(frame), correct, _RIDGE)
         self._index()
+        design = self._design(frame)
+        self.coefficients_ = ridge_logistic(design, correct, intercept_free(design, _RIDGE))
         return self
 
     def _index(self) -> None:
-        self._weights = [float(weight) for weight in self.coefficients_]
         numbers = self.columns_.numbers_
         self._curved = [at for at, number in enumerate(numbers) if not number.binary]
         self._pairs = list(combinations(range(len(numbers)), 2))[:_MOST_PRODUCTS]
 
     def _design(self, frame: pl.DataFrame) -> Floats:
-        numbers = self.columns_.numbers(frame)
-        curved = [at for at, number in enumerate(self.columns_.numbers_) if not number.binary]
-        pairs = list(combinations(range(numbers.shape[1]), 2))[:_MOST_PRODUCTS]
+        numbers, categories = self.columns_.parts(frame)
         parts = [
             np.ones((frame.height, 1)),
-            self.columns_.categories(frame),
+            categories,
             numbers,
-            numbers[:, curved] ** 2,
-            *(numbers[:, [a]] * numbers[:, [b]] for a, b in pairs),
+            numbers[:, self._curved] ** 2,
+            *(numbers[:, [a]] * numbers[:, [b]] for a, b in self._pairs),
         ]
         return np.concatenate(parts, axis=1)
 
@@ -97,9 +96,9 @@ class LearnedScore:
 
     def predict_one(self, row: Mapping[str, Any]) -> float:
         """Return the estimated chance of being right for one row."""
-        numbers = self.columns_.numbers_one(row)
-        weights, at = self._weights, 1 + self.columns_.width
-        total = weights[0] + sum(weights[1 + code] for code in self.columns_.category_one(row))
+        numbers, codes = self.columns_.parts_one(row)
+        weights, at = self.coefficients_.tolist(), 1 + self.columns_.width
+        total = weights[0] + sum(weights[1 + code] for code in codes)
         terms = [*numbers, *(numbers[k] ** 2 for k in self._curved)]
         terms += [numbers[a] * numbers[b] for a, b in self._pairs]
         total += sum(weight * term for weight, term in zip(weights[at:], terms, strict=True))
@@ -110,7 +109,7 @@ class LearnedScore:
         return {
             "kind": self.kind,
             "columns": self.columns_.to_dict(),
-            "coefficients": self._weights,
+            "coefficients": self.coefficients_.tolist(),
         }
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
+from calibrant.epistemic.features import FeatureEncoder, as_frame
 from calibrant.epistemic.trees.partition import (
     PartitionLoss,
     RegionMoments,

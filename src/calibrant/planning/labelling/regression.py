@@ -7,9 +7,9 @@ from scipy.special import expit, logit
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.planning.labelling.pools import LabelPool
+from calibrant.stats.logistic import intercept_free, ridge_logistic
 
 _FOLDS = 4
-_STEPS = 12
 _FEWEST = 8
 
 
@@ -33,20 +33,8 @@ def features(pool: LabelPool) -> Floats:
 def _fit(x: Floats, y: Floats, weight: Floats) -> Floats:
     """Return intercept and slopes of a weighted logistic ridge of strength 1 on the slopes."""
     design = np.column_stack([np.ones(len(x)), x])
-    weight = weight / weight.mean()
-    penalty = np.eye(design.shape[1])
-    penalty[0, 0] = 1e-3
-    beta = np.zeros(design.shape[1])
-    beta[0] = logit(np.clip(np.average(y, weights=weight), 0.02, 0.98))
-    for _ in range(_STEPS):
-        rate = expit(design @ beta)
-        curvature = weight * np.maximum(rate * (1 - rate), 1e-4)
-        matrix = (design * curvature[:, None]).T @ design + penalty
-        step = np.linalg.solve(matrix, design.T @ (weight * (y - rate)) - penalty @ beta)
-        beta = beta + np.clip(step, -3, 3)
-        if np.abs(step).max() < 1e-4:
-            break
-    return beta
+    penalty = intercept_free(design, 1.0, 1e-3)
+    return ridge_logistic(design, y, penalty, weights=weight / weight.mean())
 
 
 def _predict(beta: Floats, x: Floats) -> Floats:
