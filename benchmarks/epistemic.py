@@ -58,7 +58,7 @@ def _compare(x, residual, held, n, leaves):
     grown = {}
 
     def ours():
-        grown["ours"] = grow_tree(x, residual, splits="histogram", max_leaf_nodes=leaves)
+        grown["ours"] = grow_tree(x, residual, max_leaf_nodes=leaves)
 
     def peer():
         grown["peer"] = DecisionTreeRegressor(

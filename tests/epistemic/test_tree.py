@@ -19,16 +19,17 @@ def sample():
 @pytest.mark.parametrize("leaves", [None, 8])
 def test_exact_tree_is_that_of_scikit_learn(sample, leaves):
     x, y = sample
-    ours = grow_tree(x, y, splits="exact", max_leaf_nodes=leaves)
+    ours = grow_tree(x, y, max_leaf_nodes=leaves)
     peer = DecisionTreeRegressor(min_samples_leaf=15, max_leaf_nodes=leaves, random_state=0)
     np.testing.assert_array_equal(ours.leaf_values()[ours.apply(x)], peer.fit(x, y).predict(x))
     assert ours.n_leaves == peer.get_n_leaves()
 
 
-@pytest.mark.parametrize("splits", ["histogram", "exact"])
-def test_leaves_keep_their_minimum_and_both_walks_agree(sample, splits):
-    x, y = sample
-    tree = grow_tree(x, y, splits=splits, min_samples_leaf=20)
+@pytest.mark.parametrize("times", [1, 4])
+def test_leaves_keep_their_minimum_and_both_walks_agree(sample, times):
+    # Four times the rows are more than an exact tree is grown on.
+    x, y = (np.concatenate([part] * times) for part in sample)
+    tree = grow_tree(x, y, min_samples_leaf=20)
     leaves = tree.apply(x)
     assert np.bincount(leaves, minlength=tree.n_leaves).min() >= 20
     assert [tree.apply_one(row) for row in x[:300].tolist()] == leaves[:300].tolist()
@@ -37,10 +38,10 @@ def test_leaves_keep_their_minimum_and_both_walks_agree(sample, splits):
 def test_histogram_tree_captures_as_much_as_the_exact_one(sample):
     x, _ = sample
     y = np.sin(2 * x[:, 0]) + x[:, 1] ** 2
+    many = np.concatenate([x] * 4), np.concatenate([y] * 4)
     left = [
-        np.var(y - t.leaf_values()[t.apply(x)] - y.mean() * (s == "histogram"))
-        for s in ("histogram", "exact")
-        for t in [grow_tree(x, y, splits=s, max_leaf_nodes=32)]
+        np.var(y - t.leaf_values()[t.apply(x)])
+        for t in (grow_tree(*many, max_leaf_nodes=32), grow_tree(x, y, max_leaf_nodes=32))
     ]
     assert 1 - left[0] / np.var(y) == pytest.approx(1 - left[1] / np.var(y), abs=0.02)
 
@@ -49,14 +50,12 @@ def test_boosted_trees_add_up_to_the_prediction(sample):
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     x, y = sample
-    trees, start = histogram_trees(
-        x, y, iterations=10, learning_rate=0.3, min_samples_leaf=15, max_leaf_nodes=15
-    )
+    limits = {"min_samples_leaf": 15, "max_leaf_nodes": 15}
+    trees, start = histogram_trees(x, y, 10, 0.3, limits)
     peer = HistGradientBoostingRegressor(
         max_iter=10,
         learning_rate=0.3,
-        min_samples_leaf=15,
-        max_leaf_nodes=15,
+        **limits,
         early_stopping=False,
         random_state=0,
     ).fit(x, y)
@@ -100,9 +99,7 @@ def test_a_leaf_with_less_than_two_evaluation_rows_borrows_from_its_ancestor():
     assert middle == pytest.approx((4 + 8 + 10) / 3)
 
 
-def test_too_few_rows_and_unknown_splits_are_refused(sample):
+def test_too_few_rows_are_refused(sample):
     x, y = sample
     with pytest.raises(InputError, match="fewer than two leaves"):
         HonestTree().fit(x[:40], y[:40])
-    with pytest.raises(InputError, match="splits must be one of"):
-        grow_tree(x, y, splits="fast")

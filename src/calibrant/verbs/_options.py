@@ -287,21 +287,6 @@ Recalibration: TypeAlias = Annotated[
         "How to recalibrate: platt, isotonic, beta or temperature.", metavar="NAME", group=ADVANCED
     ),
 ]
-Residuals: TypeAlias = Annotated[
-    str,
-    Option(
-        "Model of the residual: tree, shrunk, forest or boosting.", metavar="NAME", group=ADVANCED
-    ),
-]
-TreeSplits: TypeAlias = Annotated[
-    str,
-    Option(
-        "How a tree looks for splits.",
-        metavar="auto|histogram|exact",
-        group=ADVANCED,
-        choices=("auto", "histogram", "exact"),
-    ),
-]
 MinLeaf: TypeAlias = Annotated[
     int, Option("Rows that a leaf of a tree must have.", metavar="N", group=ADVANCED, min=1,
                 max=10**9)

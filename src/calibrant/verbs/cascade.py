@@ -19,7 +19,6 @@ from calibrant.epistemic.deferral.choice import Target
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
-from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
@@ -36,11 +35,9 @@ from calibrant.verbs._options import (
     Engine,
     MinLeaf,
     Recalibration,
-    Residuals,
     ScoresData,
     Seed,
     TableOptions,
-    TreeSplits,
     refuse_mended,
 )
 from calibrant.verbs.deferring.answers import (
@@ -98,16 +95,7 @@ def cascade(
         Option("Where a confidence decides 1 (class only).", metavar="SHARE", above=0, below=1),
     ] = None,
     recalibration: Recalibration = "platt",
-    residuals: Residuals = "tree",
-    tree_splits: TreeSplits = "auto",
     min_samples_leaf: MinLeaf = 15,
-    max_depth: Annotated[
-        int | None, Option("Depth of the trees.", metavar="N", group=ADVANCED, min=1, max=100)
-    ] = None,
-    neighbours: Annotated[
-        int,
-        Option("Neighbours of router_knn.", metavar="N", group=ADVANCED, min=1, max=10**6),
-    ] = 40,
     strategies: Annotated[
         Sequence[str] | None,
         Option(
@@ -187,10 +175,8 @@ def cascade(
         times column.
     only_method
         The method to use where the table has several.
-    decision, costs, threshold, recalibration, residuals, tree_splits
+    decision, costs, threshold, recalibration, min_samples_leaf
         See `calibrant.epistemic.Cascade`.
-    min_samples_leaf, max_depth, neighbours
-        Of the trees, and of the router that looks at neighbours.
     strategies
         Strategies to compare.
     random_splits
@@ -229,11 +215,7 @@ def cascade(
         "costs": costs,
         "threshold": threshold,
         "recalibration": recalibration,
-        "residuals": residuals,
-        "splits": tree_splits,
         "min_samples_leaf": min_samples_leaf,
-        "max_depth": max_depth,
-        "neighbours": neighbours,
         "strategies": None if strategies is None else tuple(strategies),
     }
     chosen = _options(options)
@@ -333,11 +315,6 @@ def _options(options: Mapping[str, Any]) -> StrategyOptions:
             )
     # Strategies that need neither would pass over a name that does not exist.
     calibrator_from_dict({"calibrator": given.get("recalibration", "platt")})
-    if given.get("residuals", "tree") not in RESIDUAL_MODELS:
-        raise InputError(
-            f"there is no residual model {given['residuals']!r}",
-            hint=did_you_mean(given["residuals"], list(RESIDUAL_MODELS)),
-        )
     if given.get("costs") is not None:
         given["costs"] = CostMatrix.of(given["costs"])
     return StrategyOptions(**given)

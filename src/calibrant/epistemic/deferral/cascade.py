@@ -90,8 +90,10 @@ class Cascade:
         What is decided, see `Aim`. ``"answer"``: `correct` holds the grade of each model's own
         answer. ``"class"``: `correct` is the outcome and the models' answer is whether their
         confidence reaches the threshold.
-    recalibration, model, shares, splits, min_samples_leaf, max_leaf_nodes, max_depth, seed
-        As in `GroupingLoss`.
+    recalibration, model, shares, min_samples_leaf, seed
+        As in `TreeGroupingLoss`.
+    max_depth
+        Depth of a tree, unlimited by default.
     unseen
         What an unseen category means when routing: ``"error"``, or ``"calibration"``.
 
@@ -134,9 +136,7 @@ class Cascade:
         recalibration: str = "platt",
         model: str = "tree",
         shares: Sequence[float] = SHARES,
-        splits: str = "auto",
         min_samples_leaf: int = 15,
-        max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
         unseen: str = "error",
         seed: int = 0,
@@ -150,9 +150,7 @@ class Cascade:
         self.recalibration = recalibration
         self.model = model
         self.shares = shares
-        self.splits = splits
         self.min_samples_leaf = min_samples_leaf
-        self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.unseen = unseen
         self.seed = seed
@@ -213,9 +211,7 @@ class Cascade:
         frame = answers.known_after(name)[known]
         fitted = residual_model(
             self.model,
-            splits=self.splits,
             min_samples_leaf=self.min_samples_leaf,
-            max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
             unseen=self.unseen,
             seed=self.seed,

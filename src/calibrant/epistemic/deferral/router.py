@@ -44,7 +44,7 @@ class Router:
         What a right answer is worth, in the unit of the price.
     k
         Neighbours of ``"knn"``.
-    splits, min_samples_leaf, unseen, seed
+    min_samples_leaf, unseen, seed
         Options of the trees, as in `HonestTree`.
     decision, costs, threshold
         As in `Cascade`.
@@ -75,7 +75,6 @@ class Router:
         kind: str = "tree",
         willingness: float = 1.0,
         k: int = 40,
-        splits: str = "auto",
         min_samples_leaf: int = 15,
         decision: str = "answer",
         costs: Any = None,
@@ -89,7 +88,6 @@ class Router:
         self.kind = kind
         self.willingness = willingness
         self.k = k
-        self.splits = splits
         self.min_samples_leaf = min_samples_leaf
         self.aim = Aim(decision, None if costs is None else CostMatrix.of(costs), threshold)
         self.unseen = unseen
@@ -124,7 +122,6 @@ class Router:
             grow_tree(
                 matrix,
                 hits[:, position],
-                splits=self.splits,
                 min_samples_leaf=self.min_samples_leaf,
                 seed=self.seed,
             )

@@ -44,8 +44,6 @@ class StrategyOptions:
     costs: CostMatrix | None = None
     threshold: float | None = None
     recalibration: str = "platt"
-    residuals: str = "tree"
-    splits: str = "auto"
     min_samples_leaf: int = 15
     max_depth: int | None = None
     neighbours: int = 40
@@ -164,8 +162,7 @@ def _cascade_strategy(
         costs=options.costs,
         threshold=options.threshold,
         recalibration=options.recalibration,
-        model=variant or options.residuals,
-        splits=options.splits,
+        model=variant or "tree",
         min_samples_leaf=options.min_samples_leaf,
         max_depth=options.max_depth,
         unseen="calibration",
@@ -194,7 +191,6 @@ def _router_strategy(
         train.models,
         kind="knn" if name == "router_knn" else "tree",
         k=min(options.neighbours, len(train)),
-        splits=options.splits,
         min_samples_leaf=options.min_samples_leaf,
         decision=options.decision,
         costs=options.costs,

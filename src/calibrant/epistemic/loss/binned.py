@@ -27,7 +27,7 @@ class BinnedGroupingLoss:
     ----------
     bins
         Number of bins.
-    recalibration, min_samples_leaf, splits, seed
+    recalibration, min_samples_leaf, seed
         As in `TreeGroupingLoss`; the same rows play the same parts.
 
     References
@@ -53,13 +53,11 @@ class BinnedGroupingLoss:
         bins: int = 15,
         recalibration: str = "platt",
         min_samples_leaf: int = 15,
-        splits: str = "auto",
         seed: int = 0,
     ) -> None:
         self.bins = bins
         self.recalibration = recalibration
         self.min_samples_leaf = min_samples_leaf
-        self.splits = splits
         self.seed = seed
 
     def fit(
@@ -100,11 +98,7 @@ class BinnedGroupingLoss:
         if len(shape) < 2 * self.min_samples_leaf:
             return -induced
         tree = grow_tree(
-            matrix[shape],
-            y[shape],
-            splits=self.splits,
-            min_samples_leaf=self.min_samples_leaf,
-            seed=self.seed,
+            matrix[shape], y[shape], min_samples_leaf=self.min_samples_leaf, seed=self.seed
         )
         leaf = tree.apply(matrix[rows])
         known = leaf >= 0

@@ -90,8 +90,8 @@ class TreeGroupingLoss:
         Shares of the calibration, fitting and evaluation part.
     repeats
         Number of random splits that are averaged.
-    splits, min_samples_leaf, max_leaf_nodes, max_depth
-        Options of the tree.
+    min_samples_leaf
+        Rows that a leaf must have.
     level
         Coverage of the intervals.
     seed
@@ -154,10 +154,7 @@ class TreeGroupingLoss:
         model: str = "tree",
         shares: Sequence[float] = SHARES,
         repeats: int = 5,
-        splits: str = "auto",
         min_samples_leaf: int = 15,
-        max_leaf_nodes: int | None = None,
-        max_depth: int | None = None,
         level: float = 0.95,
         seed: int = 0,
     ) -> None:
@@ -165,10 +162,7 @@ class TreeGroupingLoss:
         self.model = model
         self.shares = shares
         self.repeats = repeats
-        self.splits = splits
         self.min_samples_leaf = min_samples_leaf
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
         self.level = level
         self.seed = seed
 
@@ -204,7 +198,9 @@ class TreeGroupingLoss:
         residual = y - c
 
         def fitted(rows: Ints) -> ResidualModel:
-            model = self._new_model(turn)
+            model = residual_model(
+                self.model, min_samples_leaf=self.min_samples_leaf, seed=self.seed + turn
+            )
             model.fit_parts(frame[rows], residual[rows], frame[evaluation], residual[evaluation])
             return model
 
@@ -212,16 +208,6 @@ class TreeGroupingLoss:
         half = fitted(fitting[::2]) if isinstance(model, HonestTree) else None
         drawn_by = len(fitting) if units is None else len(np.unique(units[fitting]))
         return _terms(recalibrator, model, half, frame, f, c, y, evaluation, drawn_by)
-
-    def _new_model(self, turn: int) -> ResidualModel:
-        return residual_model(
-            self.model,
-            splits=self.splits,
-            min_samples_leaf=self.min_samples_leaf,
-            max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=self.max_depth,
-            seed=self.seed + turn,
-        )
 
     def _summarise(self) -> None:
         fits, n = self.fits_, len(self.fits_[0].evaluation)

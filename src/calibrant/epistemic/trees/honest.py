@@ -26,9 +26,6 @@ class HonestTree:
 
     Parameters
     ----------
-    splits
-        ``"histogram"`` (255 thresholds per feature, fast), ``"exact"``, or ``"auto"``: exact up
-        to 10,000 rows.
     min_samples_leaf, max_leaf_nodes, max_depth
         Limits of the growth, counted in rows of the fitting part; None means no limit.
     fit_share
@@ -74,7 +71,6 @@ class HonestTree:
     def __init__(
         self,
         *,
-        splits: str = "auto",
         min_samples_leaf: int = 15,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
@@ -83,7 +79,6 @@ class HonestTree:
         unseen: str = "error",
         seed: int = 0,
     ) -> None:
-        self.splits = splits
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
@@ -116,7 +111,6 @@ class HonestTree:
         self.tree_ = grow_tree(
             self.encoder_.transform(frame),
             shape_target,
-            splits=self.splits,
             min_samples_leaf=self.min_samples_leaf,
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,

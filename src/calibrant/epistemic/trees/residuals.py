@@ -18,9 +18,6 @@ from calibrant.epistemic.trees.honest import HonestTree
 from calibrant.epistemic.trees.partition import PartitionLoss
 from calibrant.epistemic.trees.tree import Tree, histogram_trees
 
-RESIDUAL_MODELS = ("tree", "shrunk", "forest", "boosting")
-
-
 class ResidualModel(Protocol):
     """What all models of the residual share."""
 
@@ -167,11 +164,13 @@ class BoostedResiduals(_SumOfTrees):
         self.trees_, self.start_ = histogram_trees(
             self.encoder_.transform(frame),
             values,
-            iterations=self.iterations,
-            learning_rate=self.learning_rate,
-            min_samples_leaf=self.min_samples_leaf,
-            max_leaf_nodes=self.max_leaf_nodes,
-            seed=self.seed,
+            self.iterations,
+            self.learning_rate,
+            {
+                "min_samples_leaf": self.min_samples_leaf,
+                "max_leaf_nodes": self.max_leaf_nodes,
+            },
+            self.seed,
         )
         return self
 
@@ -233,44 +232,37 @@ class HonestForest(_SumOfTrees):
         return Tree(feature, tree.threshold, tree.left, tree.right, value)
 
 
+_KINDS: dict[str, Any] = {
+    "tree": HonestTree,
+    "forest": HonestForest,
+    "boosting": BoostedResiduals,
+}
+
+
 def residual_model(
     kind: str,
     *,
-    splits: str = "auto",
     min_samples_leaf: int = 15,
-    max_leaf_nodes: int | None = None,
     max_depth: int | None = None,
     unseen: str = "error",
     seed: int = 0,
 ) -> ResidualModel:
     """Return an unfitted model of the residual by name."""
+    shared: dict[str, Any] = {
+        "min_samples_leaf": min_samples_leaf, "unseen": unseen, "seed": seed
+    }  # fmt: skip
     if kind in ("tree", "shrunk"):
-        return HonestTree(
-            splits=splits,
-            min_samples_leaf=min_samples_leaf,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            shrink=kind == "shrunk",
-            unseen=unseen,
-            seed=seed,
-        )
-    if kind == "forest":
-        return HonestForest(min_samples_leaf=min_samples_leaf, unseen=unseen, seed=seed)
-    if kind == "boosting":
-        return BoostedResiduals(min_samples_leaf=min_samples_leaf, unseen=unseen, seed=seed)
-    raise InputError(
-        f"the residual model must be one of {', '.join(RESIDUAL_MODELS)}, got {kind!r}"
-    )
+        return HonestTree(shrink=kind == "shrunk", max_depth=max_depth, **shared)
+    if kind not in _KINDS:
+        known = ", ".join(("shrunk", *_KINDS))
+        raise InputError(f"the residual model must be one of {known}, got {kind!r}")
+    model: ResidualModel = _KINDS[kind](**shared)
+    return model
 
 
 def residual_model_from_dict(data: Mapping[str, Any]) -> ResidualModel:
     """Return the fitted model that its `to_dict` described."""
-    kinds: dict[str, Any] = {
-        "tree": HonestTree,
-        "forest": HonestForest,
-        "boosting": BoostedResiduals,
-    }
-    if data.get("kind") not in kinds:
+    if data.get("kind") not in _KINDS:
         raise InputError(f"unknown kind of residual model {data.get('kind')!r} in the policy")
-    model: ResidualModel = kinds[data["kind"]].from_dict(data)
+    model: ResidualModel = _KINDS[data["kind"]].from_dict(data)
     return model
