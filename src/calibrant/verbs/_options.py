@@ -11,144 +11,106 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option
 
+
+def column(help: str, **more: Any) -> Option:
+    """Return an option that names a column of the input."""
+    return Option(help, **{"metavar": "COL", "group": INPUT, **more})
+
+
+def share(help: str, **more: Any) -> Option:
+    """Return an option that takes a share, strictly between 0 and 1."""
+    return Option(help, **{"metavar": "SHARE", "above": 0, "below": 1, **more})
+
+
+def names(help: str, **more: Any) -> Option:
+    """Return an option that takes names, separated by commas."""
+    return Option(help, **{"metavar": "A,B,..", "kind": "names", **more})
+
+
+def inputs(help: str, metavar: str = "INPUT..", **more: Any) -> Option:
+    """Return the argument that names what is read."""
+    own = {"group": INPUT, "argument": True, "kind": "several", "place": "read"}
+    return Option(help, **{"metavar": metavar, **own, **more})
+
+
+def source(help: str, metavar: str = "FILE", **more: Any) -> Option:
+    """Return an option that names a further file to read."""
+    return Option(help, **{"metavar": metavar, "group": INPUT, "place": "read", **more})
+
+
+def written(help: str, metavar: str = "PATH", **more: Any) -> Option:
+    """Return an option that names a file to write."""
+    return Option(help, **{"metavar": metavar, "group": OUTPUT, "place": "write", **more})
+
+
 COSTS_WRITTEN = "c10=1,c01=5 (c10: deciding 1 where the truth is 0)"
 
 # -- what goes in
 Data: TypeAlias = Annotated[
-    Any,
-    Option(
-        "Study folder, table (csv, jsonl, parquet) or foreign log.",
-        metavar="INPUT..",
-        group=INPUT,
-        argument=True,
-        kind="several",
-        place="read",
-    ),
+    Any, inputs("Study folder, table (csv, jsonl, parquet) or foreign log.")
 ]
-ScoresData: TypeAlias = Annotated[
-    Any,
-    Option(
-        "Study folder or table of scores.",
-        metavar="INPUT..",
-        group=INPUT,
-        argument=True,
-        kind="several",
-        place="read",
-    ),
-]
+ScoresData: TypeAlias = Annotated[Any, inputs("Study folder or table of scores.")]
 Table: TypeAlias = Annotated[
-    Any,
-    Option(
-        "Scores whose outcome is partly missing.",
-        metavar="TABLE",
-        group=INPUT,
-        argument=True,
-        place="read",
-    ),
+    Any, source("Scores whose outcome is partly missing.", "TABLE", argument=True)
 ]
 SampleColumn: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "Column of sampled answers, a list per question or a row per draw.",
-        metavar="COL",
-        group=INPUT,
-    ),
+    str | None, column("Column of sampled answers, a list per question or a row per draw.")
 ]
 ReferenceColumn: TypeAlias = Annotated[
-    str | None,
-    Option("Column of the right answer, to grade samples by.", metavar="COL", group=INPUT),
+    str | None, column("Column of the right answer, to grade samples by.")
 ]
 ReferencesFile: TypeAlias = Annotated[
-    Any,
-    Option(
-        "File of questions with their right answers, for samples that have none.",
-        metavar="FILE",
-        group=INPUT,
-        place="read",
-    ),
+    Any, source("File of questions with their right answers, for samples that have none.")
 ]
 DomainFiles: TypeAlias = Annotated[
     Sequence[str | Path],
-    Option(
+    source(
         "TOML file of a domain of your own; may be given several times.",
-        metavar="FILE.toml",
+        "FILE.toml",
         cli="domain-file",
-        group=INPUT,
         kind="several",
-        place="read",
     ),
 ]
 Triples: TypeAlias = Annotated[
     Sequence[str | Path],
-    Option(
-        "File or folder of facts; may be given several times.",
-        metavar="PATH",
-        group=INPUT,
-        kind="several",
-        place="read",
-    ),
+    source("File or folder of facts; may be given several times.", "PATH", kind="several"),
 ]
 
 # -- columns of a table
 By: TypeAlias = Annotated[
     Sequence[str],
-    Option("A block per value of this column; may be given several times.", metavar="COL",
-           kind="several"),
-]  # fmt: skip
-ConfidenceColumn: TypeAlias = Annotated[
-    str | None,
     Option(
-        "Column of the confidence; several, as A,B, become methods.", metavar="COL", group=INPUT
+        "A block per value of this column; may be given several times.",
+        metavar="COL",
+        kind="several",
     ),
+]
+ConfidenceColumn: TypeAlias = Annotated[
+    str | None, column("Column of the confidence; several, as A,B, become methods.")
 ]
 _OUTCOME = Option("Column of the outcome: 0 or 1, or words.", metavar="COL", group=INPUT)
 CorrectColumn: TypeAlias = Annotated[str | None, _OUTCOME]
 OutcomesOrColumn: TypeAlias = Annotated[Any, _OUTCOME]
-ModelColumn: TypeAlias = Annotated[
-    str | None, Option("Column of models.", metavar="COL", group=INPUT)
-]
-MethodColumn: TypeAlias = Annotated[
-    str | None, Option("Column of confidence methods.", metavar="COL", group=INPUT)
-]
-QuestionColumn: TypeAlias = Annotated[
-    str | None, Option("Column of question ids.", metavar="COL", group=INPUT)
-]
-AnswerColumn: TypeAlias = Annotated[
-    str | None, Option("Column of the answer graded.", metavar="COL", group=INPUT)
-]
+ModelColumn: TypeAlias = Annotated[str | None, column("Column of models.")]
+MethodColumn: TypeAlias = Annotated[str | None, column("Column of confidence methods.")]
+QuestionColumn: TypeAlias = Annotated[str | None, column("Column of question ids.")]
+AnswerColumn: TypeAlias = Annotated[str | None, column("Column of the answer graded.")]
 ClusterColumn: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "Column of topics, documents or users: rows of one depend on each other.",
-        metavar="COL",
-        group=INPUT,
-    ),
+    str | None, column("Column of topics, documents or users: rows of one depend on each other.")
 ]
-WeightsColumn: TypeAlias = Annotated[
-    str | None, Option("Column of row weights.", metavar="COL", group=INPUT)
-]
+WeightsColumn: TypeAlias = Annotated[str | None, column("Column of row weights.")]
 LabelStoreFile: TypeAlias = Annotated[
     str | Path | None,
-    Option(
-        "Labels that people made of this pool; by default those beside it.",
-        metavar="PATH",
-        group=INPUT,
-        place="read",
-    ),
+    source("Labels that people made of this pool; by default those beside it.", "PATH"),
 ]
 EmbedColumn: TypeAlias = Annotated[
     str | None, Option("Text whose embedding joins the features.", metavar="COL")
 ]
 EmbedDimensions: TypeAlias = Annotated[
-    int,
-    Option("Components of the embedding.", metavar="N", group=ADVANCED, min=1, max=10_000),
+    int, Option("Components of the embedding.", metavar="N", group=ADVANCED, min=1, max=10000)
 ]
-Features: TypeAlias = Annotated[
-    Sequence[str], Option("Columns that may describe a group.", metavar="A,B,..", kind="names")
-]
-Models: TypeAlias = Annotated[
-    Sequence[str] | None, Option("Use these models only.", metavar="A,B,..", kind="names")
-]
+Features: TypeAlias = Annotated[Sequence[str], names("Columns that may describe a group.")]
+Models: TypeAlias = Annotated[Sequence[str] | None, names("Use these models only.")]
 
 # -- rules for its rows
 OnInvalid: TypeAlias = Annotated[
@@ -172,19 +134,18 @@ Scale: TypeAlias = Annotated[
 ]
 RightWords: TypeAlias = Annotated[
     str | None,
-    Option("Words of the outcome that mean right; others mean wrong.", metavar="A,B,..",
-           group=INPUT),
-]  # fmt: skip
+    Option(
+        "Words of the outcome that mean right; others mean wrong.", metavar="A,B,..", group=INPUT
+    ),
+]
 Repeats: TypeAlias = Annotated[
     bool, Option("Rows of one question are repeated answers to it.", group=INPUT)
 ]
 
 
 MendFile: TypeAlias = Annotated[
-    str | Path | None,
-    Option("Take confidences for what they mean, by a map that `mend` saved.", metavar="FILE",
-           group=INPUT, place="read"),
-]  # fmt: skip
+    str | Path | None, source("Take confidences for what they mean, by a map that `mend` saved.")
+]
 
 
 class RowOptions(TypedDict, total=False):
@@ -248,10 +209,7 @@ def refuse_mended(table: Mapping[str, Any], policy: Any, what: str) -> None:
         )
 
 
-Judge: TypeAlias = Annotated[
-    str | None,
-    Option("A cheap judge's verdicts, as side information.", metavar="COL", group=INPUT),
-]
+Judge: TypeAlias = Annotated[str | None, column("A cheap judge's verdicts, as side information.")]
 JudgeModel: TypeAlias = Annotated[
     str | None,
     Option("Model that judges which answers mean the same, and are right, where rules leave it "
@@ -261,8 +219,7 @@ JudgeUrl: TypeAlias = Annotated[
     str | None, Option("Where the judge is reached.", metavar="URL", group=INPUT)
 ]
 MostJudgeCalls: TypeAlias = Annotated[
-    int | None,
-    Option("Most questions to the judge.", metavar="N", group=INPUT, min=0, max=10**9),
+    int | None, Option("Most questions to the judge.", metavar="N", group=INPUT, min=0, max=10**9)
 ]
 Peers: TypeAlias = Annotated[bool, Option("Use the agreement of other models' answers.")]
 
@@ -270,14 +227,16 @@ Peers: TypeAlias = Annotated[bool, Option("Use the agreement of other models' an
 Bins: TypeAlias = Annotated[
     int, Option("Equal-width bins of the calibration error.", metavar="N", min=1, max=100_000)
 ]
-Level: TypeAlias = Annotated[
-    float, Option("Coverage of the intervals.", metavar="SHARE", above=0, below=1)
-]
+Level: TypeAlias = Annotated[float, share("Coverage of the intervals.")]
 Margin: TypeAlias = Annotated[
     float,
-    Option("Differences below this do not matter; 0.02 is two percentage points.",
-           metavar="SHARE", min=0, below=1),
-]  # fmt: skip
+    Option(
+        "Differences below this do not matter; 0.02 is two percentage points.",
+        metavar="SHARE",
+        min=0,
+        below=1,
+    ),
+]
 Resamples: TypeAlias = Annotated[
     int, Option("Bootstrap resamples.", metavar="N", group=ADVANCED, min=2, max=1_000_000)
 ]
@@ -288,9 +247,9 @@ Recalibration: TypeAlias = Annotated[
     ),
 ]
 MinLeaf: TypeAlias = Annotated[
-    int, Option("Rows that a leaf of a tree must have.", metavar="N", group=ADVANCED, min=1,
-                max=10**9)
-]  # fmt: skip
+    int,
+    Option("Rows that a leaf of a tree must have.", metavar="N", group=ADVANCED, min=1, max=10**9),
+]
 CostMap: TypeAlias = Annotated[
     Mapping[str, float] | Any,
     Option(
@@ -313,35 +272,55 @@ Engine: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[
     int,
-    Option("Same input, settings and seed give the same file.", metavar="N", group=ADVANCED,
-           min=0, max=2**64 - 1),
-]  # fmt: skip
-OutFile: TypeAlias = Annotated[
-    str | Path, Option("Where to write.", metavar="PATH", group=OUTPUT, place="write")
+    Option(
+        "Same input, settings and seed give the same file.",
+        metavar="N",
+        group=ADVANCED,
+        min=0,
+        max=2**64 - 1,
+    ),
 ]
+OutFile: TypeAlias = Annotated[str | Path, written("Where to write.")]
 WrongRows: TypeAlias = Annotated[
     int,
-    Option("List the N answers that are wrong with the highest confidence.", metavar="N",
-           group=OUTPUT, min=0, max=10_000),
-]  # fmt: skip
+    Option(
+        "List the N answers that are wrong with the highest confidence.",
+        metavar="N",
+        group=OUTPUT,
+        min=0,
+        max=10000,
+    ),
+]
 
 # -- how draws are scored
 About: TypeAlias = Annotated[
     str | None,
-    Option("Answer that question-level scores are about.", metavar="modal|greedy",
-           group=ADVANCED, choices=("modal", "greedy")),
-]  # fmt: skip
+    Option(
+        "Answer that question-level scores are about.",
+        metavar="modal|greedy",
+        group=ADVANCED,
+        choices=("modal", "greedy"),
+    ),
+]
 Variant: TypeAlias = Annotated[
     str | None,
-    Option("Score as usual, or as the authors' published numbers were made.",
-           metavar="default|paper", group=ADVANCED, choices=("default", "paper")),
-]  # fmt: skip
+    Option(
+        "Score as usual, or as the authors' published numbers were made.",
+        metavar="default|paper",
+        group=ADVANCED,
+        choices=("default", "paper"),
+    ),
+]
 Tau: TypeAlias = Annotated[
     float | None,
     Option("Threshold of sca, sca_distinct, snca and sfca.", metavar="MASS", group=ADVANCED, min=0),
-]  # fmt: skip
+]
 Similarity: TypeAlias = Annotated[
     str | None,
-    Option("What scores of similarity compare.", metavar="classes|embeddings|lexical",
-           group=ADVANCED, choices=("classes", "embeddings", "lexical")),
-]  # fmt: skip
+    Option(
+        "What scores of similarity compare.",
+        metavar="classes|embeddings|lexical",
+        group=ADVANCED,
+        choices=("classes", "embeddings", "lexical"),
+    ),
+]

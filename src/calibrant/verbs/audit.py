@@ -60,7 +60,7 @@ def audit(
             "Equal-width bins of the calibration error: 15, and 10 for Sem-ECE.",
             metavar="N",
             min=1,
-            max=100_000,
+            max=100000,
         ),
     ] = None,
     level: Level = 0.95,

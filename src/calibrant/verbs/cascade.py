@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.registry import did_you_mean
-from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
+from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers
 from calibrant.epistemic.deferral.choice import Target
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
@@ -38,7 +38,10 @@ from calibrant.verbs._options import (
     ScoresData,
     Seed,
     TableOptions,
+    names,
     refuse_mended,
+    share,
+    written,
 )
 from calibrant.verbs.deferring.answers import (
     aligned_answers,
@@ -59,13 +62,8 @@ _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 def cascade(
     data: ScoresData,
     *,
-    models: Annotated[
-        Sequence[str], Option("Models, cheapest first.", metavar="A,B,..", kind="names")
-    ],
-    features: Annotated[
-        Sequence[str],
-        Option("Columns that the policies may use.", metavar="A,B,..", kind="names"),
-    ] = (),
+    models: Annotated[Sequence[str], names("Models, cheapest first.")],
+    features: Annotated[Sequence[str], names("Columns that the policies may use.")] = (),
     embed: EmbedColumn = None,
     embed_dimensions: EmbedDimensions = 8,
     price: Annotated[
@@ -90,10 +88,7 @@ def cascade(
         ),
     ] = "answer",
     costs: CostMap = None,
-    threshold: Annotated[
-        float | None,
-        Option("Where a confidence decides 1 (class only).", metavar="SHARE", above=0, below=1),
-    ] = None,
+    threshold: Annotated[float | None, share("Where a confidence decides 1 (class only).")] = None,
     recalibration: Recalibration = "platt",
     min_samples_leaf: MinLeaf = 15,
     strategies: Annotated[
@@ -107,13 +102,7 @@ def cascade(
     ] = None,
     random_splits: Annotated[
         int,
-        Option(
-            "Random splits that are averaged.",
-            metavar="N",
-            group=ADVANCED,
-            min=1,
-            max=10_000,
-        ),
+        Option("Random splits that are averaged.", metavar="N", group=ADVANCED, min=1, max=10000),
     ] = 20,
     budget: Annotated[
         float | None,
@@ -121,38 +110,28 @@ def cascade(
             "Mean cost per question, as a share of what the largest model costs.",
             metavar="SHARE",
             above=0,
-            max=1e6,
+            max=1000000.0,
         ),
     ] = None,
-    accuracy: Annotated[
-        float | None,
-        Option("Accuracy to reach at the lowest cost.", metavar="SHARE", above=0, below=1),
-    ] = None,
+    accuracy: Annotated[float | None, share("Accuracy to reach at the lowest cost.")] = None,
     guarantee: Annotated[
-        float | None,
-        Option(
-            "Promise an accuracy of at least the largest model's minus this.",
-            metavar="SHARE",
-            above=0,
-            below=1,
-        ),
+        float | None, share("Promise an accuracy of at least the largest model's minus this.")
     ] = None,
-    delta: Annotated[
-        float,
-        Option("Largest chance that the promise fails.", metavar="SHARE", above=0, below=1),
-    ] = 0.1,
+    delta: Annotated[float, share("Largest chance that the promise fails.")] = 0.1,
     strategy: Annotated[
         str | None,
         Option("Save this strategy instead of the best one.", metavar="NAME", group=ADVANCED),
     ] = None,
     tolerance: Annotated[
         float | None,
-        Option("Risk that a saved risk cascade tolerates.", metavar="RISK", min=0, max=1e15),
+        Option(
+            "Risk that a saved risk cascade tolerates.",
+            metavar="RISK",
+            min=0,
+            max=1000000000000000.0,
+        ),
     ] = None,
-    save: Annotated[
-        str | Path | None,
-        Option("Write the policy as JSON.", metavar="PATH", group=OUTPUT, place="write"),
-    ] = None,
+    save: Annotated[str | Path | None, written("Write the policy as JSON.")] = None,
     engine: Engine = None,
     seed: Seed = 0,
     **table: Unpack[TableOptions],

@@ -19,7 +19,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
-from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.epistemic.guard import ANSWER
 from calibrant.epistemic.selective import Selective
 from calibrant.inputs.audit_source import table_settings
@@ -37,7 +37,10 @@ from calibrant.verbs._options import (
     Seed,
     TableOptions,
     WrongRows,
+    names,
     refuse_mended,
+    share,
+    written,
 )
 from calibrant.verbs._rows import with_rows
 from calibrant.verbs.deferring.asked import how_asked
@@ -49,18 +52,9 @@ def decide(
     data: ScoresData,
     *,
     max_error: Annotated[
-        float | None,
-        Option(
-            "Largest share of wrong answers among those given.",
-            metavar="SHARE",
-            above=0,
-            below=1,
-        ),
+        float | None, share("Largest share of wrong answers among those given.")
     ] = None,
-    delta: Annotated[
-        float,
-        Option("Largest chance that the promise fails.", metavar="SHARE", above=0, below=1),
-    ] = 0.1,
+    delta: Annotated[float, share("Largest chance that the promise fails.")] = 0.1,
     costs: Annotated[
         Mapping[str, float] | None,
         Option(
@@ -72,11 +66,7 @@ def decide(
     ] = None,
     features: Annotated[
         Sequence[str],
-        Option(
-            "Columns that help to tell right from wrong: length, topic, further confidences.",
-            metavar="A,B,..",
-            kind="names",
-        ),
+        names("Columns that help to tell right from wrong: length, topic, further confidences."),
     ] = (),
     group: Annotated[
         str | None,
@@ -102,10 +92,7 @@ def decide(
     only_method: Annotated[
         str | None, Option("Method to use where there are several.", metavar="NAME")
     ] = None,
-    save: Annotated[
-        str | Path | None,
-        Option("Write the policy as JSON.", metavar="PATH", group=OUTPUT, place="write"),
-    ] = None,
+    save: Annotated[str | Path | None, written("Write the policy as JSON.")] = None,
     wrong: WrongRows = 0,
     seed: Seed = 0,
     **table: Unpack[TableOptions],

@@ -18,7 +18,7 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
-from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
+from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.epistemic.segments import GroupCorrector
 from calibrant.epistemic.segments.summary import across_models
@@ -47,7 +47,10 @@ from calibrant.verbs._options import (
     Seed,
     TableOptions,
     WrongRows,
+    names,
     refuse_mended,
+    share,
+    written,
 )
 from calibrant.verbs._rows import with_rows
 
@@ -81,37 +84,17 @@ def groups(
             choices=("sentences", "words"),
         ),
     ] = "sentences",
-    models: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Look at these models only.",
-            metavar="A,B,..",
-            kind="names",
-        ),
-    ] = None,
+    models: Annotated[Sequence[str] | None, names("Look at these models only.")] = None,
     min_group: Annotated[
         int, Option("Rows that a group must have.", metavar="N", min=2, max=10**9)
     ] = 50,
-    alpha: Annotated[
-        float, Option("Level of the flags.", metavar="SHARE", above=0, below=1)
-    ] = 0.05,
+    alpha: Annotated[float, share("Level of the flags.")] = 0.05,
     costs: CostMap = None,
     threshold: Annotated[
-        float | None,
-        Option(
-            "Where the confidence decides; default: the optimum.",
-            metavar="SHARE",
-            above=0,
-            below=1,
-        ),
+        float | None, share("Where the confidence decides; default: the optimum.")
     ] = None,
     level: Level = 0.95,
-    save: Annotated[
-        str | Path | None,
-        Option(
-            "Write the corrected confidence as JSON.", metavar="PATH", group=OUTPUT, place="write"
-        ),
-    ] = None,
+    save: Annotated[str | Path | None, written("Write the corrected confidence as JSON.")] = None,
     wrong: WrongRows = 0,
     seed: Seed = 0,
     **table: Unpack[TableOptions],

@@ -27,6 +27,7 @@ from calibrant.verbs._options import (
     MethodColumn,
     ModelColumn,
     QuestionColumn,
+    inputs,
 )
 
 _PROBLEMS_SHOWN = 1_000
@@ -46,14 +47,7 @@ def _unreadable(document: Mapping[str, Any]) -> str | None:
 def import_logs(
     logs: Annotated[
         str | Path | Sequence[str | Path],
-        Option(
-            "Logs of other tools, recognised by content.",
-            metavar="LOG..",
-            group=INPUT,
-            argument=True,
-            kind="several",
-            place="read",
-        ),
+        inputs("Logs of other tools, recognised by content.", "LOG.."),
     ],
     out: Annotated[
         str | Path | None,

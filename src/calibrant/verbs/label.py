@@ -15,9 +15,9 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.core.verb import INPUT, OUTPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.report.typed import LabelResult
-from calibrant.verbs._options import OutFile, Table
+from calibrant.verbs._options import OutFile, Table, source, written
 from calibrant.verbs.labelling.batches import (
     add_batch,
     labelled_frame,
@@ -44,12 +44,7 @@ from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped, w
 @verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=DEFAULTS)
 def label_next(
     table: Table,
-    out: Annotated[
-        str | Path,
-        Option(
-            "Batch to write: .csv, .jsonl or .xlsx.", metavar="PATH", group=OUTPUT, place="write"
-        ),
-    ],
+    out: Annotated[str | Path, written("Batch to write: .csv, .jsonl or .xlsx.")],
     *,
     size: Annotated[int, Option("Labels to ask for.", metavar="N", min=1, max=10**9)] = 50,
     who: Who = "me",
@@ -120,25 +115,10 @@ def label_next(
 @verb(example="calibrant label add pool.csv batch.csv --precision 0.05", shared=DEFAULTS)
 def label_add(
     table: Table,
-    batch: Annotated[
-        str | Path,
-        Option(
-            "The batch, labels filled in.",
-            metavar="BATCH",
-            group=INPUT,
-            argument=True,
-            place="read",
-        ),
-    ],
+    batch: Annotated[str | Path, source("The batch, labels filled in.", "BATCH", argument=True)],
     *,
     out: Annotated[
-        str | Path | None,
-        Option(
-            "Also write the labelled rows here; never the table itself.",
-            metavar="PATH",
-            group=OUTPUT,
-            place="write",
-        ),
+        str | Path | None, written("Also write the labelled rows here; never the table itself.")
     ] = None,
     who: Who = "me",
     **options: Unpack[GoalOptions],
@@ -217,7 +197,7 @@ def label_serve(
     table: Table,
     *,
     port: Annotated[
-        int, Option("Port on loopback; 0 takes a free one.", metavar="N", min=0, max=65_535)
+        int, Option("Port on loopback; 0 takes a free one.", metavar="N", min=0, max=65535)
     ] = 0,
     open_browser: Annotated[bool, Option("Open the page in a browser.", cli="open")] = False,
     wave: Annotated[int, Option("Items drawn at a time.", metavar="N", min=1, max=10**6)] = 50,

@@ -13,7 +13,7 @@ from calibrant.claims.mend import mend_claims
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
-from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.core.verb import verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
@@ -22,7 +22,7 @@ from calibrant.mending import Mend, MendMap
 from calibrant.records import ScoreBlock
 from calibrant.records.mend_map import save_maps
 from calibrant.report.typed import MendResult
-from calibrant.verbs._options import TABLE, ScoresData, Seed, TableOptions
+from calibrant.verbs._options import TABLE, ScoresData, Seed, TableOptions, written
 
 _VALUES = 12
 
@@ -31,10 +31,7 @@ _VALUES = 12
 def mend(
     data: ScoresData,
     *,
-    save: Annotated[
-        str | Path | None,
-        Option("Write the map as JSON.", metavar="PATH", group=OUTPUT, place="write"),
-    ] = None,
+    save: Annotated[str | Path | None, written("Write the map as JSON.")] = None,
     seed: Seed = 0,
     **table: Unpack[TableOptions],
 ) -> MendResult:

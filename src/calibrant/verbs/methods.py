@@ -11,22 +11,21 @@ from calibrant.confidence import methods as declared_methods
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.registry import did_you_mean
-from calibrant.core.verb import INPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.typed import MethodsResult
+from calibrant.verbs._options import source
 
 
 @verb(example="calibrant methods study")
 def methods(
     study: Annotated[
         str | Path | None,
-        Option(
+        source(
             "Say which methods this study can use, and why it cannot use the others.",
-            metavar="[STUDY]",
-            group=INPUT,
+            "[STUDY]",
             argument=True,
-            place="read",
         ),
     ] = None,
     *,

@@ -25,8 +25,7 @@ def models() -> ModelsResult:
 @verb(example="calibrant models fetch", outputs=("json",))
 def fetch_model(
     model: Annotated[
-        str,
-        Option("Name as in `models list`.", metavar="[MODEL]", group=INPUT, argument=True),
+        str, Option("Name as in `models list`.", metavar="[MODEL]", group=INPUT, argument=True)
     ] = "smollm2-135m-instruct",
     *,
     force: Annotated[bool, Option("Fetch again even where a sound file is there.")] = False,

@@ -24,7 +24,10 @@ from calibrant.verbs._options import (
     TABLE,
     Date,
     TableOptions,
+    column,
+    inputs,
     refuse_mended,
+    source,
 )
 from calibrant.verbs.monitoring.batches import (
     MOST_ROWS,
@@ -63,23 +66,10 @@ def _drifted(document: Mapping[str, Any]) -> str | None:
     shared=TABLE,
 )
 def monitor(
-    sources: Annotated[
-        Any,
-        Option(
-            "Tables, days of parquet, or - for standard input.",
-            metavar="INPUT..",
-            group=INPUT,
-            argument=True,
-            kind="several",
-            place="read",
-        ),
-    ],
+    sources: Annotated[Any, inputs("Tables, days of parquet, or - for standard input.")],
     *,
     time: Annotated[
-        str | None,
-        Option(
-            "Column of the time; without it rows count in their order.", metavar="COL", group=INPUT
-        ),
+        str | None, column("Column of the time; without it rows count in their order.")
     ] = None,
     every: Annotated[
         str | int | None,
@@ -90,13 +80,7 @@ def monitor(
         ),
     ] = None,
     baseline: Annotated[
-        Any,
-        Option(
-            "Labelled scores of the last verification, to compare with.",
-            metavar="TABLE",
-            group=INPUT,
-            place="read",
-        ),
+        Any, source("Labelled scores of the last verification, to compare with.", "TABLE")
     ] = None,
     baseline_rows: Annotated[
         int,
@@ -115,7 +99,7 @@ def monitor(
             metavar="SECONDS",
             group=INPUT,
             above=0,
-            max=1e9,
+            max=1000000000.0,
             unit="seconds",
         ),
     ] = None,
@@ -137,8 +121,7 @@ def monitor(
         ),
     ] = None,
     horizon: Annotated[
-        int,
-        Option("Number of batches for which alpha holds.", metavar="N", min=1, max=10**6),
+        int, Option("Number of batches for which alpha holds.", metavar="N", min=1, max=10**6)
     ] = 365,
     alpha: Annotated[
         float,

@@ -20,7 +20,7 @@ from calibrant.claims.plan import (
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.planning import Goal, plan_document
@@ -35,6 +35,8 @@ from calibrant.verbs._options import (
     By,
     Seed,
     TableOptions,
+    inputs,
+    share,
 )
 from calibrant.verbs.planning.measured import measured_blocks, pool_and_labels, table_theory
 from calibrant.verbs.planning.ranked import rankable, ranked_models
@@ -46,24 +48,14 @@ _STEEPEST = 1e6
 @verb(example="calibrant plan --precision 0.05 --error-rate 0.2", shared=TABLE)
 def plan(
     scores: Annotated[
-        Any,
-        Option(
-            "Scores to measure error rate and steepness on.",
-            metavar="[TABLE..]",
-            group=INPUT,
-            argument=True,
-            kind="several",
-            place="read",
-        ),
+        Any, inputs("Scores to measure error rate and steepness on.", "[TABLE..]")
     ] = None,
     *,
     claim: Annotated[
         str | None,
         Option("The claim to be shown about TABLE, such as 'ece<0.05'.", metavar="CLAIM"),
     ] = None,
-    power: Annotated[
-        float, Option("Chance of showing the claim.", metavar="SHARE", above=0, below=1)
-    ] = 0.8,
+    power: Annotated[float, share("Chance of showing the claim.")] = 0.8,
     target: Annotated[
         str,
         Option(
@@ -74,14 +66,12 @@ def plan(
     ] = "pool",
     by: By = (),
     precision: Annotated[
-        float | None,
-        Option("Precision of the calibration error wanted.", metavar="D", max=1),
+        float | None, Option("Precision of the calibration error wanted.", metavar="D", max=1)
     ] = None,
     labels: Annotated[int | None, Option("Labels at hand: what do they show?", metavar="M")] = None,
     error_rate: Annotated[float | None, Option("Share of wrong answers.", metavar="E")] = None,
     lipschitz: Annotated[
-        float | None,
-        Option("Steepness of the gap; 1 if not measured.", metavar="L", max=1e6),
+        float | None, Option("Steepness of the gap; 1 if not measured.", metavar="L", max=1000000.0)
     ] = None,
     model_count: Annotated[int, Option("2 for a comparison of two models.", metavar="N")] = 1,
     groups: Annotated[int, Option("Groups that must each be verified.", metavar="N")] = 1,
@@ -98,7 +88,7 @@ def plan(
     ] = None,
     drift: Annotated[
         float | None,
-        Option("Drift of the calibration error per unit of time.", metavar="RATE", max=1e6),
+        Option("Drift of the calibration error per unit of time.", metavar="RATE", max=1000000.0),
     ] = None,
     per: Annotated[
         str, Option("Unit of time: hour, day, week, month or year.", metavar="UNIT")
@@ -108,8 +98,7 @@ def plan(
         Option("Day of the verification: when it expires.", metavar="DATE", kind="date"),
     ] = None,
     rank: Annotated[
-        str | None,
-        Option("Leaderboard with ties: accuracy, brier or ece.", metavar="METRIC"),
+        str | None, Option("Leaderboard with ties: accuracy, brier or ece.", metavar="METRIC")
     ] = None,
     published: Annotated[
         Sequence[float],
