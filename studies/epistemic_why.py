@@ -7,7 +7,7 @@ import numpy as np
 from calibrant.epistemic import Cascade
 from calibrant.metrics import metric_estimates
 from calibrant.records import load_scores
-from calibrant.verbs.deferring.answers import aligned_answers
+from calibrant.verbs.deferring import aligned_answers
 from studies._page import DATA, StudyPage, estimate
 
 SIZES = (8, 70, 405)

@@ -11,16 +11,20 @@ from hypothesis import strategies as st
 
 from calibrant.core import InputError
 from calibrant.epistemic import CostMatrix, load_policy
-from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.answers import VECTOR, Answers, QuestionEmbedding
 from calibrant.epistemic.deferral.choice import (
     Target,
     choose_policy,
     given_tolerance,
     per_question,
 )
-from calibrant.epistemic.deferral.embedding import VECTOR, QuestionEmbedding
-from calibrant.epistemic.deferral.guarantee import betting_p, certified_settings
-from calibrant.epistemic.deferral.mixing import at_accuracy, at_budget, hash_share
+from calibrant.epistemic.deferral.mixing import (
+    at_accuracy,
+    at_budget,
+    betting_p,
+    certified_settings,
+    hash_share,
+)
 from calibrant.epistemic.deferral.policy import MixedPolicy, ValuePolicy
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.deferral.strategies import StrategyOptions, fit_strategies

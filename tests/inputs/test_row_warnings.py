@@ -6,7 +6,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.records import load_scores
-from calibrant.verbs.monitoring.parts import PartCounts
+from calibrant.verbs.monitoring import PartCounts
 
 VERBS = {
     "decide": lambda table: cal.decide(table, max_error=0.3, on_invalid="drop"),

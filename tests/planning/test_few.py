@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant.planning import verification_block
-from calibrant.planning.cells import CELLS, ECE_BINS, cell_of
-from calibrant.planning.few import NULL_DRAWS, Spread, spreads_of_few
+from calibrant.planning.cells import CELLS, ECE_BINS, NULL_DRAWS, Spread, cell_of, spreads_of_few
 from calibrant.stats.common_draws import CommonDraws
 
 RESAMPLES = 150

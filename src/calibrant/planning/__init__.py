@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from calibrant.planning.labelling.designs import draw_wave as draw_wave
     from calibrant.planning.labelling.estimates import PoolEstimate as PoolEstimate
     from calibrant.planning.labelling.estimates import pool_estimate as pool_estimate
+    from calibrant.planning.labelling.judged import JudgedEstimate as JudgedEstimate
+    from calibrant.planning.labelling.judged import judged_estimates as judged_estimates
+    from calibrant.planning.labelling.judged import judged_mean as judged_mean
     from calibrant.planning.labelling.judged import judged_pool as judged_pool
     from calibrant.planning.labelling.pools import Draws as Draws
     from calibrant.planning.labelling.pools import LabelPool as LabelPool
@@ -41,20 +44,17 @@ if TYPE_CHECKING:
     from calibrant.planning.labelling.power import claim_for_labels as claim_for_labels
     from calibrant.planning.labelling.power import claim_power as claim_power
     from calibrant.planning.labelling.power import labels_for_claim as labels_for_claim
-    from calibrant.planning.labelling.ppi import JudgedEstimate as JudgedEstimate
-    from calibrant.planning.labelling.ppi import judged_estimates as judged_estimates
-    from calibrant.planning.labelling.ppi import judged_mean as judged_mean
-    from calibrant.planning.labelling.sequential import SequentialAudit as SequentialAudit
     from calibrant.planning.labelling.session import LabelSession as LabelSession
+    from calibrant.planning.labelling.stopping import SequentialAudit as SequentialAudit
     from calibrant.planning.labelling.stopping import claim_bounds as claim_bounds
     from calibrant.planning.labelling.stopping import stop_decision as stop_decision
     from calibrant.planning.leaderboard import LEADERBOARD_METRICS as LEADERBOARD_METRICS
     from calibrant.planning.leaderboard import rank_intervals as rank_intervals
     from calibrant.planning.leaderboard import tie_groups as tie_groups
+    from calibrant.planning.plan import PRESETS as PRESETS
     from calibrant.planning.plan import Goal as Goal
+    from calibrant.planning.plan import Preset as Preset
     from calibrant.planning.plan import plan_document as plan_document
-    from calibrant.planning.presets import PRESETS as PRESETS
-    from calibrant.planning.presets import Preset as Preset
     from calibrant.planning.published import effective_labels as effective_labels
     from calibrant.planning.published import general_floor as general_floor
     from calibrant.planning.published import published_difference as published_difference

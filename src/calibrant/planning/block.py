@@ -19,15 +19,18 @@ from calibrant.metrics.inputs import check_weights
 from calibrant.planning.cells import (
     CELLS,
     ECE_BINS,
+    NULL_DRAWS,
     Cells,
+    Spread,
+    Steepness,
     cell_of,
     observed_cells,
     resample_cells,
     resample_rows,
+    spreads_of_few,
+    steepness,
 )
-from calibrant.planning.few import NULL_DRAWS, Spread, spreads_of_few
 from calibrant.planning.refusal import require_labels
-from calibrant.planning.steepness import Steepness, steepness
 from calibrant.stats import floors
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, Stream, as_stream

@@ -1,15 +1,22 @@
-"""Answers summed in cells of confidence, and what other samples of them would have shown."""
+"""Answers summed in cells of confidence: resampled, their steepness, those of few rows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices
+from calibrant.core.estimate import Estimate
 from calibrant.stats.binning import width_index
+from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, Stream
+from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
 
 # 60 cells nest in the 20 and 10 bins of the slope estimate and in the 15 bins of the ECE, so
 # that one resampling serves all of them.
@@ -99,3 +106,167 @@ def resample_rows(
         weight[draw] = np.bincount(cell, weights=times, minlength=CELLS)
         hits[draw] = np.bincount(cell, weights=times * y, minlength=CELLS)
     return Cells(weight, hits, weight * mean)
+
+
+_SLOPE_BINS = (20, 10)
+# Noise makes absolute slopes larger by itself, so little is added for the upper end; with half a
+# standard error the interval covers in at least 95 % of simulated data sets.
+_UPWARDS = 0.5
+_Z = float(ndtri(0.975))
+
+
+class Steepness(NamedTuple):
+    """The estimate, the one of every binning, and why it cannot be estimated, or None."""
+
+    estimate: Estimate
+    resolutions: list[dict[str, Any]]
+    note: str | None
+
+
+def steepness(samples: tuple[Cells, Cells] | None, labels: int) -> Steepness:
+    """Return the steepness of the gap, from what was observed and resamples of it.
+
+    Without `samples` there are too few labels for any.
+    """
+    entries: list[dict[str, Any]] = []
+    for bins in _SLOPE_BINS:
+        low = high = float("nan")
+        if samples is None or labels < 2 * MINIMUM_PER_BIN:
+            # No two bins can hold enough.
+            slope = summarise_slopes(np.empty(0), bins)
+        else:
+            observed, draws = samples
+            seen = observed.merged(bins)
+            usable = seen.weight[0] * (labels / observed.weight.sum()) >= MINIMUM_PER_BIN
+            slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
+            if slope.pairs:
+                low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
+        estimate = Estimate(
+            slope.value,
+            min(low, slope.value),
+            max(high, slope.value),
+            n=labels,
+            interval="percentile of the slopes' own ends",
+        )
+        entries.append(
+            {"bins": bins, "estimate": estimate, "pairs": slope.pairs, "capped": slope.capped}
+        )
+    chosen = next((entry for entry in entries if entry["pairs"]), entries[0])
+    return Steepness(chosen["estimate"], entries, _slope_note(chosen))
+
+
+def _slope_note(chosen: Mapping[str, Any]) -> str | None:
+    if not chosen["pairs"]:
+        return (
+            f"the Lipschitz constant cannot be estimated: no two adjacent bins hold "
+            f"{MINIMUM_PER_BIN} labels each, neither with 20 bins nor with 10; the confidences "
+            "are too concentrated or the labels too few"
+        )
+    if chosen["bins"] != _SLOPE_BINS[0]:
+        return "from 10 bins: with 20, no two adjacent bins hold 30 labels each"
+    return "the estimate reached its cap of 5" if chosen["capped"] else None
+
+
+def _slope_ends(
+    seen: Cells, drawn: Cells, usable: NDArray[np.bool_], bins: int
+) -> tuple[float, float]:
+    """Return both ends of the steepness: the percentile of the slopes' own lower and upper ends.
+
+    The percentile grows with every slope, so the ends of the slopes carry over to it. Noise only
+    ever makes an absolute slope look larger: its lower end takes that off.
+    """
+    pair = usable[:-1] & usable[1:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rates = np.where(drawn.weight > 0, drawn.hits / drawn.weight, 0.0)
+        rate = seen.hits[0] / seen.weight[0]
+    slope = (np.diff(rate) * bins - 1.0)[pair]
+    error = np.diff(rates, axis=1)[:, pair].std(axis=0) * bins
+    low = np.percentile(np.maximum(np.abs(slope) - _Z * error, 0.0), 75.0)
+    high = np.percentile(np.abs(slope) + _UPWARDS * error, 75.0)
+    return min(float(low), LIPSCHITZ_CAP), min(float(high), LIPSCHITZ_CAP)
+
+
+NULL_DRAWS = 400
+# Models worked on together.
+TOGETHER = 64
+
+
+class Spread(NamedTuple):
+    """The ECE, its interval, and what perfect calibration would show in at most 5 % of samples."""
+
+    ece: float
+    low: float
+    high: float
+    if_calibrated: float
+
+
+def spreads_of_few(
+    confidence: Floats, correct: Floats, resamples: int, stream: CommonDraws
+) -> list[Spread]:
+    """Return what each model resolves; none changes what another one gets.
+
+    Parameters
+    ----------
+    confidence, correct
+        Of models with equally many rows, a row of the table each.
+    resamples
+        Resamples of its rows.
+    stream
+        The draws that they share.
+    """
+    found: list[Spread] = []
+    for start in range(0, len(confidence), TOGETHER):
+        some = slice(start, start + TOGETHER)
+        found += _spreads(confidence[some], correct[some], resamples, stream)
+    return found
+
+
+def _spreads(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[Spread]:
+    models, rows = p.shape
+    cell = cell_of(p.ravel()).reshape(p.shape)
+    bins = cell // (CELLS // ECE_BINS)
+    own = np.arange(models)[:, None]
+
+    def summed(place: NDArray[np.intp], size: int, values: Floats) -> Floats:
+        found = np.bincount((place + size * own).ravel(), values.ravel(), models * size)
+        return np.asarray(found.reshape(models, size))
+
+    means = summed(cell, CELLS, p) / np.maximum(summed(cell, CELLS, np.ones_like(p)), 1.0)
+    value = np.abs(summed(bins, ECE_BINS, y - p)).sum(axis=1) / rows
+    # Rows in the order of their cells, right ones first: resamples count kinds, not rows.
+    order = np.argsort(cell + CELLS * (y == 0), axis=1, kind="stable")
+    residual = np.zeros((models, rows, ECE_BINS))
+    away = np.take_along_axis(y - means[own, cell], order, axis=1)
+    residual[own, np.arange(rows), np.take_along_axis(bins, order, axis=1)] = away
+    shown = np.abs(_times(stream, rows, resamples) @ residual).sum(axis=-1) / rows
+    # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
+    moved = shown - 2 * (shown.mean(axis=1) - value)[:, None]
+    low, high = quantiles(moved, (0.025, 0.975), axis=1)
+    null = _null_errors(summed(bins, ECE_BINS, p * (1 - p)), stream) / rows
+    (if_calibrated,) = quantiles(null, (0.95,), axis=1)
+    columns = (value, low, high, if_calibrated)
+    return list(map(Spread, *(column.tolist() for column in columns)))
+
+
+@lru_cache(maxsize=32)
+def _times(stream: CommonDraws, rows: int, resamples: int) -> Floats:
+    """Return how often each resample holds each row."""
+    place = stream.resampled(rows, resamples) + rows * np.arange(resamples)[:, None]
+    found = np.bincount(place.ravel(), minlength=resamples * rows)
+    return found.reshape(resamples, rows).astype(np.float64)
+
+
+def _null_errors(variance: Floats, stream: CommonDraws) -> Floats:
+    """Return sums of errors under perfect calibration, by model and draw.
+
+    A bin that cannot err draws nothing, so that bins are counted without it.
+    """
+    errors = np.zeros((len(variance), NULL_DRAWS))
+    counts = (variance > 0).sum(axis=1)
+    for count in set(counts.tolist()) - {0}:
+        some = np.flatnonzero(counts == count)
+        held = variance[some]
+        held = held[held > 0].reshape(-1, count)
+        drawn = stream.poisson(held, (NULL_DRAWS, count))
+        errors[some] = np.abs(drawn - held[:, None]).sum(axis=-1)
+    return errors

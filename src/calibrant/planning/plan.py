@@ -12,8 +12,8 @@ import numpy as np
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.core.registry import Registry
 from calibrant.planning.formulas import data_rate, half_life, pipeline_lipschitz
-from calibrant.planning.presets import PRESETS
 from calibrant.stats import floors
 
 _UNIT_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
@@ -289,3 +289,33 @@ def parse_stages(text: str | Sequence[float]) -> tuple[float, ...]:
         raise InputError(
             f"stages are numbers separated by commas, such as 2,2 or 2,inf; got {text!r}"
         ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What a framework would ask for.
+
+    Parameters
+    ----------
+    title
+        Name of the framework.
+    groups, smallest_share
+        Number of groups and share of the smallest.
+    precision, error_rate
+        Wanted precision within each group, and the error rate assumed.
+    available
+        Labels thought to exist.
+    """
+
+    title: str
+    groups: int
+    smallest_share: float
+    precision: float
+    error_rate: float
+    available: int
+
+
+PRESETS: Registry[Preset] = Registry("preset")
+PRESETS.add("eu-ai-act", Preset("EU AI Act Annex III", 10, 0.05, 0.02, 0.05, 707_000))
+PRESETS.add("nist-ai-rmf", Preset("NIST AI RMF", 5, 0.10, 0.01, 0.03, 500_000))
+PRESETS.add("fda-samd", Preset("FDA SaMD", 8, 0.05, 0.01, 0.02, 707_000))

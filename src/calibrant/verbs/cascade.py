@@ -43,14 +43,15 @@ from calibrant.verbs._options import (
     share,
     written,
 )
-from calibrant.verbs.deferring.answers import (
+from calibrant.verbs.deferring import (
     aligned_answers,
+    chosen_policy,
+    how_asked,
     one_method,
     prices,
+    profile_of,
     refuse_unknown_prices,
 )
-from calibrant.verbs.deferring.asked import how_asked
-from calibrant.verbs.deferring.policies import chosen_policy, profile_of
 
 _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 

@@ -43,8 +43,7 @@ from calibrant.verbs._options import (
     written,
 )
 from calibrant.verbs._rows import with_rows
-from calibrant.verbs.deferring.asked import how_asked
-from calibrant.verbs.deferring.traffic import read_traffic, traffic_of
+from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
 
 
 @verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=TABLE)

@@ -19,9 +19,8 @@ from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import ADVANCED, Option, verb
-from calibrant.epistemic.audit import GroupOptions, groups_entry
+from calibrant.epistemic.audit import GroupOptions, across_models, groups_entry
 from calibrant.epistemic.segments import GroupCorrector
-from calibrant.epistemic.segments.summary import across_models
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage

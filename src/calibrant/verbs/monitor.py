@@ -29,22 +29,20 @@ from calibrant.verbs._options import (
     refuse_mended,
     source,
 )
-from calibrant.verbs.monitoring.batches import (
+from calibrant.verbs.monitoring import (
     MOST_ROWS,
-    batch_length,
-    in_order,
-    open_stream,
-    stream_batches,
-    tables_of,
-)
-from calibrant.verbs.monitoring.parts import PartCounts
-from calibrant.verbs.monitoring.reference import (
+    PartCounts,
     Promise,
     baseline_of,
+    batch_length,
+    in_order,
     marked_rows,
+    open_stream,
     promise_watch,
     read_baselines,
     require_watched,
+    stream_batches,
+    tables_of,
 )
 
 

@@ -38,8 +38,13 @@ from calibrant.verbs._options import (
     inputs,
     share,
 )
-from calibrant.verbs.planning.measured import measured_blocks, pool_and_labels, table_theory
-from calibrant.verbs.planning.ranked import rankable, ranked_models
+from calibrant.verbs.plan_table import (
+    measured_blocks,
+    pool_and_labels,
+    rankable,
+    ranked_models,
+    table_theory,
+)
 
 _LEAST_SHARE = 1e-9
 _STEEPEST = 1e6

@@ -16,7 +16,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.epistemic import load_policy
-from calibrant.epistemic.deferral.embedding import QuestionEmbedding
+from calibrant.epistemic.deferral.answers import QuestionEmbedding
 from calibrant.inputs.provenance import document_head
 from calibrant.records.ledger import Ledger
 from calibrant.records.mend_map import load_mend

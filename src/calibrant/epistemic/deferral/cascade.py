@@ -20,9 +20,8 @@ from calibrant.epistemic.deferral.answers import Answers, gather_answers, model_
 from calibrant.epistemic.deferral.stage import RULES, Aim, Stage
 from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss.decision import CostMatrix
-from calibrant.epistemic.trees.recalibrators import fit_recalibrator
+from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import residual_model
-from calibrant.epistemic.trees.splits import SHARES, three_parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,24 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.costs import careful_costs, cost_estimate
-from calibrant.epistemic.deferral.guarantee import certified_settings
-from calibrant.epistemic.deferral.mixing import Mix, at_accuracy, at_budget, mixed
+from calibrant.epistemic.deferral.mixing import (
+    Mix,
+    at_accuracy,
+    at_budget,
+    careful_costs,
+    certified_settings,
+    cost_estimate,
+    mixed,
+)
 from calibrant.epistemic.deferral.strategies import (
     STRATEGIES,
+    ChosenPolicy,
     FittedStrategy,
     StrategyOptions,
+    Target,
     fit_strategies,
     single_models,
 )
-from calibrant.epistemic.deferral.target import ChosenPolicy, Target
 
 __all__ = [
     "FEWEST",

@@ -8,9 +8,8 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.epistemic.deferral.answers import EVERY_QUESTION
+from calibrant.epistemic.deferral.answers import EVERY_QUESTION, VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.cascade import Cascade, Step
-from calibrant.epistemic.deferral.embedding import VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.mixing import hash_share
 from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.deferral.value import ValueModel

@@ -15,9 +15,8 @@ import polars as pl
 from calibrant.core.arrays import Floats
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
-from calibrant.epistemic.deferral.answers import Answers, gather_answers
+from calibrant.epistemic.deferral.answers import VECTOR, Answers, gather_answers
 from calibrant.epistemic.deferral.cascade import Step
-from calibrant.epistemic.deferral.embedding import VECTOR
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.features import FeatureEncoder, as_frame
 from calibrant.epistemic.loss.decision import CostMatrix

@@ -1,7 +1,7 @@
 """What a confidence cannot tell: grouping loss and decision risk."""
 
 from calibrant.epistemic.loss.binned import BinnedGroupingLoss
-from calibrant.epistemic.loss.decision_risk import DecisionRisk
+from calibrant.epistemic.loss.decision import DecisionRisk
 from calibrant.epistemic.loss.grouping import GroupingLoss
 from calibrant.epistemic.loss.tree_loss import BrierDecomposition, TreeGroupingLoss
 

@@ -11,8 +11,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.features import FeatureEncoder, as_frame, checked_pair
 from calibrant.epistemic.trees.partition import regions
-from calibrant.epistemic.trees.recalibrators import fit_recalibrator
-from calibrant.epistemic.trees.splits import SHARES, three_parts
+from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.tree import grow_tree
 
 

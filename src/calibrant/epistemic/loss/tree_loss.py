@@ -19,9 +19,8 @@ from calibrant.core.rng import named_stream
 from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.trees.honest import HonestTree
 from calibrant.epistemic.trees.partition import PartitionLoss, leave_one_out_products
-from calibrant.epistemic.trees.recalibrators import fit_recalibrator
+from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
-from calibrant.epistemic.trees.splits import SHARES, three_parts
 from calibrant.metrics.recalibration import Calibrator
 
 # Ints (or units) that must draw the regions before an upper end is claimed. The raised end held

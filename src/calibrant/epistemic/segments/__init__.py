@@ -2,7 +2,6 @@
 
 from calibrant.epistemic.segments.confidence_groups import ConfidenceGroups
 from calibrant.epistemic.segments.corrector import GroupCorrector
-from calibrant.epistemic.segments.differences import Difference, gap_difference
-from calibrant.epistemic.segments.group import Group
+from calibrant.epistemic.segments.group import Difference, Group, gap_difference
 
 __all__ = ["ConfidenceGroups", "Difference", "Group", "GroupCorrector", "gap_difference"]

@@ -18,8 +18,7 @@ from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.segments.candidates import Candidates, candidate_rules
 from calibrant.epistemic.segments.conditions import Rule, parse_rule
 from calibrant.epistemic.segments.corrector import GroupCorrector, fit_corrector
-from calibrant.epistemic.segments.differences import Difference, differences
-from calibrant.epistemic.segments.group import Group, describe
+from calibrant.epistemic.segments.group import Difference, Group, describe, differences
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
 
 

@@ -21,6 +21,7 @@ from calibrant.epistemic.policy import CONFIDENCE
 from calibrant.epistemic.selective.certify import (
     PILOT,
     Certified,
+    Outlook,
     Pilot,
     TrafficMix,
     as_written,
@@ -37,7 +38,6 @@ from calibrant.epistemic.selective.labels import (
     of_known,
     proportions,
 )
-from calibrant.epistemic.selective.outlook import Outlook
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.epistemic.selective.score import LearnedScore, RawScore, Score
 from calibrant.stats.intervals import wilson_interval

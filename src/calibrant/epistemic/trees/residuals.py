@@ -18,6 +18,7 @@ from calibrant.epistemic.trees.honest import HonestTree
 from calibrant.epistemic.trees.partition import PartitionLoss
 from calibrant.epistemic.trees.tree import Tree, histogram_trees
 
+
 class ResidualModel(Protocol):
     """What all models of the residual share."""
 

@@ -16,7 +16,7 @@ from calibrant.core.arrays import Floats, Indices
 from calibrant.core.registry import Registry
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.planning.labelling.pools import LabelPool, Wave
-from calibrant.planning.labelling.regression import features, first_look
+from calibrant.planning.labelling.side import features, first_look
 from calibrant.stats.systematic import systematic_sample
 
 DEFAULT_DESIGN = "stratified"

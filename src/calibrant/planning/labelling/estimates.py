@@ -11,10 +11,10 @@ from scipy.special import ndtri, stdtrit
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.planning.labelling.bounds import ece_interval, ece_upper
 from calibrant.planning.labelling.pools import LabelPool
-from calibrant.planning.labelling.regression import cross_fitted, features
+from calibrant.planning.labelling.side import cross_fitted, features
 from calibrant.planning.refusal import require_labels
+from calibrant.stats.error_bound import ece_interval, ece_upper
 
 # Labels of overall spread added to every bin: a handful that agree prove no zero spread.
 _PSEUDO = 2.0

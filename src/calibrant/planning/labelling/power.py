@@ -18,8 +18,8 @@ from scipy.special import ndtri
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.planning.labelling.bounds import claim_holds, flat_z
-from calibrant.planning.labelling.stopping import FEWEST_LABELS
+from calibrant.planning.labelling.stopping import FEWEST_LABELS, flat_z
+from calibrant.stats.error_bound import claim_holds
 
 _RUNS = 1000
 _LOOKS = 40

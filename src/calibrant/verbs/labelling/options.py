@@ -1,4 +1,4 @@
-"""Options that the commands of `label` share, and what is made of them."""
+"""Options that the commands of label share, and the document that is made of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from calibrant.claims.label import label_claims
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, Option
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.pool import OpenPool, open_pool
 from calibrant.inputs.provenance import document_head
+from calibrant.planning.labelling.agreement import label_noise
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
+from calibrant.planning.labelling.estimates import pool_estimate
+from calibrant.planning.labelling.judged import judged_pool
+from calibrant.planning.labelling.pools import Draws, LabelPool
+from calibrant.planning.labelling.power import labels_for_claim
+from calibrant.planning.labelling.session import LabelledBlock
+from calibrant.planning.labelling.side import share_left
+from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
 from calibrant.verbs._options import (
     TABLE,
     Bins,
@@ -20,7 +34,6 @@ from calibrant.verbs._options import (
     Seed,
     TableOptions,
 )
-from calibrant.verbs.labelling.document import label_document
 
 # What most people who name no goal can use, for 130 to 350 labels.
 DEFAULT_PRECISION = 0.05
@@ -190,3 +203,155 @@ def refuse_overwriting(table: Any, out: str | Path | None) -> None:
             source=str(out),
             hint=Hint("name another file with {out}, or leave it out"),
         )
+
+
+_HISTORY = 20
+# Labels from which on the share that side information explains is worth telling.
+_ENOUGH = 40
+
+Goals = dict[str, Any]
+
+
+def label_document(
+    work: OpenPool, head: Mapping[str, Any], columns: Mapping[str, Any], goals: Goals
+) -> dict[str, Any]:
+    """Return the document of a pool that is being labelled.
+
+    `goals` holds ``precision``, ``threshold`` and ``budget``.
+    """
+    states = work.session.states()
+    people = work.session.people(states)
+    results = [_entry(block, work, goals) for block in work.session.blocks(states)]
+    for entry in results:
+        if people["pairs"] and entry["labelled"]:
+            entry["accuracy_without_label_noise"] = _denoised(states, entry["accuracy"])
+    claims = label_claims(plain(results), goals)
+    return {
+        **head,
+        "settings": {
+            "bins": work.session.bins,
+            **goals,
+            "judge": work.judge,
+            "peers": work.peers,
+            **table_settings(columns),
+        },
+        "reading": work.reading.to_dict(),
+        "claims": [claim.to_dict() for claim in claims],
+        "results": results,
+        "people": people,
+        "store": str(work.session.store.path),
+        "waves": [
+            {
+                "wave": wave.wave,
+                "design": wave.design,
+                "size": wave.size,
+                "frame": wave.frame,
+                "uniform": wave.uniform,
+            }
+            for wave in work.session.store.waves()
+        ],
+        "labels_in_file": work.in_file,
+        "batch": None,
+        "added": None,
+        "dropped": work.dropped,
+        "target": "the value that labelling the whole table would give",
+    }
+
+
+def _denoised(states: list[Any], accuracy: Estimate) -> Estimate:
+    """Return the accuracy corrected for labels that people get wrong."""
+    pairs = [
+        [label == "right" for label in state.labels.values() if label in ("right", "wrong")][:2]
+        for state in states
+    ]
+    both = [pair for pair in pairs if len(pair) == 2]
+    return label_noise([p[0] for p in both], [p[1] for p in both]).corrected(accuracy)
+
+
+def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]:
+    pool = block.pool
+    entry: dict[str, Any] = {
+        **block.keys,
+        "n": int(pool.confidence.size),
+        "labelled": int(pool.labelled.sum()),
+        "bins": pool.bins,
+        "mean_confidence": float(pool.confidence.mean()),
+    }
+    if not entry["labelled"]:
+        return entry
+    found = pool_estimate(pool)
+    careful = pool_estimate(pool, level=0.97)
+    entry |= {
+        "accuracy": found.accuracy,
+        "gap": found.mean_gap,
+        "brier": found.brier,
+        "ece": found.ece,
+        "ece_upper": found.ece_upper,
+        "population": pool_estimate(pool, target="population").to_dict(),
+        "claimed_accuracy": careful.accuracy,
+        "unseen": found.unseen,
+        "gaps": [
+            {
+                "bin": [k / pool.bins, (k + 1) / pool.bins],
+                "share": float(found.weight[k]),
+                "labels": int(found.labels[k]),
+                "gap": float(found.gap[k]),
+                "standard_error": float(found.gap_error[k]),
+            }
+            for k in range(pool.bins)
+            if found.weight[k] > 0
+        ],
+        "stop": stop_decision(pool, estimate=found, **goals),
+        "history": _history(pool),
+        "side_leaves": _side_leaves(pool),
+    }
+    entry["more_labels"] = _more(pool, goals)
+    entry["more_for_precision"] = _more_precise(pool, entry["stop"]["half_width"], goals)
+    if work.judge is not None:
+        entry["judge"] = judged_pool(pool)
+    return entry
+
+
+def _side_leaves(pool: LabelPool) -> float | None:
+    """Return the share of labels still needed with side information, as the data support it."""
+    if pool.side is None or pool.labelled.sum() < _ENOUGH:
+        return None
+    return share_left(pool)
+
+
+def _more(pool: LabelPool, goals: Goals) -> int | None:
+    """Return how many more labels would decide the threshold, if the model is calibrated."""
+    if goals.get("threshold") is None:
+        return None
+    made = int(pool.labelled.sum())
+    plan = labels_for_claim(pool.confidence, goals["threshold"], bins=pool.bins)
+    total = pool.confidence.size if plan.all_looks is None else plan.all_looks
+    return max(0, total - made)
+
+
+def _more_precise(pool: LabelPool, half: float, goals: Goals) -> int | None:
+    """Return how many more labels make the intervals as narrow as asked, of a pool this large."""
+    if goals.get("precision") is None:
+        return None
+    made, items = int(pool.labelled.sum()), int(pool.confidence.size)
+    return labels_for_precision(made, items, half, goals["precision"]) - made
+
+
+def _history(pool: LabelPool) -> list[dict[str, Any]]:
+    """Return the running estimate at up to 20 moments, the data of the figure."""
+    draws = pool.draws
+    lab = np.flatnonzero(pool.labelled)
+    if draws is None or draws.order is None or lab.size < 2:
+        return []
+    ranked = lab[np.argsort(draws.order[lab], kind="stable")]
+    steps = np.unique(np.linspace(min(10, lab.size), lab.size, min(_HISTORY, lab.size)).astype(int))
+    history = []
+    for number, step in enumerate(steps, start=1):
+        known = np.full(pool.correct.size, np.nan)
+        known[ranked[:step]] = pool.correct[ranked[:step]]
+        made = np.bincount(draws.wave[ranked[:step]], minlength=len(draws.waves) + 1)[1:]
+        # Other blocks' labels do not show here; only the shares of the waves matter.
+        part = Draws(draws.wave, draws.pi, draws.waves, tuple(int(m) for m in made), draws.order)
+        found = pool_estimate(LabelPool(pool.confidence, known, pool.side, pool.bins, part))
+        history.append({"batch": number, "labels": int(step), "ece": found.ece})
+    return history

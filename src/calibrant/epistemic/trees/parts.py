@@ -1,4 +1,4 @@
-"""Seeded splits of rows into a calibration, a fitting and an evaluation part."""
+"""Rows dealt into a calibration, a fitting and an evaluation part; the first one recalibrates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.metrics.recalibration import CALIBRATORS, Calibrator, PlattCalibrator
 
 SHARES = (0.1, 0.4, 0.5)
 CALIBRATION, FITTING, EVALUATION = range(3)
@@ -79,3 +82,21 @@ def three_parts(
             hint="label more rows, or raise the calibration share",
         )
     return tuple(np.flatnonzero(part == code) for code in range(3))  # type: ignore[return-value]
+
+
+def fit_recalibrator(method: str, confidence: Floats, correct: Floats) -> Calibrator:
+    """Return the recalibration map `method`, fitted; Platt scaling works on logits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fitted = fit_recalibrator("platt", np.array([0.9, 0.8, 0.3]), np.array([1.0, 0.0, 0.0]))
+    >>> fitted.scale_
+    'logit'
+    """
+    if method not in CALIBRATORS:
+        raise InputError(
+            f"there is no recalibration {method!r}", hint=did_you_mean(method, list(CALIBRATORS))
+        )
+    made = PlattCalibrator(scale="logit") if method == "platt" else CALIBRATORS[method]()
+    return made.fit(confidence, correct)

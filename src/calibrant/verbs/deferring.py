@@ -1,19 +1,32 @@
-"""The answers of several models to the same questions, with what each of them costs."""
+"""Parts of decide and cascade: aligned answers, the traffic, the policy that is saved."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
+from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
-from calibrant.epistemic.deferral.answers import Answers, every_question
+from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers, every_question
+from calibrant.epistemic.deferral.choice import (
+    FEWEST,
+    ChosenPolicy,
+    Target,
+    choose_policy,
+    given_tolerance,
+)
+from calibrant.epistemic.deferral.policy import AlwaysOne, MixedPolicy
+from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
+from calibrant.epistemic.guard import ANSWER, Profile
+from calibrant.epistemic.selective.labels import enough_labels
 from calibrant.inputs.features import vector_column
-from calibrant.records import Scores
+from calibrant.records import Scores, load_scores, source_name
 
 _DEAREST = 1e15
 
@@ -169,3 +182,130 @@ def _amounts(column: pl.Series) -> Any:
             )
         )
     return column.cast(pl.Float64).to_numpy()
+
+
+def how_asked(data: Any, method: str) -> dict[str, Any]:
+    """Return the method with its prompts and draws, or ``not_live``: why it cannot be asked live.
+
+    Parameters
+    ----------
+    data
+        What the verb was given.
+    method
+        The confidence method of the policy.
+    """
+    # Loaded only where a policy is saved: deciding on a table needs nothing that asks models.
+    from calibrant.collect.recipe import study_recipe
+    from calibrant.confidence import METHODS
+
+    known = METHODS[method].needs if method in METHODS else ()
+    return study_recipe(data, method, tuple(known))
+
+
+def chosen_policy(
+    answers: Answers,
+    options: StrategyOptions,
+    target: Target,
+    tolerance: float | None,
+    seed: int,
+    *,
+    wanted: bool,
+) -> tuple[MixedPolicy | None, dict[str, Any]]:
+    """Choose the policy to save, and describe it with its promise.
+
+    Too few questions for a choice are an error only where a policy is wanted.
+    """
+    if target.strategy is not None and target.strategy not in (*options.strategies, "single"):
+        raise InputError(
+            f"the strategy {target.strategy!r} is not among those compared",
+            hint=did_you_mean(target.strategy, list(options.strategies)),
+        )
+    if len(answers) < FEWEST and not wanted and tolerance is None:
+        why = "too few questions to choose a policy"
+        return None, {"rule": None, "tolerance": None, "chosen": why, "promise": None}
+    if tolerance is None:
+        found = choose_policy(answers, options, target, seed=seed)
+    else:
+        found = given_tolerance(answers, options, tolerance, seed=seed)
+    promise = _promise(found, target, float(answers.cost[:, -1].mean()))
+    told = {
+        "rule": found.strategy,
+        "words": STRATEGIES.get(found.strategy, "always one model"),
+        "tolerance": found.dials[0] if isinstance(found.dials[0], float) else None,
+        "chosen": found.how,
+        "single": found.policy.name if isinstance(found.policy, AlwaysOne) else None,
+        "share_of_second": found.share,
+        "promise": promise,
+        "not_taken": found.reasons,
+    }
+    made = dt.datetime.now(dt.UTC).date().isoformat()
+    return MixedPolicy(found.policy, found.dials, found.share, promise, made, len(answers)), told
+
+
+def profile_of(answers: Answers) -> dict[str, Any]:
+    """Return what a policy keeps of its questions: columns, categories known, how they spread."""
+    frame = answers.features
+    columns = [name for name in frame.columns if name not in EVERY_QUESTION]
+    own = {name for table in answers.answer_features.values() for name in table.columns}
+    known = enough_labels(frame.select(columns), None, strict=False)
+    group = next(iter(known), None)
+    said = pl.DataFrame({"confidence": answers.confidence[:, 0]}).fill_nan(None)
+    numbers = [name for name in columns if frame.schema[name].is_numeric()]
+    seen = said.hstack([frame[name] for name in (*numbers, *([group] if group else []))])
+    return {
+        "columns": [*columns, *sorted(own)],
+        "known": known,
+        "profile": Profile.of(seen.drop_nulls(), group),
+    }
+
+
+def _promise(found: ChosenPolicy, target: Target, largest: float) -> dict[str, Any]:
+    cost = found.cost
+    relative = Estimate(cost.value / largest, cost.low / largest, cost.high / largest, n=cost.n)
+    guarantee = None
+    if found.certified is not None:
+        certified = found.certified > 0
+        guarantee = {"margin": target.margin, "delta": target.delta, "certified": certified}
+    return {
+        "accuracy": found.accuracy,
+        "cost": cost,
+        "relative_cost": relative,
+        "gain": found.gain,
+        "budget": target.budget,
+        "guarantee": guarantee,
+    }
+
+
+_CONFIDENCE = "confidence"
+
+
+def read_traffic(
+    traffic: Any, table: Mapping[str, Any], columns: Sequence[str] | None
+) -> pl.DataFrame:
+    """Return rows with a confidence, labelled or not; `columns` are kept, None keeps all."""
+    with error_source(source_name(traffic)):
+        options = {**table, "cluster": None, "repeats": True}
+        frame = load_scores(traffic, labels="optional", features=columns, **options).frame
+        for name in columns or ():
+            if name not in frame.columns:
+                raise InputError(
+                    f"the traffic has no column {name!r}", hint=did_you_mean(name, frame.columns)
+                )
+        if not frame.height:
+            raise InputError("the traffic holds no rows", hint=Hint("give recent rows"))
+    return frame
+
+
+def traffic_of(
+    traffic: pl.DataFrame, keys: Mapping[str, str], features: Sequence[str], group: str | None
+) -> pl.DataFrame:
+    """Return the traffic of one model and method; without a column of them, all of it."""
+    rows = traffic
+    for column in ("model", "method"):
+        if traffic[column].n_unique() > 1 or keys[column] in traffic[column]:
+            rows = rows.filter(pl.col(column) == keys[column])
+    if not rows.height:
+        raise InputError(f"the traffic has no rows of {keys['model']} / {keys['method']}")
+    names = [_CONFIDENCE, *features, *([group] if group else [])]
+    names += [ANSWER] if ANSWER in rows.columns else []
+    return rows.select(list(dict.fromkeys(names)))

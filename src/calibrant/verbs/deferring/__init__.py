@@ -1,1 +1,0 @@
-"""Parts of `cascade`: aligned answers with their costs, and the policy that is saved."""

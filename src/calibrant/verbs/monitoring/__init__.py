@@ -1,1 +1,0 @@
-"""Parts of `monitor`: the stream in batches, the baseline, the promise of a policy."""
