@@ -16,7 +16,7 @@ import polars as pl
 from benchmarks.harness import DATA
 from scipy.optimize import isotonic_regression
 
-from calibrant.collect.settled import StopRule, mode_settled
+from calibrant.collect.rounds import StopRule, mode_settled
 from calibrant.core.rng import named_stream
 
 Floats: TypeAlias = npt.NDArray[np.float64]

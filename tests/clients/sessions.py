@@ -3,7 +3,7 @@
 import asyncio
 
 from calibrant.clients import Ask, Dispatcher, Message, Request
-from calibrant.clients.endpoints.openai import OpenAIClient
+from calibrant.clients.endpoints.provider import ProviderClient
 
 
 def question(number, **options):
@@ -17,7 +17,9 @@ def questions(count, draws=1, purpose="answer", **options):
 
 
 def client_of(server, *, preset="vllm", timeout_s=5.0, **options):
-    return OpenAIClient(preset=preset, base_url=server.url + "/v1", timeout_s=timeout_s, **options)
+    return ProviderClient(
+        preset=preset, base_url=server.url + "/v1", timeout_s=timeout_s, **options
+    )
 
 
 class Session:

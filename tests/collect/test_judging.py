@@ -7,7 +7,7 @@ import pytest
 
 from calibrant.clients.asks import Price
 from calibrant.collect import Question, Wanted, forecast, load_prices, open_client, parse_config
-from calibrant.collect.judging import answers_of, judge_bound
+from calibrant.collect.prices import answers_of, judge_bound
 from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.judge import SimulatedJudge

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulations.adaptive_draws import false_modes
 
-from calibrant.collect.settled import StopRule, mode_settled
+from calibrant.collect.rounds import StopRule, mode_settled
 from calibrant.core.errors import InputError
 
 

@@ -10,10 +10,9 @@ from calibrant.clients.answers.tokens import TokenLogprob
 from calibrant.clients.protocol import Capabilities, Completion, Usage
 from calibrant.collect.config import parse_config
 from calibrant.collect.needs import NEEDS, select_probes
-from calibrant.collect.plan import Asker, Subject, Tag
+from calibrant.collect.plan import Asker, Question, Subject, Tag
 from calibrant.collect.probes import PROBES
 from calibrant.collect.prompts import PromptBook
-from calibrant.collect.questions import Question
 from calibrant.collect.tables import _alternatives
 from calibrant.confidence import METHODS, Ensemble, Options, needs_of
 from calibrant.core.errors import CalibrantError

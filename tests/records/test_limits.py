@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.clients.answers.odd import bounded_text, loose_json
-from calibrant.clients.endpoints.openai import OpenAIClient
+from calibrant.clients.endpoints.provider import ProviderClient
 from calibrant.core.errors import InputError
 from calibrant.records.convert.polygraph import read_plain_data
 from calibrant.records.limits import LIMITS, limit, variable
@@ -33,7 +33,7 @@ def test_limits_reach_what_they_bound(monkeypatch):
     monkeypatch.setenv("CALIBRANT_MOST_JSON_LEVELS", "2")
     assert loose_json(b'{"a": {"b": {"c": 1}}}') == {"a": {"b": None}}
     monkeypatch.setenv("CALIBRANT_MOST_ANSWER_BYTES", "1000")
-    assert OpenAIClient(preset="vllm", base_url="http://127.0.0.1:9")._most_bytes == 1000
+    assert ProviderClient(preset="vllm", base_url="http://127.0.0.1:9")._most_bytes == 1000
     monkeypatch.setenv("CALIBRANT_MOST_PLAIN_ITEMS", "10")
     with pytest.raises(ValueError, match="CALIBRANT_MOST_PLAIN_ITEMS"):
         read_plain_data(pickle.dumps(list(range(50))))

@@ -16,7 +16,7 @@ from calibrant.records import Study
 from calibrant.sources import load_questions
 from calibrant.workflows.init import init
 from calibrant.workflows.run import run
-from calibrant.workflows.spending import paid_models, spending_question
+from calibrant.workflows.run_document import paid_models, spending_question
 from collect.endpoint import Oracle
 from collect.studies import write_study
 from support import CALIBRANT, call

@@ -1,9 +1,8 @@
 """Endpoints that answer questions: HTTP, embedded model, replay."""
 
-from calibrant.clients.dispatch.dispatcher import (
+from calibrant.clients.answers.tokens import TokenLogprob
+from calibrant.clients.asks import (
     Ask,
-    Caps,
-    Dispatcher,
     Finding,
     LedgeredDraw,
     Outcome,
@@ -12,6 +11,7 @@ from calibrant.clients.dispatch.dispatcher import (
     Problem,
     Progress,
 )
+from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.endpoints.embeddings import Embedder, open_embedder
 from calibrant.clients.endpoints.factory import open_client
 from calibrant.clients.protocol import (
@@ -21,9 +21,9 @@ from calibrant.clients.protocol import (
     EndpointRefusedError,
     Message,
     Request,
-    TokenLogprob,
     Usage,
 )
+from calibrant.records.ledger import Caps
 
 __all__ = [
     "Ask",

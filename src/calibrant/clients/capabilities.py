@@ -3,41 +3,58 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from importlib import resources
 from typing import Any
 
 from calibrant.clients.protocol import Capabilities, Request
 from calibrant.core.errors import CapabilityError, InputError
 from calibrant.core.registry import Registry, did_you_mean
 
+FULL_SAMPLING = {"top_k": 0.0, "top_p": 1.0, "min_p": 0.0}
+THINKING_TOKENS = 4096
+"""Room for thinking where a model is known to think and nobody said how much."""
+REASONING = {
+    "logprobs": False,
+    "top_logprobs": 0,
+    "temperature": False,
+    "thinking_tokens": THINKING_TOKENS,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One provider of an OpenAI-style interface.
+    """One provider, as ``presets.toml`` describes it.
 
     Parameters
     ----------
+    able
+        What it can give, as changes to `Capabilities`; see `capabilities_of`.
     base_url, key_env
         Where it is, and the environment variable that usually holds its key (None: no key).
-    capabilities
-        What it can give; `by_model` holds changes for names that match a pattern.
+    wire
+        Interface that it speaks: ``chat``, ``responses``, ``messages``, ``content``.
+    thinks
+        Pattern of the names of models that think before they answer.
     max_tokens_field, seed_field
         Its names for these settings.
     sampler
         Settings that are always sent, because the server's own defaults cut the distribution.
     integer_logprobs
         Whether `logprobs` is the number of alternatives instead of true.
-    key_header, key_prefix
-        How the key is sent.
     one_choice_counted
         Whether the usage of a call with several choices is that of one choice (llama.cpp).
+    key_header, key_prefix, headers
+        How the key is sent, and what is sent beside it.
     """
 
-    base_url: str | None
-    key_env: str | None
-    capabilities: Capabilities
-    by_model: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    able: Mapping[str, Any]
+    base_url: str | None = None
+    key_env: str | None = None
+    wire: str = "chat"
+    thinks: str | None = None
     max_tokens_field: str = "max_tokens"
     seed_field: str = "seed"
     sampler: Mapping[str, float] = field(default_factory=dict)
@@ -45,6 +62,7 @@ class Preset:
     one_choice_counted: bool = False
     key_header: str = "Authorization"
     key_prefix: str = "Bearer "
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def capabilities_of(self, model: str) -> Capabilities:
         """Return what this model can give.
@@ -56,135 +74,8 @@ class Preset:
         >>> PRESETS["openai"].capabilities_of("o3-mini").logprobs
         False
         """
-        found = self.capabilities
-        for pattern, changes in self.by_model.items():
-            if re.search(pattern, model):
-                found = replace(found, **changes)
-        return found
-
-
-FULL_SAMPLING = {"top_k": 0.0, "top_p": 1.0, "min_p": 0.0}
-"""llama.cpp cuts to top-k 40, top-p 0.95 and min-p 0.05 unless it is told not to."""
-WIDE = ("top_p", "top_k", "min_p")
-THINKING_TOKENS = 4096
-"""Room for thinking where a model is known to think and nobody said how much."""
-REASONING = {
-    "logprobs": False,
-    "top_logprobs": 0,
-    "temperature": False,
-    "thinking_tokens": THINKING_TOKENS,
-}
-
-PRESETS: Registry[Preset] = Registry("provider preset")
-PRESETS.add(
-    "openai",
-    Preset(
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        Capabilities(128, True, 20, True, True, True),
-        by_model={r"^(o\d|gpt-5)": REASONING},
-        max_tokens_field="max_completion_tokens",
-    ),
-)
-PRESETS.add(
-    "azure",
-    Preset(
-        None,
-        "AZURE_OPENAI_API_KEY",
-        # What stands behind the name of a deployment is learned from what it refuses.
-        Capabilities(128, True, 20, True, True, True),
-        by_model={r"(?:^|[-_/])(o\d|gpt-?5)": REASONING},
-        max_tokens_field="max_completion_tokens",
-        key_header="api-key",
-        key_prefix="",
-    ),
-)
-PRESETS.add(
-    "vllm",
-    Preset(
-        "http://127.0.0.1:8000/v1",
-        None,
-        Capabilities(128, True, 20, True, True, True, samplers=WIDE),
-        # A model's generation_config.json may cut the distribution on the server's side.
-        sampler={"top_k": -1.0, "top_p": 1.0, "min_p": 0.0},
-    ),
-)
-PRESETS.add(
-    "llamacpp",
-    Preset(
-        "http://127.0.0.1:8080/v1",
-        None,
-        # n may not exceed the server's own --parallel, which cannot be asked for here: 1
-        # unless the user says more.
-        Capabilities(1, True, 20, True, True, True, samplers=WIDE),
-        sampler=FULL_SAMPLING,
-        one_choice_counted=True,
-    ),
-)
-PRESETS.add(
-    "ollama",
-    Preset(
-        "http://127.0.0.1:11434/v1",
-        None,
-        Capabilities(1, False, 0, True, True, True),
-        sampler={"top_p": 1.0},
-    ),
-)
-PRESETS.add(
-    "mistral",
-    Preset(
-        "https://api.mistral.ai/v1",
-        "MISTRAL_API_KEY",
-        Capabilities(8, False, 0, True, True, True, max_temperature=1.5),
-        seed_field="random_seed",
-    ),
-)
-PRESETS.add(
-    "xai",
-    Preset(
-        "https://api.x.ai/v1",
-        "XAI_API_KEY",
-        Capabilities(8, True, 8, True, True, True),
-    ),
-)
-PRESETS.add(
-    "together",
-    Preset(
-        "https://api.together.xyz/v1",
-        "TOGETHER_API_KEY",
-        Capabilities(64, True, 5, True, True, True, samplers=WIDE),
-        integer_logprobs=True,
-    ),
-)
-PRESETS.add(
-    "fireworks",
-    Preset(
-        "https://api.fireworks.ai/inference/v1",
-        "FIREWORKS_API_KEY",
-        Capabilities(64, True, 5, False, True, True, samplers=WIDE),
-    ),
-)
-PRESETS.add(
-    "deepseek",
-    Preset(
-        "https://api.deepseek.com/v1",
-        "DEEPSEEK_API_KEY",
-        Capabilities(1, True, 20, False, True, False),
-        by_model={r"reasoner": REASONING},
-    ),
-)
-PRESETS.add(
-    "groq",
-    Preset("https://api.groq.com/openai/v1", "GROQ_API_KEY", Capabilities(1, False, 0, True)),
-)
-PRESETS.add(
-    "openrouter",
-    Preset(
-        "https://openrouter.ai/api/v1",
-        "OPENROUTER_API_KEY",
-        Capabilities(1, False, 0, True, True, True, samplers=WIDE),
-    ),
-)
+        thinks = self.thinks is not None and re.search(self.thinks, model)
+        return adjusted(Capabilities(), {**self.able, **(REASONING if thinks else {})})
 
 
 def adjusted(base: Capabilities, changes: Mapping[str, Any] | None) -> Capabilities:
@@ -251,3 +142,10 @@ def _lack(request: Request, able: Capabilities) -> tuple[str, str] | None:
     if unknown:
         return f"takes no sampling setting {', '.join(sorted(unknown))}", "samplers"
     return None
+
+
+PRESETS: Registry[Preset] = Registry("provider preset")
+for _name, _values in tomllib.loads(
+    (resources.files("calibrant.clients") / "presets.toml").read_text(encoding="utf-8")
+).items():
+    PRESETS.add(_name, Preset(**_values))

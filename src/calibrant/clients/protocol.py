@@ -13,22 +13,6 @@ from msgspec.structs import replace
 from calibrant.clients.answers.tokens import TokenLogprob
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
-__all__ = [
-    "Capabilities",
-    "Client",
-    "Completion",
-    "ElsewhereError",
-    "EndpointRefusedError",
-    "Message",
-    "OverloadError",
-    "PreparingClient",
-    "ReplayingClient",
-    "Request",
-    "TokenLogprob",
-    "UnreachableError",
-    "Usage",
-]
-
 
 # Requests are made by the million when a rerun is planned: a structure of msgspec is made ten
 # times as fast as a frozen dataclass, and the garbage collector does not visit it.
@@ -109,7 +93,7 @@ class Request(Struct, frozen=True, gc=False):
         return replace(self, sampler={**base, **self.sampler})
 
 
-class Usage(Struct, frozen=True, gc=False):
+class Usage(Struct, frozen=True, gc=False, array_like=True):
     """Tokens that one completion cost.
 
     Where one call makes several draws, the prompt is paid once: its tokens stand with the
@@ -120,7 +104,16 @@ class Usage(Struct, frozen=True, gc=False):
     completion_tokens: int
 
 
-class Completion(Struct, frozen=True):
+# What the ledger calls these fields; it keeps log-probs as columns, see `codec`.
+_STORED = {
+    "finish_reason": "finish",
+    "logprobs_refused": "refused",
+    "end_logprob": "end",
+    "logprobs": "-",
+}
+
+
+class Completion(Struct, frozen=True, rename=_STORED):
     """One independent draw.
 
     Parameters

@@ -10,11 +10,10 @@ from calibrant.collect.config import (
 from calibrant.collect.endpoints import open_client
 from calibrant.collect.forecast import Forecast, check_budget, forecast
 from calibrant.collect.needs import NEEDS, Selection, select_probes
-from calibrant.collect.plan import Asker, Wanted
+from calibrant.collect.plan import Asker, Question, Wanted, iterate_questions
 from calibrant.collect.prices import load_prices, study_prices
 from calibrant.collect.probes import POOL, PROBES, STATED_POOL
 from calibrant.collect.prompts import Prompt, load_prompt, shipped_prompts
-from calibrant.collect.questions import Question, iterate_questions
 from calibrant.collect.runner import Collected, ProgressWatch, collect
 
 __all__ = [

@@ -9,13 +9,14 @@ from typing import Any
 
 from calibrant.clients.capabilities import PRESETS
 from calibrant.collect.probes import PROBES, PROMPT_NAMES
-from calibrant.collect.settings import Settings
+from calibrant.collect.settings import Settings, setting
 from calibrant.records import Study
 
-CLIENTS = ("embedded", *PRESETS, "anthropic", "gemini", "replay")
+CLIENTS = ("embedded", *PRESETS, "replay")
 _NEEDED: Any = object()
 EMBEDDED_MODEL = "smollm2-135m-instruct"
 STYLES = ("plain", "short")
+WAYS = ("hybrid", "rules", "exact", "embeddings", "judge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class QuestionsConfig:
 
     path: Path
     layout: str = "auto"
-    limit: int | None = None
+    limit: int | None = setting(None, low=1)
     tabular: Mapping[str, Any] | None = None
 
 
@@ -56,16 +57,16 @@ class SamplingConfig:
     most) or `draws` are made.
     """
 
-    draws: int = 20
-    temperature: float = 1.0
-    votes: int | None = None
-    restatements: int | None = None
-    candidates: int = 5
-    topk: int = 3
+    draws: int = setting(20, low=1)
+    temperature: float = setting(1.0, high=2.0)
+    votes: int | None = setting(None, low=1)
+    restatements: int | None = setting(None, low=1)
+    candidates: int = setting(5, low=1)
+    topk: int = setting(3, low=1)
     max_tokens: Mapping[str, int] = field(default_factory=dict)
     adaptive: bool = False
-    least_draws: int = 5
-    settle_chance: float = 0.05
+    least_draws: int = setting(5, low=2)
+    settle_chance: float = setting(0.05, low=1e-6, high=0.5)
 
     def times(self, probe: str) -> int:
         """Return how many draws this probe gets.
@@ -90,7 +91,7 @@ class Example:
 
     question: str
     answer: str
-    confidence: float = 0.9
+    confidence: float = setting(0.9, high=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,8 @@ class PromptsConfig:
 class SemanticsConfig:
     """Who decides which answers mean the same and which are right."""
 
-    clustering: str = "hybrid"
-    grading: str = "hybrid"
+    clustering: str = setting("hybrid", choices=WAYS)
+    grading: str = setting("hybrid", choices=WAYS)
     embeddings: bool = False
     judge: ModelConfig | None = None
     max_judge_calls: int | None = None
@@ -126,7 +127,7 @@ class BudgetConfig:
     max_cost: float | None = None
     max_tokens: int | None = None
     max_calls: int | None = None
-    when: str = "refuse"
+    when: str = setting("refuse", choices=("refuse", "stop"))
     prices: Path | None = None
     ask_above: float | None = None
 
@@ -142,16 +143,16 @@ class StudyConfig:
 
     folder: Path
     name: str
-    seed: int
     questions: QuestionsConfig
     models: tuple[ModelConfig, ...]
     methods: tuple[str, ...] | None
-    candidate_pool: bool
     sampling: SamplingConfig
     prompts: PromptsConfig
     budget: BudgetConfig
     semantics: SemanticsConfig
-    concurrency: int = 64
+    seed: int = 0
+    candidate_pool: bool = False
+    concurrency: int = setting(64, low=1)
     scoring: Mapping[str, Any] = field(default_factory=dict)
 
     def for_model(self, model: ModelConfig) -> StudyConfig:
@@ -185,38 +186,27 @@ def parse_config(values: Mapping[str, Any], *, folder: Path, source: str) -> Stu
     (20, True)
     """
     root = Settings(values, source=source)
-    config = StudyConfig(
+    return root.fill(
+        StudyConfig,
         folder=folder,
         name=root.text("name", folder.resolve().name),
-        seed=root.whole("seed", 0),
         questions=_questions(root, folder),
         models=_models(root, folder),
         methods=_methods(root),
-        candidate_pool=root.flag("candidate_pool", False),
         sampling=_sampling(root.table("sampling")),
         prompts=_prompts(root.table("prompts")),
         budget=_budget(root.table("budget"), folder),
         semantics=_semantics(root.table("semantics"), folder),
-        concurrency=root.whole("concurrency", 64, low=1),
         scoring=_scoring(root.table("scoring"), folder),
     )
-    root.finish()
-    return config
 
 
 def _questions(root: Settings, folder: Path) -> QuestionsConfig:
     if isinstance(root.raw("questions"), str):
         return QuestionsConfig(folder / root.text("questions"))
     table = root.table("questions")
-    config = QuestionsConfig(
-        path=folder / table.text("path"),
-        layout=table.text("layout", "auto"),
-        limit=table.whole("limit", None, low=1),
-        tabular=_tabular(table.table("tabular")) if table.has("tabular") else None,
-    )
-    table.raw("tabular", None)
-    table.finish()
-    return config
+    tabular = _tabular(table.table("tabular")) if table.has("tabular") else None
+    return table.fill(QuestionsConfig, path=folder / table.text("path"), tabular=tabular)
 
 
 def _tabular(table: Settings) -> dict[str, Any]:
@@ -230,7 +220,6 @@ def _tabular(table: Settings) -> dict[str, Any]:
     }
     if table.has("introduction"):
         task["introduction"] = table.text("introduction")
-    table.raw("introduction", None)
     table.finish()
     for column, sentence in task["columns"].items():
         if not isinstance(sentence, str) or "{value}" not in sentence:
@@ -285,22 +274,8 @@ def _methods(root: Settings) -> tuple[str, ...] | None:
 def _sampling(table: Settings) -> SamplingConfig:
     limits = table.table("max_tokens")
     max_tokens = {name: limits.whole(name, low=1) for name in PROMPT_NAMES if limits.has(name)}
-    for name in PROMPT_NAMES:
-        limits.raw(name, None)
     limits.finish()
-    config = SamplingConfig(
-        draws=table.whole("draws", 20, low=1),
-        temperature=table.real("temperature", 1.0, low=0.0, high=2.0),
-        votes=table.whole("votes", None, low=1),
-        restatements=table.whole("restatements", None, low=1),
-        candidates=table.whole("candidates", 5, low=1),
-        topk=table.whole("topk", 3, low=1),
-        max_tokens=max_tokens,
-        adaptive=table.flag("adaptive", False),
-        least_draws=table.whole("least_draws", 5, low=2),
-        settle_chance=table.real("settle_chance", 0.05, low=1e-6, high=0.5),
-    )
-    table.finish()
+    config = table.fill(SamplingConfig, max_tokens=max_tokens)
     if config.temperature == 0.0 and config.draws > 1:
         table.refuse(
             "temperature",
@@ -312,35 +287,17 @@ def _sampling(table: Settings) -> SamplingConfig:
 
 def _prompts(table: Settings) -> PromptsConfig:
     chosen = {name: table.text(name, None) for name in PROMPT_NAMES}
-    examples = []
-    for example in table.tables("examples"):
-        examples.append(
-            Example(
-                example.text("question"),
-                example.text("answer"),
-                example.real("confidence", 0.9, low=0.0, high=1.0),
-            )
-        )
-        example.finish()
+    examples = tuple(example.fill(Example) for example in table.tables("examples"))
     style = table.text("style", "plain", choices=STYLES)
     table.finish()
     given = {name: value for name, value in chosen.items() if value is not None}
-    return PromptsConfig(style, given, tuple(examples))
+    return PromptsConfig(style, given, examples)
 
 
 def _semantics(table: Settings, folder: Path) -> SemanticsConfig:
-    ways = ("hybrid", "rules", "exact", "embeddings", "judge")
     has_judge = table.has("judge")
-    config = SemanticsConfig(
-        clustering=table.text("clustering", "hybrid", choices=ways),
-        grading=table.text("grading", "hybrid", choices=ways),
-        embeddings=table.flag("embeddings", False),
-        judge=_model(table.table("judge"), folder, default="judge") if has_judge else None,
-        max_judge_calls=table.whole("max_judge_calls", None),
-        math=table.flag("math", False),
-    )
-    table.raw("judge", None)
-    table.finish()
+    judge = _model(table.table("judge"), folder, default="judge") if has_judge else None
+    config = table.fill(SemanticsConfig, judge=judge)
     for key in ("clustering", "grading"):
         way = getattr(config, key)
         if way == "judge" and config.judge is None:
@@ -366,21 +323,11 @@ def _scoring(table: Settings, folder: Path) -> dict[str, Any]:
             given[name] = table.real(name, 0.0, low=0.0, high=high)
     if table.has("ensemble"):
         given["ensemble"] = str(folder / table.text("ensemble"))
-    for name in (*words, "tau", "impute", "ensemble"):
-        table.raw(name, None)
     table.finish()
     return given
 
 
 def _budget(table: Settings, folder: Path) -> BudgetConfig:
     prices = table.text("prices", None)
-    config = BudgetConfig(
-        max_cost=table.real("max_cost", None),
-        max_tokens=table.whole("max_tokens", None),
-        max_calls=table.whole("max_calls", None),
-        when=table.text("when", "refuse", choices=("refuse", "stop")),
-        prices=None if prices is None else folder / prices,
-        ask_above=table.real("ask_above", None, low=0.0),
-    )
-    table.finish()
-    return config
+    place = None if prices is None else folder / prices
+    return table.fill(BudgetConfig, prices=place)

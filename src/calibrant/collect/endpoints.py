@@ -1,16 +1,18 @@
-"""From a ``[[models]]`` table to the client that reaches the model."""
+"""Where a model is reached, and what can be done there."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from calibrant.clients.endpoints import factory
-from calibrant.clients.protocol import Client
-from calibrant.collect.config import ModelConfig
-from calibrant.core.errors import InputError
+from calibrant.clients.endpoints.http import HttpClient
+from calibrant.clients.protocol import Client, Completion, Message, Request
+from calibrant.collect.config import ModelConfig, StudyConfig
+from calibrant.core.errors import ClientError, InputError
 from calibrant.records.ledger import Ledger
 
 
@@ -43,3 +45,92 @@ def _asked_for_then(ledger: Path, model: str) -> dict[str, Any]:
                 able["logprobs"] |= "logprobs" in body
                 able["top_logprobs"] = max(able["top_logprobs"], body.get("top_logprobs", 0))
     return able
+
+
+MOST_CALLS = 3
+QUESTION = "What is the capital of Peru? Answer with the name alone."
+_TOKENS = 512
+"""Enough for a model that thinks a little; others stop by themselves."""
+
+
+async def probe_models(config: StudyConfig, clients: Mapping[str, Client]) -> list[dict[str, Any]]:
+    """Probe every model of a study, one after the other; the clients are closed."""
+    found = []
+    for model in config.models:
+        client = clients[model.name]
+        found.append({"model": model.name, **await probe_endpoint(client, model.model)})
+        await client.close()
+    return found
+
+
+async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
+    """Ask one question with every setting there is, and say which of them the endpoint takes.
+
+    Parameters
+    ----------
+    client
+        The endpoint. What it refuses is learned on the way and asked for no more.
+    model
+        The model as the endpoint calls it.
+    """
+    able = client.capabilities
+    members = getattr(client, "members", [client])
+    http = [one for one in members if isinstance(one, HttpClient)]
+    for one in http:
+        one.most_refused = MOST_CALLS
+    request = Request(
+        model,
+        (Message("user", QUESTION),),
+        n=min(2, able.native_n),
+        temperature=0.0,
+        max_tokens=_TOKENS,
+        logprobs=able.logprobs,
+        top_logprobs=able.top_logprobs,
+        seed=1 if able.seed else None,
+        stop=("\n\n\n",),
+    )
+    problem, found = None, list[Completion]()
+    try:
+        found = await client.ask(request)
+    except ClientError as error:
+        problem = str(error)
+    refused = {
+        name: said
+        for one in http
+        if (known := one.refused.get(model)) is not None
+        for name, said in known.left_out.items()
+    }
+    limits = {name: value for one in http for name, value in _limits(one, model).items()}
+    first = found[0] if found else None
+    return {
+        "endpoint": client.endpoint,
+        "problem": problem,
+        "answer": None if first is None else first.text,
+        "answered_by": None if first is None else first.model,
+        "seconds": None if first is None else first.latency_s,
+        "takes": [] if first is None else _taken(request, first),
+        "refuses": refused,
+        "limits": limits,
+        "draws_per_call": len(found),
+        "logprobs": bool(first is not None and first.logprobs),
+        "logprobs_refused": None if first is None else first.logprobs_refused,
+        "thinking_tokens": None if first is None else first.thinking_tokens,
+        "thinking_shown": bool(first is not None and first.thinking),
+        "cut_off": bool(first is not None and first.finish_reason == "length"),
+    }
+
+
+def _taken(request: Request, done: Completion) -> list[str]:
+    asked = {
+        "temperature": True,
+        "stop": True,
+        "seed": request.seed is not None,
+        "logprobs": request.logprobs,
+        "n": request.n > 1,
+    }
+    return [name for name, wanted in asked.items() if wanted and name not in done.not_sent]
+
+
+def _limits(client: HttpClient, model: str) -> dict[str, Any]:
+    known = client.refused.get(model)
+    return {} if known is None else {**known.at_most, **known.renamed}

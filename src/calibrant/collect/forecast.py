@@ -11,12 +11,18 @@ from calibrant.clients.asks import Ask, Price
 from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import ModelConfig, StudyConfig
-from calibrant.collect.judging import judge_bound
-from calibrant.collect.plan import Asker, Subject, Tag, Wanted
-from calibrant.collect.prices import load_prices, price_of
+from calibrant.collect.plan import (
+    Asker,
+    Extract,
+    Question,
+    Subject,
+    Tag,
+    Wanted,
+    find_subject,
+    pools_of,
+)
+from calibrant.collect.prices import judge_bound, load_prices, price_of
 from calibrant.collect.prompts import PromptBook
-from calibrant.collect.questions import Question
-from calibrant.collect.subjects import Extract, distinct, find_subject
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Ledger
 
@@ -92,15 +98,7 @@ def forecast(
     ]
     rows = [row for model in models for row in model.first_and_second_turn(questions, extract)]
     judged = any(model.wanted.judge_samples for model in models)
-    pools = {
-        question.question_id: distinct(
-            answer
-            for model in models
-            if (subject := model.subjects.get(question.question_id)) is not None
-            for answer in (subject.answer, *(subject.candidates if judged else ()))
-        )
-        for question in questions
-    }
+    pools = pools_of(questions, [model.subjects for model in models], samples=judged)
     rows += [row for model in models for row in model.pool_turn(questions, pools)]
     rows += _judge_rows(config, questions, wanted, ledger)
     return Forecast(tuple(rows))

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import polars as pl
 
 from calibrant.clients.asks import Ask
 from calibrant.clients.protocol import Capabilities, Request
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.probes import PROBES, TOP_TOKENS, Probe
 from calibrant.collect.prompts import Prompt, PromptBook, lettered, listed
-from calibrant.collect.questions import Question
+from calibrant.core.errors import InputError
+
+KINDS = ("open", "choice", "number", "binary")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One row of the questions table, as far as asking needs it."""
+
+    question_id: str
+    text: str
+    kind: str = "open"
+    choices: tuple[str, ...] = ()
+
+
+def iterate_questions(frame: pl.DataFrame) -> Iterator[Question]:
+    """Yield the rows of a questions table."""
+    columns = [name for name in ("question_id", "text", "kind", "choices") if name in frame.columns]
+    for number, row in enumerate(frame.select(columns).iter_rows(named=True), 1):
+        kind = row.get("kind") or ("choice" if row.get("choices") else "open")
+        if kind not in KINDS:
+            raise InputError(
+                f"kind is one of {', '.join(KINDS)}, got {kind!r}", source="questions", row=number
+            )
+        yield Question(row["question_id"], row["text"], kind, tuple(row.get("choices") or ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +206,94 @@ class Asker:
         key = (self.config.seed, self.model.name, question.question_id, probe.ledger_purpose)
         digest = hashlib.blake2b(repr(key).encode(), digest_size=4).digest()
         return int.from_bytes(digest) >> 1
+
+
+Extract = Callable[[Question, str], str | None]
+"""Finds the final answer in a response; None where there is none."""
+
+
+def find_subject(
+    question: Question,
+    response: str | None,
+    samples: Sequence[str],
+    *,
+    extract: Extract,
+    candidates: int,
+) -> Subject | None:
+    """Return what second turns ask about; without an answer there is nothing to ask.
+
+    Parameters
+    ----------
+    question
+        The question.
+    response
+        The greedy response, None where there is none.
+    samples
+        Sampled responses, from which the candidates come.
+    extract
+        Finds the answer in a response.
+    candidates
+        Most candidates that are shown.
+    """
+    answer = None if response is None else extract(question, response)
+    if response is None or answer is None:
+        return None
+    found = (extract(question, text) for text in samples)
+    shown = most_frequent([item for item in found if item], candidates)
+    return Subject(answer, response, tuple(shown), tuple(samples))
+
+
+def pools_of(
+    questions: Sequence[Question], subjects: Sequence[Mapping[str, Subject]], *, samples: bool
+) -> dict[str, list[str]]:
+    """Return the distinct greedy answers of all models to each question, with samples if wanted."""
+    return {
+        question.question_id: distinct(
+            answer
+            for of_model in subjects
+            if (subject := of_model.get(question.question_id)) is not None
+            for answer in (subject.answer, *(subject.candidates if samples else ()))
+        )
+        for question in questions
+    }
+
+
+def distinct(answers: Iterable[str]) -> list[str]:
+    """Return the answers that differ in more than case and spaces, in order.
+
+    The rule is kept this simple on purpose: prompts are built from it, and a cleverer one would
+    change prompts, and so buy draws again, whenever it became cleverer still.
+
+    Examples
+    --------
+    >>> distinct(["Paris", "paris ", "Lyon"])
+    ['Paris', 'Lyon']
+    """
+    found: dict[str, str] = {}
+    for answer in answers:
+        found.setdefault(plain_answer(answer), answer)
+    return list(found.values())
+
+
+def most_frequent(answers: Sequence[str], count: int) -> list[str]:
+    """Return the `count` most frequent distinct answers, the first seen among equals.
+
+    Examples
+    --------
+    >>> most_frequent(["Lyon", "Paris", "paris"], 2)
+    ['Paris', 'Lyon']
+    """
+    times = Counter(plain_answer(answer) for answer in answers)
+    ranked = sorted(distinct(answers), key=lambda answer: -times[plain_answer(answer)])
+    return ranked[:count]
+
+
+def plain_answer(answer: str) -> str:
+    """Return the answer without differences of case and spaces.
+
+    Examples
+    --------
+    >>> plain_answer(" New  York")
+    'new york'
+    """
+    return " ".join(answer.casefold().split())

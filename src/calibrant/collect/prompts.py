@@ -11,7 +11,7 @@ from typing import Any
 
 from calibrant.clients.protocol import Message
 from calibrant.collect.config import Example, PromptsConfig
-from calibrant.collect.settings import Settings
+from calibrant.collect.settings import Settings, setting
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
@@ -63,13 +63,13 @@ class Prompt:
 
     name: str
     user: str
-    max_tokens: int
+    max_tokens: int = setting(low=1)
     system: str = ""
     reply: str = "{answer}"
     stop: tuple[str, ...] = ()
     examples: tuple[Mapping[str, str], ...] = ()
     accepts_examples: bool = False
-    shows: str = "answer"
+    shows: str = setting("answer", choices=("answer", "response"))
 
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
         """Return the conversation for one question."""
@@ -146,19 +146,14 @@ def _parse(text: bytes | str, *, name: str, source: str) -> Prompt:
     table = Settings(load_toml(text, source=source), source=source)
     examples = table.raw("examples", [])
     table.raw("about", "")
-    prompt = Prompt(
+    return table.fill(
+        Prompt,
         name=name,
         user=_checked(table, "user"),
-        max_tokens=table.whole("max_tokens", low=1),
-        system=table.text("system", ""),
         reply=_checked(table, "reply", "{answer}"),
-        stop=table.texts("stop"),
         examples=tuple({key: str(value) for key, value in item.items()} for item in examples),
         accepts_examples=table.flag("study_examples", False),
-        shows=table.text("shows", "answer", choices=("answer", "response")),
     )
-    table.finish()
-    return prompt
 
 
 def _checked(table: Settings, key: str, default: Any = None) -> str:

@@ -22,11 +22,18 @@ from calibrant.clients.asks import Ask, Outcome, Price, Progress
 from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
-from calibrant.collect.plan import Asker, Subject, Tag, Wanted
+from calibrant.collect.plan import (
+    Asker,
+    Extract,
+    Question,
+    Subject,
+    Tag,
+    Wanted,
+    find_subject,
+    pools_of,
+)
 from calibrant.collect.prompts import PromptBook
-from calibrant.collect.questions import Question
 from calibrant.collect.rounds import Rounds, held_asks
-from calibrant.collect.subjects import Extract, distinct, find_subject
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Ledger
@@ -154,17 +161,10 @@ class _Run:
     def make_pools(self, models: Iterable[_ModelRun]) -> None:
         """Gather the distinct greedy answers of all models, in the order of the study."""
         runs = list(models)
-        if not any(run.wanted.probes(3) for run in runs):
-            return
-        judged = any(run.wanted.judge_samples for run in runs)
-        for question in self.questions:
-            found = (run.subjects.get(question.question_id) for run in runs)
-            self.pools[question.question_id] = distinct(
-                answer
-                for subject in found
-                if subject is not None
-                for answer in (subject.answer, *(subject.candidates if judged else ()))
-            )
+        if any(run.wanted.probes(3) for run in runs):
+            judged = any(run.wanted.judge_samples for run in runs)
+            subjects = [run.subjects for run in runs]
+            self.pools = pools_of(self.questions, subjects, samples=judged)
 
 
 class _ModelRun:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, field, fields
+from typing import Any, NoReturn, TypeVar
 
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
 _MISSING: Any = object()
+T = TypeVar("T")
+
+
+def setting(default: Any = MISSING, **bounds: Any) -> Any:
+    """Return a field of a dataclass that is read with these bounds: low, high, choices."""
+    return field(default=default, metadata=bounds)
 
 
 class Settings:
@@ -54,8 +61,34 @@ class Settings:
         raise InputError(f"{self.name(key)}: {rule}", source=self.source, hint=hint)
 
     def has(self, key: str) -> bool:
-        """Return whether the key is given."""
+        """Return whether the key is given; it counts as taken."""
+        self._taken.append(key)
         return key in self._values
+
+    def fill(self, kind: type[T], **known: Any) -> T:
+        """Return a dataclass of these settings, each by its type and bounds, and finish.
+
+        Parameters
+        ----------
+        kind
+            The dataclass; `setting` gives a field its bounds or choices.
+        **known
+            Fields that were read in another way.
+        """
+        readers: dict[str, Callable[..., Any]] = {
+            "int": self.whole,
+            "float": self.real,
+            "str": self.text,
+            "bool": self.flag,
+            "tuple[str, ...]": self.texts,
+        }
+        for item in fields(kind):  # type: ignore[arg-type]
+            if item.name not in known:
+                read = readers[str(item.type).removesuffix(" | None")]
+                default = _MISSING if item.default is MISSING else item.default
+                known[item.name] = read(item.name, default, **item.metadata)
+        self.finish()
+        return kind(**known)
 
     def raw(self, key: str, default: Any = _MISSING) -> Any:
         """Return the value as it stands."""

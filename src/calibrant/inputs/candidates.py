@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.collect.subjects import plain_answer
+from calibrant.collect.plan import plain_answer
 from calibrant.confidence import score_table
 from calibrant.semantics import cluster_answers
 from calibrant.semantics.annotate import annotate

@@ -28,7 +28,7 @@ from calibrant.collect import (
     study_prices,
     with_scoring,
 )
-from calibrant.collect.probing import probe_models
+from calibrant.collect.endpoints import probe_models
 from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
@@ -51,8 +51,14 @@ from calibrant.workflows.meanings import (
     semantics_options,
     with_embeddings,
 )
-from calibrant.workflows.run_document import Prepared, run_document
-from calibrant.workflows.spending import CAP_REACHED, agree, cap_reached, paid_models
+from calibrant.workflows.run_document import (
+    CAP_REACHED,
+    Prepared,
+    agree,
+    cap_reached,
+    paid_models,
+    run_document,
+)
 from calibrant.workflows.study_page import write_study_page
 
 FAILURES_SHOWN = 50

@@ -1,8 +1,8 @@
-"""What a run says about itself: the study it asks, and the head of its document."""
+"""What a run says about itself: the study, what it will spend, and who has to agree."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ import calibrant
 from calibrant.clients.asks import Price
 from calibrant.clients.protocol import Client
 from calibrant.collect import Forecast, ModelConfig, Question, Selection, StudyConfig, Wanted
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,134 @@ def run_document(prepared: Prepared, expected: Forecast | None, *, dry_run: bool
         "plan": None if expected is None else expected.to_dict(),
         "results": [],
     }
+
+
+CAP_REACHED = 3
+"""Exit status of a run that a cap ended."""
+# Servers that people run themselves; on this machine nobody sends a bill for them.
+_OWN_SERVERS = ("vllm", "llamacpp", "ollama")
+_THIS_MACHINE = ("http://127.0.0.1", "http://localhost", "http://[::1]")
+
+
+def paid_models(config: StudyConfig) -> frozenset[str]:
+    """Return the models that may cost money: not embedded, replayed, or served on this machine.
+
+    Parameters
+    ----------
+    config
+        The study.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from calibrant.collect import parse_config
+    >>> models = [{"name": "here", "client": "embedded"}, {"name": "gpt", "client": "openai"}]
+    >>> config = parse_config({"questions": "q.jsonl", "models": models},
+    ...                       folder=Path("study"), source="study.toml")
+    >>> sorted(paid_models(config))
+    ['gpt']
+    """
+    judge = config.semantics.judge
+    models = [*config.models, *([] if judge is None else [judge])]
+    return frozenset(model.name for model in models if not _costs_nothing(model))
+
+
+def _costs_nothing(model: ModelConfig) -> bool:
+    if model.client in _OWN_SERVERS:
+        given = model.options.get("base_url", _THIS_MACHINE[0])
+        addresses = [given] if isinstance(given, str) else list(given)
+        return all(str(address).startswith(_THIS_MACHINE) for address in addresses)
+    return model.client in ("embedded", "replay")
+
+
+def spending_question(
+    expected: Forecast, *, paid: Collection[str], limit: float | None = None, lost: int = 0
+) -> str | None:
+    """Return the question to ask before money is spent, or None where none is needed.
+
+    Parameters
+    ----------
+    expected
+        What is still to be sent.
+    paid
+        Models that may cost money.
+    limit
+        Dollars up to which nobody is asked; None: a known cost is never asked about.
+    lost
+        Answers that a damaged ledger has lost: they would be bought a second time.
+
+    Examples
+    --------
+    >>> from calibrant.collect.forecast import ForecastRow
+    >>> row = ForecastRow("gpt", "verb", "verb", 200, 0, 200, 9000, 4000, 2.5)
+    >>> print(spending_question(Forecast((row,)), paid=["gpt"], limit=1.0))
+    This study sends up to 200 calls (13,000 tokens) to gpt. They cost at most $2.50, and the
+    study asks above $1.00. Send them?
+    >>> spending_question(Forecast((row,)), paid=["gpt"], limit=5.0) is None
+    True
+    """
+    rows = [row for row in expected.rows if row.calls and row.model in paid]
+    if not rows:
+        return None
+    names = ", ".join(dict.fromkeys(row.model for row in rows))
+    calls = sum(row.calls for row in rows)
+    tokens = sum(row.prompt_tokens + row.completion_tokens for row in rows)
+    again = f"The ledger has lost {lost:,} answers, which would be bought again. " if lost else ""
+    sends = f"{again}This study sends up to {calls:,} calls ({tokens:,} tokens) to {names}"
+    unpriced = list(dict.fromkeys(row.model for row in rows if row.cost is None))
+    if unpriced:
+        return f"{sends}. The price of {', '.join(unpriced)} is unknown. Send them?"
+    cost = sum(row.cost for row in rows if row.cost is not None)
+    if limit is None or cost <= limit:
+        return None
+    above = "" if lost else f", and the study asks above ${limit:,.2f}"
+    return f"{sends}. They cost at most ${cost:,.2f}{above}. Send them?"
+
+
+def check_consent(question: str, answer: bool, *, source: str) -> None:
+    """Refuse to go on where nobody agreed.
+
+    Parameters
+    ----------
+    question
+        What was asked.
+    answer
+        Whether somebody agreed.
+    source
+        The study file.
+    """
+    if not answer:
+        said = question.removesuffix(" Send them?")
+        raise InputError(
+            f"nothing was sent. {said}",
+            source=source,
+            hint=Hint("use {yes} to send them, or {dry_run} to see the plan first"),
+        )
+
+
+def agree(
+    config: StudyConfig,
+    ahead: Forecast,
+    paid: Collection[str],
+    confirm: Callable[[str], bool],
+    *,
+    lost: int,
+) -> None:
+    """Ask for consent where one is needed, or refuse to go on."""
+    limit = 0.0 if lost else config.budget.ask_above
+    question = spending_question(ahead, paid=paid, limit=limit, lost=lost)
+    if question is not None:
+        check_consent(question, confirm(question), source=str(config.folder / "study.toml"))
+
+
+def cap_reached(document: Mapping[str, Any]) -> str | None:
+    """Say which cap ended a run, and what is missing because of it."""
+    stopped = document.get("stopped")
+    if not stopped:
+        return None
+    wanted = (document.get("plan") or {}).get("total", {}).get("draws_wanted")
+    got = sum(entry["draws_new"] + entry["draws_cached"] for entry in document["counts"])
+    missing = (
+        "" if wanted is None else f"; {max(0, wanted - got):,} of {wanted:,} draws are missing"
+    )
+    return f"stopped at a cap: {stopped}{missing}\n  -> raise it in [budget] and run again"

@@ -6,9 +6,7 @@ from collections import Counter
 import pytest
 
 from calibrant.clients import Ask, Dispatcher, EndpointRefusedError, Message, Request
-from calibrant.clients.endpoints.anthropic import AnthropicClient
-from calibrant.clients.endpoints.gemini import GeminiClient
-from calibrant.clients.endpoints.openai import OpenAIClient
+from calibrant.clients.endpoints.provider import ProviderClient
 from calibrant.clients.protocol import TransientClientError
 from calibrant.records.ledger import Ledger
 from clients.faults import FAULTS, KEPT, KEY, NAMED, SAME, STOPS
@@ -20,10 +18,10 @@ QUESTIONS = 4
 def client_of(adapter, url, timeout_s):
     options = {"timeout_s": timeout_s, "key": KEY, "most_bytes": 8 * 1024**2}
     if adapter == "openai":
-        return OpenAIClient(preset="vllm", base_url=url + "/v1", **options)
+        return ProviderClient(preset="vllm", base_url=url + "/v1", **options)
     if adapter == "anthropic":
-        return AnthropicClient(base_url=url, **options)
-    return GeminiClient(base_url=url + "/v1beta", **options)
+        return ProviderClient(preset="anthropic", base_url=url, **options)
+    return ProviderClient(preset="gemini", base_url=url + "/v1beta", **options)
 
 
 def asks(adapter):

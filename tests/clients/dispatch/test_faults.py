@@ -1,12 +1,10 @@
 """Each fault that an endpoint can have, on a real HTTP server."""
 
-import asyncio
-
 import pytest
 
 from calibrant.clients import EndpointRefusedError
 from clients.server import error, half_json, half_written, reset, silence, web_page
-from clients.sessions import question, questions, texts
+from clients.sessions import questions, texts
 
 ASKS = questions(12, draws=3)
 
@@ -145,21 +143,6 @@ def test_an_endpoint_that_ignores_the_seed_still_gives_independent_draws(server,
     outcomes = run.run(questions(6, draws=6))
     assert all(outcome.complete for outcome in outcomes.values())
     assert "draws-not-independent" not in run.findings
-
-
-@pytest.mark.parametrize("ignores", [False, True])
-def test_an_ignored_seed_is_found_by_asking_twice(server, session, ignores):
-    server.behaviour.ignore_seed = ignores
-    run = session()
-
-    async def check():
-        try:
-            return await run.dispatcher.check_seed(question(0, seed=3))
-        finally:
-            await run.client.close()
-
-    assert asyncio.run(check()) is not ignores
-    assert ("seed-ignored" in run.findings) is ignores
 
 
 def test_a_repeated_text_is_reported(server, session):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from calibrant.clients import Ask, Dispatcher, Message, Request, open_client, open_embedder
-from calibrant.clients.endpoints.prefixes import PrefixCache
+from calibrant.clients.endpoints.embedded import PrefixCache
 from calibrant.core.errors import CapabilityError, MissingDependencyError
 from calibrant.records.ledger import Ledger
 from support import need_small_model

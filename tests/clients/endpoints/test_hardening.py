@@ -10,11 +10,9 @@ import pytest
 from aiohttp import web
 
 from calibrant.clients import EndpointRefusedError
-from calibrant.clients.endpoints.anthropic import AnthropicClient
 from calibrant.clients.endpoints.factory import open_client
-from calibrant.clients.endpoints.gemini import GeminiClient
-from calibrant.clients.endpoints.openai import OpenAIClient
-from calibrant.clients.endpoints.retry_after import retry_after_s
+from calibrant.clients.endpoints.provider import ProviderClient
+from calibrant.clients.endpoints.refused import retry_after_s
 from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.core.errors import InputError
 from clients.server import Endpoint, error
@@ -110,8 +108,8 @@ def test_parts_that_make_up_the_key_together_are_not_stored(server, ledger, kind
     address = server.url if kind == "anthropic" else f"{server.url}/v1"
     client = {
         "openai": lambda: client_of(server, key=KEY),
-        "anthropic": lambda: AnthropicClient(base_url=address, key=KEY),
-        "gemini": lambda: GeminiClient(base_url=f"{server.url}/v1beta", key=KEY),
+        "anthropic": lambda: ProviderClient(preset="anthropic", base_url=address, key=KEY),
+        "gemini": lambda: ProviderClient(preset="gemini", base_url=f"{server.url}/v1beta", key=KEY),
     }[kind]()
     asks = questions(1, seed=None)
     with pytest.raises(EndpointRefusedError, match="repeats the API key"):
@@ -253,7 +251,7 @@ def test_a_key_is_never_written_into_a_study():
 
 @pytest.mark.parametrize("place", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1"])
 def test_a_dead_endpoint_ends_after_a_stated_time(server, ledger, place):
-    client = OpenAIClient(preset="vllm", base_url=place, timeout_s=5.0)
+    client = ProviderClient(preset="vllm", base_url=place, timeout_s=5.0)
     with pytest.raises(EndpointRefusedError, match=r"nothing answers at .* check base_url"):
         Session(server, ledger, client=client, patience_s=1.5).run(questions(200))
     assert ledger.failures() == [], "it is not the question's fault"

@@ -9,22 +9,19 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from calibrant.clients.answers.logprobs import refusal
 from calibrant.clients.answers.odd import (
+    INSEPARABLE,
     MOST_RAW,
     bounded_text,
+    kept_thinking,
     loose_json,
     short_name,
+    split_thinking,
     text_of,
     token_count,
-)
-from calibrant.clients.answers.thinking import (
-    INSEPARABLE,
-    kept_thinking,
-    split_thinking,
     tokens_of_answer,
 )
-from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
+from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs, refusal
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.protocol import Completion, Request, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
@@ -120,21 +117,25 @@ def loose_answer(raw: bytes, form: str) -> Answer | None:
     'Paris'
     """
     try:
-        body = loose_json(raw)
+        return _loosely(loose_json(raw), form, raw)
     except ValueError:
         return None
+
+
+def _loosely(body: Any, form: str, raw: bytes = b"") -> Answer | None:
     found = body.get("choices") if isinstance(body, Mapping) else None
-    choices = [_loose_choice(one) for one in found] if isinstance(found, list) else []
-    if not choices or any(choice is None for choice in choices):
+    read = [_loose_choice(one) for one in found] if isinstance(found, list) else []
+    choices = [choice for choice in read if choice is not None]
+    if not choices or len(choices) < len(read):
         return None
     usage = body.get("usage")
     return Answer(
-        choices=[choice for choice in choices if choice is not None],
+        choices=choices,
         usage=usage if isinstance(usage, dict) else None,
         model=body.get("model"),
         id=body.get("id"),
         odd=form,
-        raw=bounded_text(raw[: 4 * MOST_RAW].decode("utf-8", "replace"), MOST_RAW),
+        raw=bounded_text(raw[: 4 * MOST_RAW].decode("utf-8", "replace"), MOST_RAW) or None,
     )
 
 
@@ -163,11 +164,14 @@ def _loose_choice(choice: Any) -> Choice | None:
 
 
 def typed_answer(answer: Mapping[str, Any]) -> Answer:
-    """Return an answer that was parsed already, or raise."""
+    """Return an answer that was parsed already, as far as it can be read, or raise."""
     try:
         return msgspec.convert(answer, Answer)
     except msgspec.ValidationError as error:
-        raise without_choices(answer, form=str(error)) from None
+        found = _loosely(answer, str(error))
+        if found is None:
+            raise without_choices(answer, form=str(error)) from None
+        return found
 
 
 def read_answer(

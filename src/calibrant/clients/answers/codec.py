@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from calibrant.clients.answers.odd import short_name
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
-from calibrant.clients.protocol import Completion, Request, Usage
+from calibrant.clients.protocol import Completion, Request
 
 
 def canonical_request(request: Request) -> bytes:
@@ -34,22 +33,14 @@ def canonical_request(request: Request) -> bytes:
         "temperature": float(request.temperature),
         "max_tokens": request.max_tokens,
     }
-    if request.logprobs:
-        body["logprobs"] = True
-    if request.top_logprobs:
-        body["top_logprobs"] = request.top_logprobs
-    if request.seed is not None:
-        body["seed"] = request.seed
-    if request.stop:
-        body["stop"] = list(request.stop)
-    if request.schema is not None:
-        body["schema"] = request.schema
+    for name in ("logprobs", "top_logprobs", "stop", "thinking_tokens", "extra"):
+        if value := getattr(request, name):
+            body[name] = value
+    for name in ("seed", "schema"):
+        if (value := getattr(request, name)) is not None:
+            body[name] = value
     if request.sampler:
         body["sampler"] = {name: float(value) for name, value in request.sampler.items()}
-    if request.thinking_tokens:
-        body["thinking_tokens"] = request.thinking_tokens
-    if request.extra:
-        body["extra"] = request.extra
     return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
 
 
@@ -63,38 +54,20 @@ def encode_completion(completion: Completion) -> bytes:
     >>> decode_completion(encode_completion(one)) == one
     True
     """
-    body: dict[str, Any] = {
-        "text": completion.text,
-        "finish": completion.finish_reason,
-        "usage": [completion.usage.prompt_tokens, completion.usage.completion_tokens],
-        "model": completion.model,
-        "request_id": completion.request_id,
-        "seed": completion.seed,
-        "native_n": completion.native_n,
-        "latency_s": completion.latency_s,
-        "sampler": completion.sampler,
+    body = {
+        field.encode_name: value
+        for field in _FIELDS
+        if (value := getattr(completion, field.name)) is not None and value != ()
     }
     if completion.logprobs is not None:
         columns = TokenLogprobs.of(completion.logprobs)
         body["tokens"], body["logprobs"] = columns.tokens, columns.values
         if (tops := columns.tops) is not None:
-            body["tops"] = {
-                "counts": tops.counts,
-                "tokens": tops.tokens,
-                "logprobs": tops.values,
-            }
-    if completion.end_logprob is not None:
-        body["end"] = completion.end_logprob
-    if completion.logprobs_refused is not None:
-        body["refused"] = completion.logprobs_refused
-    if completion.served_by is not None:
-        body["served_by"] = completion.served_by
-    for name in ("usage_estimated", "odd", "raw", "response", "thinking", "thinking_tokens"):
-        if (value := getattr(completion, name)) is not None:
-            body[name] = value
-    if completion.not_sent:
-        body["not_sent"] = completion.not_sent
-    return orjson.dumps(body)
+            body["tops"] = {"counts": tops.counts, "tokens": tops.tokens, "logprobs": tops.values}
+    return msgspec.json.encode(body)
+
+
+_FIELDS = [field for field in msgspec.structs.fields(Completion) if field.name != "logprobs"]
 
 
 class StoredAlternative(msgspec.Struct, array_like=True, gc=False):
@@ -112,32 +85,13 @@ class StoredTops(msgspec.Struct):
     logprobs: list[float]
 
 
-class StoredCompletion(msgspec.Struct):
+class StoredCompletion(Completion, frozen=True, kw_only=True, rename={"values": "logprobs"}):
     """A completion as the ledger keeps it; `top` is how `tops` was written before."""
 
-    text: str
-    finish: str
-    usage: tuple[int, int]
-    model: str | None
-    request_id: Any
-    seed: int | None
-    native_n: bool
-    latency_s: float
-    sampler: dict[str, float]
     tokens: list[str] | None = None
-    logprobs: list[float] | None = None
+    values: list[float] | None = None
     tops: StoredTops | None = None
     top: list[list[StoredAlternative]] | None = None
-    refused: str | None = None
-    served_by: str | None = None
-    end: float | None = None
-    usage_estimated: str | None = None
-    odd: str | None = None
-    raw: str | None = None
-    response: dict[str, Any] | None = None
-    thinking: str | None = None
-    thinking_tokens: int | None = None
-    not_sent: tuple[str, ...] = ()
 
 
 _decoder = msgspec.json.Decoder(StoredCompletion)
@@ -148,30 +102,9 @@ def decode_completion(payload: bytes) -> Completion:
     body = _decoder.decode(payload)
     logprobs = None
     if body.tokens is not None:
-        logprobs = TokenLogprobs(body.tokens, body.logprobs or [], _alternatives(body))
-    return Completion(
-        text=body.text,
-        finish_reason=body.finish,
-        usage=Usage(*body.usage),
-        logprobs=logprobs,
-        model=body.model,
-        # Ledgers of before hold ids of any form.
-        request_id=short_name(body.request_id),
-        seed=body.seed,
-        native_n=body.native_n,
-        latency_s=body.latency_s,
-        sampler=body.sampler,
-        logprobs_refused=body.refused,
-        served_by=body.served_by,
-        end_logprob=body.end,
-        usage_estimated=body.usage_estimated,
-        odd=body.odd,
-        raw=body.raw,
-        response=body.response,
-        thinking=body.thinking,
-        thinking_tokens=body.thinking_tokens,
-        not_sent=body.not_sent,
-    )
+        logprobs = TokenLogprobs(body.tokens, body.values or [], _alternatives(body))
+    same = {field.name: getattr(body, field.name) for field in _FIELDS}
+    return Completion(logprobs=logprobs, **same)
 
 
 def _alternatives(body: StoredCompletion) -> Alternatives | None:

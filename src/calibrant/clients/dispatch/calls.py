@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from calibrant.clients.answers.codec import encode_completion
-from calibrant.clients.asks import Ask, LedgeredDraw, Problem
+from calibrant.clients.asks import Ask, LedgeredDraw, Problem, for_draws, split_draws
 from calibrant.clients.dispatch.budget import LOOK_AGAIN_S, Budget
 from calibrant.clients.dispatch.commit import GroupCommit
-from calibrant.clients.dispatch.draws import for_draws, split_draws
 from calibrant.clients.dispatch.limit import backoff_s
 from calibrant.clients.protocol import (
     Completion,

@@ -13,39 +13,22 @@ from calibrant.clients.answers.codec import canonical_request
 from calibrant.clients.asks import (
     Ask,
     Finding,
-    LedgeredDraw,
     Outcome,
     Plan,
     Price,
-    Problem,
     Progress,
+    split_draws,
 )
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.dispatch.budget import Budget, prompt_tokens_estimate
-from calibrant.clients.dispatch.draws import split_draws
-from calibrant.clients.dispatch.limit import AdaptiveLimit
-from calibrant.clients.dispatch.outage import Trouble
+from calibrant.clients.dispatch.limit import AdaptiveLimit, Trouble
 from calibrant.clients.dispatch.run import Run
 from calibrant.clients.dispatch.watch import EndpointWatch
 from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.endpoints.pool import PoolClient
 from calibrant.clients.endpoints.refused import Refusals
 from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
-from calibrant.core.errors import InputError
 from calibrant.records.ledger import Caps, Ledger, LedgerKey
-
-__all__ = [
-    "Ask",
-    "Caps",
-    "Dispatcher",
-    "Finding",
-    "LedgeredDraw",
-    "Outcome",
-    "Plan",
-    "Price",
-    "Problem",
-    "Progress",
-]
 
 WINDOW = 128
 """Asks that are looked up together; bounds the memory of a run."""
@@ -257,21 +240,6 @@ class Dispatcher:
         finally:
             await run.finish()
             self.tell(force=True)
-
-    async def check_seed(self, request: Request) -> bool:
-        """Return whether one seed gives one text, and note a finding where it does not.
-
-        Two draws with the same seed are made for the purposes ``seed-check-1`` and
-        ``seed-check-2``; they are kept in the ledger, so that a rerun costs nothing. Equal
-        texts prove little where the answer is short: ask for a long one.
-        """
-        if request.seed is None:
-            raise InputError("whether a seed is honoured cannot be seen without a seed")
-        asks = [Ask(request, f"seed-check-{number}") for number in (1, 2)]
-        seen = [outcome async for outcome in self.ask_all(asks)]
-        texts = {draw.completion.text for outcome in seen for draw in outcome.draws}
-        self.watch.seed_ignored += len(texts) > 1
-        return len(texts) == 1
 
     def notify(self, notice: str | None) -> None:
         """Hand a sentence to the user, if there is one."""

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from calibrant.clients.answers.codec import decode_completion
-from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
+from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem, split_draws
 from calibrant.clients.dispatch.calls import Call, Caller, Job
 from calibrant.clients.dispatch.commit import GroupCommit
-from calibrant.clients.dispatch.draws import split_draws
 from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import LedgerKey, Refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from calibrant.clients.answers.tokens import TokenLogprobs
@@ -60,7 +60,6 @@ class EndpointWatch:
     new_refused: int = 0
     missing_logprobs: int = 0
     fewer_choices: int = 0
-    seed_ignored: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     estimated: Counter[str] = field(default_factory=Counter)
     odd: Counter[str] = field(default_factory=Counter)
@@ -126,116 +125,108 @@ class EndpointWatch:
         if self.new_refused >= HOPELESS_AFTER and self.new_refused == self.new_asked:
             raise EndpointRefusedError(
                 f"the log-probs of all {self.new_refused} draws were refused: "
-                f"{self.refused.most_common(1)[0][0]}"
+                f"{_most_often(self.refused)}"
             )
 
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first."""
-        return list(self._findings())
-
-    def _findings(self) -> Iterator[Finding]:
-        if self.same_call_id:
-            yield Finding(
+        repeats = ((self.between, "of separate calls"), (self.within, "of one call (n > 1)"))
+        found = [
+            (
+                self.same_call_id,
                 "draws-not-independent",
                 "draws are not independent: several calls came back with the id of an earlier "
                 "call, so the endpoint serves stored answers",
-                self.same_call_id,
-            )
-        for repeats, where in (
-            (self.between, "of separate calls"),
-            (self.within, "of one call (n > 1)"),
-        ):
-            if repeats.suspicious():
-                yield Finding("draws-not-independent", _words(repeats, where), repeats.repeated)
-        for name, answered in self.models.items():
-            if len(answered) > 1:
-                shares = ", ".join(f"{model}: {count}" for model, count in answered.most_common())
-                yield Finding(
-                    "model-changed",
-                    f"draws of {name!r} were answered by different models ({shares})",
-                    sum(answered.values()) - max(answered.values()),
-                )
-        if self.refused:
-            reason, _ = self.refused.most_common(1)[0]
-            yield Finding(
+            ),
+            *(
+                (seen.repeated, "draws-not-independent", _words(seen, where))
+                for seen, where in repeats
+                if seen.suspicious()
+            ),
+            *(_changed(name, answered) for name, answered in self.models.items()),
+            (
+                self.refused.total(),
                 "logprobs-refused",
                 f"log-probs of {self.refused.total()} of {self.asked_logprobs} draws were refused "
-                f"(most often: {reason})",
-                self.refused.total(),
-            )
-        if self.missing_logprobs:
-            yield Finding(
+                f"(most often: {_most_often(self.refused)})",
+            ),
+            (
+                self.missing_logprobs,
                 "logprobs-missing",
                 f"{self.missing_logprobs} of {self.asked_logprobs} draws came without the "
                 "log-probs asked for",
-                self.missing_logprobs,
-            )
-        yield from self._odd_findings()
-        yield from self._setting_findings()
-        if self.seed_ignored:
-            yield Finding(
-                "seed-ignored",
-                "the endpoint takes a seed but gave two texts for one seed: its draws cannot be "
-                "drawn again, only read again from the ledger",
-                self.seed_ignored,
-            )
-        for name, times in self.left_out.items():
-            yield Finding(
-                "endpoint-left-out",
-                f"{name} failed and was left out; the other endpoints went on without it",
-                times,
-            )
-        if self.fewer_choices:
-            yield Finding(
+            ),
+            *self._odd(),
+            *self._settings(),
+            *(
+                (
+                    times,
+                    "endpoint-left-out",
+                    f"{name} failed and was left out; the other endpoints went on without it",
+                )
+                for name, times in self.left_out.items()
+            ),
+            (
+                self.fewer_choices,
                 "fewer-choices",
                 "the endpoint gave fewer choices than asked for; the rest was asked for again",
-                self.fewer_choices,
-            )
+            ),
+        ]
+        return [Finding(kind, message, count) for count, kind, message in found if count]
 
-    def _setting_findings(self) -> Iterator[Finding]:
-        if self.not_sent:
-            names = ", ".join(self.not_sent)
-            warm = (
-                "; a single answer is then one draw at the model's own temperature"
-                if "temperature" in self.not_sent
-                else ""
-            )
-            yield Finding(
+    def _settings(self) -> list[tuple[int, str, str]]:
+        warm = "temperature" in self.not_sent
+        return [
+            (
+                max(self.not_sent.values(), default=0),
                 "settings-refused",
-                f"the endpoint refuses {names}; the calls were sent without{warm}",
-                max(self.not_sent.values()),
-            )
-        if self.cut_off:
-            yield Finding(
+                f"the endpoint refuses {', '.join(self.not_sent)}; the calls were sent without"
+                + "; a single answer is then one draw at the model's own temperature" * warm,
+            ),
+            (
+                self.cut_off,
                 "answers-cut-off",
                 f"{self.cut_off} of {self.seen} answers were cut off at their longest length, "
                 f"{self.cut_thinking} of them before they began: raise sampling.max_tokens"
-                + (", or thinking_tokens of the model" if self.cut_thinking else ""),
-                self.cut_off,
-            )
+                + ", or thinking_tokens of the model"
+                * bool(self.cut_thinking),
+            ),
+        ]
 
-    def _odd_findings(self) -> Iterator[Finding]:
-        if self.estimated:
-            yield Finding(
+    def _odd(self) -> list[tuple[int, str, str]]:
+        return [
+            (
+                self.estimated.total(),
                 "usage-estimated",
                 f"the tokens of {self.estimated.total()} draws are estimated from the text "
-                f"({self.estimated.most_common(1)[0][0]}); caps count the estimate",
-                self.estimated.total(),
-            )
-        if self.odd:
-            yield Finding(
+                f"({_most_often(self.estimated)}); caps count the estimate",
+            ),
+            (
+                self.odd.total(),
                 "answers-odd",
                 f"{self.odd.total()} answers were odd in form and are kept "
-                f"({self.odd.most_common(1)[0][0]})",
-                self.odd.total(),
-            )
-        if self.unreadable:
-            yield Finding(
+                f"({_most_often(self.odd)})",
+            ),
+            (
+                self.unreadable,
                 "ledger-rows-refilled",
                 f"{self.unreadable} draws of the ledger had no readable answer and were asked "
                 "for again",
-                self.unreadable,
-            )
+            ),
+        ]
+
+
+def _most_often(seen: Counter[str]) -> str:
+    return seen.most_common(1)[0][0] if seen else ""
+
+
+def _changed(name: str, answered: Counter[str]) -> tuple[int, str, str]:
+    shares = ", ".join(f"{model}: {count}" for model, count in answered.most_common())
+    return (
+        answered.total() - max(answered.values()),
+        "model-changed",
+        f"draws of {name!r} were answered by different models ({shares})",
+    )
 
 
 def _poisson_tail(count: int, mean: float) -> float:

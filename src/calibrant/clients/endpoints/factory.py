@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from calibrant.clients.capabilities import PRESETS
-from calibrant.clients.endpoints.address import key_from_environment
-from calibrant.clients.endpoints.anthropic import AnthropicClient
 from calibrant.clients.endpoints.embedded import EmbeddedClient
-from calibrant.clients.endpoints.gemini import GeminiClient
-from calibrant.clients.endpoints.openai import OpenAIClient
 from calibrant.clients.endpoints.pool import PoolClient
+from calibrant.clients.endpoints.provider import ProviderClient
 from calibrant.clients.endpoints.replay import ReplayClient
-from calibrant.clients.endpoints.responses import ResponsesClient
+from calibrant.clients.endpoints.secrets import key_from_environment
 from calibrant.clients.protocol import Client, PreparingClient
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
@@ -29,11 +26,6 @@ SHARED = (
     "thinking_tokens",
     "reasoning_effort",
 )
-INTERFACES: dict[str, type[OpenAIClient]] = {"chat": OpenAIClient, "responses": ResponsesClient}
-NATIVE: dict[str, tuple[str, Callable[..., Client]]] = {
-    "anthropic": ("ANTHROPIC_API_KEY", AnthropicClient),
-    "gemini": ("GEMINI_API_KEY", GeminiClient),
-}
 EMBEDDED = ("parallel", "context", "threads", "capabilities")
 REPLAY = ("ledger", "endpoint", "capabilities")
 
@@ -78,23 +70,21 @@ def open_client(spec: Mapping[str, Any]) -> Client:
         if "ledger" not in options:
             raise InputError("a replay needs the path of a ledger", hint="set `ledger`")
         return ReplayClient(options.pop("ledger"), **options)
-    options = _options(spec, (*SHARED, "api") if kind in PRESETS else SHARED)
+    if kind not in PRESETS:
+        known = [*PRESETS, "embedded", "replay"]
+        raise InputError(
+            f"there is no kind of client {kind!r}", hint=did_you_mean(str(kind), known)
+        )
+    preset = PRESETS[str(kind)]
+    options = _options(spec, (*SHARED, "api") if preset.wire == "chat" else SHARED)
     if "thinking_tokens" in options:
         able = {"thinking_tokens": _whole(options.pop("thinking_tokens"))}
         options["capabilities"] = {**options.get("capabilities", {}), **able}
-    if kind in NATIVE:
-        variable, native = NATIVE[kind]
-        # The provider's key is for the provider's own address alone.
-        usual = variable if options.get("base_url") is None else None
-        return native(key=_key(options, usual), **options)
-    if kind in PRESETS:
-        key = _key(options, _usual_variable(str(kind), options))
-        api = options.pop("api", "chat")
-        if api not in INTERFACES:
-            raise InputError(f"api is chat or responses, got {api!r}")
-        return INTERFACES[api](preset=str(kind), model=spec.get("model", ""), key=key, **options)
-    known = [*PRESETS, *NATIVE, "embedded", "replay"]
-    raise InputError(f"there is no kind of client {kind!r}", hint=did_you_mean(str(kind), known))
+    # A key must not be sent to a server that merely speaks the same language.
+    own = options.get("base_url") in (None, preset.base_url)
+    named = options.pop("api_key_env", preset.key_env if own else None)
+    key = key_from_environment(named or None)
+    return ProviderClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)
 
 
 def _open_pool(spec: Mapping[str, Any]) -> Client:
@@ -107,25 +97,10 @@ def _open_pool(spec: Mapping[str, Any]) -> Client:
     return PoolClient(cast("list[PreparingClient]", members), name=spec.get("endpoint"))
 
 
-def _usual_variable(kind: str, options: Mapping[str, Any]) -> str | None:
-    """Return the variable of the provider's key, but only for the provider's own address.
-
-    A key must not be sent to a server that merely speaks the same language.
-    """
-    preset = PRESETS[kind]
-    own = options.get("base_url") in (None, preset.base_url)
-    return preset.key_env if own else None
-
-
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InputError(f"thinking_tokens is a whole number of at least 0, got {value!r}")
     return value
-
-
-def _key(options: dict[str, Any], usual: str | None) -> str | None:
-    named = options.pop("api_key_env", usual)
-    return key_from_environment(named or None)
 
 
 def _options(spec: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:

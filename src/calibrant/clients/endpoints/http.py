@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace as changed
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -15,16 +16,22 @@ from msgspec.structs import replace
 
 from calibrant.clients.answers.odd import loose_json
 from calibrant.clients.capabilities import check_request
-from calibrant.clients.endpoints.address import check_extra, endpoint_name, joined, secrets_in
 from calibrant.clients.endpoints.refused import (
+    LONGEST_WAIT_S,
     Refusals,
     RefusedCallError,
     cut_at_stop,
     form_of,
+    retry_after_s,
     words_of,
 )
-from calibrant.clients.endpoints.retry_after import LONGEST_WAIT_S, retry_after_s
-from calibrant.clients.endpoints.secrets import KeyFinder
+from calibrant.clients.endpoints.secrets import (
+    KeyFinder,
+    check_extra,
+    endpoint_name,
+    joined,
+    secrets_in,
+)
 from calibrant.clients.protocol import (
     Capabilities,
     Completion,
@@ -81,13 +88,14 @@ class HttpClient:
 
     key_header = "Authorization"
     key_prefix = "Bearer "
+    own_headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,
         base_url: str,
         *,
-        key: str | None,
         capabilities: Capabilities,
+        key: str | None = None,
         timeout_s: float = 120.0,
         extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, Any] | None = None,
@@ -112,7 +120,8 @@ class HttpClient:
         self._capabilities = capabilities
         connect_s = min(CONNECT_S, timeout_s)
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=connect_s)
-        self._headers = {"Content-Type": "application/json", **(extra_headers or {})}
+        sent = {**self.own_headers, **(extra_headers or {})}
+        self._headers = {"Content-Type": "application/json", **sent}
         if key is not None:
             self._headers[self.key_header] = self.key_prefix + key
         self._session: aiohttp.ClientSession | None = None
@@ -235,13 +244,6 @@ class HttpClient:
 
     async def _call(self, request: Request) -> list[Completion]:
         raise NotImplementedError
-
-    async def _post(
-        self, path: str, body: Mapping[str, Any], model: str
-    ) -> tuple[dict[str, Any], float, tuple[str, ...]]:
-        """Send and return the answer, the seconds it took and what was left out of the call."""
-        raw, headers, latency, missing = await self._send_adapted(path, body, model)
-        return self._json(raw, headers), latency, missing
 
     async def _send(
         self, path: str, body: Mapping[str, Any]

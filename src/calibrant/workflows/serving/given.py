@@ -11,9 +11,8 @@ from calibrant.clients import Dispatcher
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome
 from calibrant.clients.protocol import Client, Completion, Usage
 from calibrant.collect import NEEDS, Asker, Question, StudyConfig, Wanted
-from calibrant.collect.plan import Tag
+from calibrant.collect.plan import Extract, Tag, find_subject
 from calibrant.collect.prompts import PromptBook
-from calibrant.collect.subjects import Extract, find_subject
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import InputError
 from calibrant.semantics import cluster_answers

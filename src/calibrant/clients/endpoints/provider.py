@@ -1,9 +1,11 @@
-"""Endpoints with the OpenAI-style chat interface: OpenAI, vLLM, llama.cpp, Ollama, Mistral ..."""
+"""One client for all providers that are asked over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace as changed
 from typing import Any
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -12,34 +14,34 @@ from calibrant.clients.answers.chat import (
     loose_answer,
     parse_answer,
     read_answer,
+    typed_answer,
     without_choices,
 )
-from calibrant.clients.capabilities import PRESETS, Preset, adjusted
+from calibrant.clients.capabilities import PRESETS, adjusted
 from calibrant.clients.endpoints.http import HttpClient
+from calibrant.clients.endpoints.wires import WIRES
 from calibrant.clients.protocol import Completion, Request
 from calibrant.core.errors import InputError
 
-WHOLE_NUMBERS = ("top_k",)
 
-
-class OpenAIClient(HttpClient):
-    """A chat interface in the style of OpenAI, over aiohttp and orjson.
+class ProviderClient(HttpClient):
+    """A provider of `PRESETS`, over aiohttp and orjson.
 
     Parameters
     ----------
     preset
-        Name of the provider, see `calibrant.clients.capabilities.PRESETS`.
+        Name of the provider.
     model
         Model that decides the capabilities; single requests may name another one.
     base_url
         Where the endpoint is, if not where the preset says.
-    key
-        API key, or None.
+    api
+        ``responses`` asks at ``/responses``: one draw per call, log-probs, no seed.
     capabilities
         Changes to what the preset says the endpoint can give.
     reasoning_effort
-        How long a model thinks: ``minimal``, ``low``, ``medium``, ``high``.
-    timeout_s, extra_headers, extra_body, most_bytes
+        How long a model thinks, in the provider's own words.
+    key, timeout_s, extra_headers, extra_body, most_bytes
         See `HttpClient`.
     """
 
@@ -49,33 +51,33 @@ class OpenAIClient(HttpClient):
         preset: str = "openai",
         model: str = "",
         base_url: str | None = None,
-        key: str | None = None,
+        api: str = "chat",
         capabilities: Mapping[str, Any] | None = None,
         reasoning_effort: str | None = None,
         extra_body: Mapping[str, Any] | None = None,
         **how: Any,
     ) -> None:
         self._preset = PRESETS[preset]
+        if api not in ("chat", "responses"):
+            raise InputError(f"api is chat or responses, got {api!r}")
         url = base_url or self._preset.base_url
         if url is None:
             raise InputError(
                 f"the client {preset!r} needs a base_url",
                 hint='for Azure base_url = "https://NAME.openai.azure.com/openai/v1"',
             )
+        able = self._preset.capabilities_of(model)
+        if api == "responses":
+            able = changed(able, native_n=1, seed=False)
+        self._wire = WIRES["responses" if api == "responses" else self._preset.wire]
         self.key_header, self.key_prefix = self._preset.key_header, self._preset.key_prefix
+        self.own_headers = self._preset.headers
         super().__init__(
             url,
-            key=key,
-            capabilities=adjusted(self._able(model), capabilities),
-            extra_body={**self._effort(reasoning_effort), **(extra_body or {})},
+            capabilities=adjusted(able, capabilities),
+            extra_body={**self._wire.effort_fields(reasoning_effort), **(extra_body or {})},
             **how,
         )
-
-    def _able(self, model: str) -> Any:
-        return self._preset.capabilities_of(model)
-
-    def _effort(self, effort: str | None) -> dict[str, Any]:
-        return {} if effort is None else {"reasoning_effort": effort}
 
     def prepare(self, request: Request) -> Request:
         """Return the request with the sampling settings that keep the whole distribution."""
@@ -84,14 +86,15 @@ class OpenAIClient(HttpClient):
         return super().prepare(request)
 
     async def _call(self, request: Request) -> list[Completion]:
-        body = write_request(request, self._preset)
-        path = "/chat/completions"
+        body = self._wire.write(request, self._preset)
+        path = self._wire.path.replace("{model}", quote(request.model.removeprefix("models/")))
         missing: tuple[str, ...] = ()
         if request.body is not None:
             # A caller's own request is the caller's own to change.
             raw, headers, latency = await self._send(path, body)
         else:
             raw, headers, latency, missing = await self._send_adapted(path, body, request.model)
+            missing = (*missing, *_never_sent(request, body, missing))
         found = read_answer(
             self._parse(raw, headers),
             request,
@@ -107,6 +110,8 @@ class OpenAIClient(HttpClient):
 
     def _parse(self, raw: bytes, headers: Mapping[str, str]) -> Answer:
         """Return the answer, or say in which way it is none."""
+        if self._wire.as_chat is not None:
+            return typed_answer(self._wire.as_chat(self._json(raw, headers)))
         answer = parse_answer(raw)
         if isinstance(answer, str):
             # It is paid for whatever its form: what can be read of it is kept.
@@ -118,36 +123,11 @@ class OpenAIClient(HttpClient):
         raise without_choices(self._json(raw, headers), form=answer)
 
 
-def write_request(request: Request, preset: Preset) -> dict[str, Any]:
-    """Return the body of the call."""
-    if request.body is not None:
-        return {**request.body, "model": request.model}
-    body: dict[str, Any] = {
-        "model": request.model,
-        "messages": [
-            {"role": message.role, "content": message.content} for message in request.messages
-        ],
-        preset.max_tokens_field: request.most_tokens,
-        "temperature": request.temperature,
-    }
-    if request.n > 1:
-        body["n"] = request.n
-    if request.logprobs:
-        if preset.integer_logprobs:
-            body["logprobs"] = max(1, request.top_logprobs)
-        else:
-            body["logprobs"] = True
-            if request.top_logprobs:
-                body["top_logprobs"] = request.top_logprobs
-    if request.seed is not None:
-        body[preset.seed_field] = request.seed
-    if request.stop:
-        body["stop"] = list(request.stop)
-    if request.schema is not None:
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": "answer", "strict": True, "schema": request.schema},
-        }
-    for name, value in request.sampler.items():
-        body[name] = int(value) if name in WHOLE_NUMBERS else value
-    return {**body, **request.extra} if request.extra else body
+def _never_sent(
+    request: Request, body: Mapping[str, Any], missing: tuple[str, ...]
+) -> Iterable[str]:
+    """Yield settings of a request for which an interface has no field; texts are cut here."""
+    if request.stop and "input" in body:
+        yield "stop"
+    if "temperature" not in body.get("generationConfig", body) and request.temperature != 1.0:
+        yield from {"temperature"} - set(missing)

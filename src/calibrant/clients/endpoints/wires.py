@@ -1,0 +1,336 @@
+"""How each interface is written, and its answers in the form of chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
+from calibrant.clients.capabilities import Preset
+from calibrant.clients.protocol import Request
+from calibrant.core.errors import PermanentClientError, TransientClientError
+
+_SHOW_LOGPROBS = "message.output_text.logprobs"
+_SCHEMA = {"type": "json_schema", "name": "answer", "strict": True}
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "refusal": "content_filter",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "content_filter"
+    ),
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """One interface: where a call goes, how it is written, and its answer as a chat completion.
+
+    `effort` is the field that says how long a model thinks, as ``outer.inner`` where it is nested.
+    """
+
+    path: str
+    write: Callable[[Request, Preset], dict[str, Any]]
+    as_chat: Callable[[Mapping[str, Any]], dict[str, Any]] | None
+    effort: str
+
+    def effort_fields(self, effort: str | None) -> dict[str, Any]:
+        """Return the fields of a call that say how long a model is to think."""
+        outer, _, inner = self.effort.partition(".")
+        return {} if effort is None else {outer: {inner: effort} if inner else effort}
+
+
+# -- chat completions ------------------------------------------------------------------------------
+
+
+def _turns(request: Request) -> list[dict[str, Any]]:
+    return [{"role": message.role, "content": message.content} for message in request.messages]
+
+
+def _samplers(request: Request) -> dict[str, float]:
+    return {k: int(v) if k == "top_k" else v for k, v in request.sampler.items()}
+
+
+def write_request(request: Request, preset: Preset) -> dict[str, Any]:
+    """Return the body of a call of the chat interface."""
+    if request.body is not None:
+        return {**request.body, "model": request.model}
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": _turns(request),
+        preset.max_tokens_field: request.most_tokens,
+        "temperature": request.temperature,
+    }
+    if request.n > 1:
+        body["n"] = request.n
+    if request.logprobs and preset.integer_logprobs:
+        body["logprobs"] = max(1, request.top_logprobs)
+    elif request.logprobs:
+        body["logprobs"] = True
+        if request.top_logprobs:
+            body["top_logprobs"] = request.top_logprobs
+    if request.seed is not None:
+        body[preset.seed_field] = request.seed
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.schema is not None:
+        schema = {"name": "answer", "strict": True, "schema": request.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return {**body, **_samplers(request), **(request.extra or {})}
+
+
+# -- responses -------------------------------------------------------------------------------------
+
+
+def _write_responses(request: Request, _: Preset) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": request.model,
+        "input": _turns(request),
+        "max_output_tokens": request.most_tokens,
+        "temperature": request.temperature,
+        # Nothing of a study is to stay with the provider.
+        "store": False,
+        **request.sampler,
+    }
+    if request.logprobs:
+        body["include"] = [_SHOW_LOGPROBS]
+        if request.top_logprobs:
+            body["top_logprobs"] = request.top_logprobs
+    if request.schema is not None:
+        body["text"] = {"format": {**_SCHEMA, "schema": request.schema}}
+    return {**body, **(request.extra or {})}
+
+
+def responses_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer of the Responses interface in the form of a chat completion.
+
+    Examples
+    --------
+    >>> part = {"type": "output_text", "text": "Lima"}
+    >>> answer = {"output": [{"type": "message", "content": [part]}], "status": "completed"}
+    >>> responses_as_chat(answer)["choices"][0]["message"]["content"]
+    'Lima'
+    """
+    output = answer.get("output")
+    if not isinstance(output, list):
+        raise TransientClientError("the answer has not the form of a response: it has no output")
+    items = {kind: [i for i in _mappings(output) if i.get("type") == kind] for kind in _PARTS}
+    parts, summaries = (
+        _mappings(part for item in items[kind] for part in item.get(name) or ())
+        for kind, name in _PARTS.items()
+    )
+    texts = [part for part in parts if part.get("type") == "output_text"]
+    tokens = [token for part in texts for token in part.get("logprobs") or ()]
+    stopped = (answer.get("incomplete_details") or {}).get("reason")
+    usage = answer.get("usage") or {}
+    choice = _choice(
+        "".join(str(part.get("text", "")) for part in texts),
+        "\n".join(str(part.get("text", "")) for part in summaries),
+        "stop" if stopped is None else stopped,
+        {"content": tokens} if tokens else None,
+        refusal="".join(str(part.get("refusal", "")) for part in parts) or None,
+    )
+    return {
+        "id": answer.get("id"),
+        "model": answer.get("model"),
+        "choices": [choice],
+        "usage": {
+            "prompt_tokens": usage.get("input_tokens"),
+            "completion_tokens": usage.get("output_tokens"),
+            "completion_tokens_details": usage.get("output_tokens_details"),
+        },
+    }
+
+
+_PARTS = {"message": "content", "reasoning": "summary"}
+
+
+def _mappings(values: Any) -> list[Mapping[str, Any]]:
+    listed = [] if values is None or isinstance(values, str | Mapping) else values
+    return [value for value in listed if isinstance(value, Mapping)]
+
+
+def _choice(
+    text: str | None, thought: str, finish: Any, logprobs: Any = None, **more: Any
+) -> dict[str, Any]:
+    reason = short_name(finish) or "unknown"
+    return {
+        "message": {
+            "content": bounded_text(text or ""),
+            "reasoning": thought or None,
+            "refusal": more.get("refusal"),
+        },
+        "finish_reason": _FINISH.get(reason, reason.lower()),
+        "logprobs": logprobs,
+        "index": more.get("index", 0),
+    }
+
+
+def _joined(parts: Iterable[Any]) -> str:
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+# -- Anthropic's messages --------------------------------------------------------------------------
+
+
+def _system(request: Request) -> list[str]:
+    return [message.content for message in request.messages if message.role == "system"]
+
+
+def _write_messages(request: Request, _: Preset) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": request.model,
+        "max_tokens": request.most_tokens,
+        "temperature": request.temperature,
+        "messages": [turn for turn in _turns(request) if turn["role"] != "system"],
+        **_samplers(request),
+        **(request.extra or {}),
+    }
+    if request.thinking_tokens:
+        # With thinking the interface takes no other temperature than 1.
+        body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_tokens}
+        body.pop("temperature")
+    if system := _system(request):
+        body["system"] = "\n\n".join(system)
+    if request.stop:
+        body["stop_sequences"] = list(request.stop)
+    return body
+
+
+def _messages_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
+    blocks = answer.get("content")
+    listed = blocks if isinstance(blocks, list) else []
+    said = [block for block in listed if isinstance(block, Mapping | str)]
+    if blocks is None or (listed and not said):
+        raise TransientClientError("the answer has not the form of a message: it has no content")
+    # Neither thoughts nor calls of tools are part of the answer.
+    spoken = [b for b in said if isinstance(b, str) or b.get("type", "text") == "text"]
+    usage = answer.get("usage")
+    used = usage if isinstance(usage, Mapping) else {}
+    prompt = used.get("input_tokens")
+    if token_count(prompt) is not None:
+        cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
+        prompt += sum(token_count(used.get(name)) or 0 for name in cached)
+    thought = _joined(block.get("thinking") for block in _mappings(said))
+    return {
+        "id": answer.get("id"),
+        "model": answer.get("model"),
+        "choices": [
+            _choice(text_of(spoken if listed else blocks), thought, answer.get("stop_reason"))
+        ],
+        "usage": {"prompt_tokens": prompt, "completion_tokens": used.get("output_tokens")},
+        "odd": None if isinstance(blocks, list) else "content is no list of blocks",
+    }
+
+
+# -- Gemini's content ------------------------------------------------------------------------------
+
+
+def _write_content(request: Request, _: Preset) -> dict[str, Any]:
+    names = {"top_p": "topP", "top_k": "topK"}
+    config: dict[str, Any] = {
+        "temperature": request.temperature,
+        "maxOutputTokens": request.most_tokens,
+        "candidateCount": request.n,
+        **{names[name]: value for name, value in _samplers(request).items()},
+        **(request.extra or {}),
+    }
+    if request.thinking_tokens:
+        config.setdefault("thinkingConfig", {"thinkingBudget": request.thinking_tokens})
+    if request.logprobs:
+        config["responseLogprobs"] = True
+        if request.top_logprobs:
+            config["logprobs"] = request.top_logprobs
+    if request.seed is not None:
+        config["seed"] = request.seed
+    if request.stop:
+        config["stopSequences"] = list(request.stop)
+    if request.schema is not None:
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = request.schema
+    turns = [(m.role, m.content) for m in request.messages if m.role != "system"]
+    body: dict[str, Any] = {
+        "contents": [
+            {"role": "model" if role == "assistant" else role, "parts": [{"text": text}]}
+            for role, text in turns
+        ],
+        "generationConfig": config,
+    }
+    if system := _system(request):
+        body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
+    return body
+
+
+def _content_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
+    candidates = answer.get("candidates")
+    if not candidates:
+        blocked = (answer.get("promptFeedback") or {}).get("blockReason")
+        if blocked:
+            raise PermanentClientError(f"the prompt was blocked: {blocked}")
+        raise TransientClientError("the answer holds no candidates")
+    if not isinstance(candidates, list) or len(_mappings(candidates)) < len(candidates):
+        raise TransientClientError("the answer has not the form of candidates")
+    found = answer.get("usageMetadata")
+    usage = found if isinstance(found, Mapping) else {}
+    spoken, thought = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
+    if count := token_count(thought):
+        spoken = count + (token_count(spoken) or 0)
+    return {
+        "id": answer.get("responseId"),
+        "model": answer.get("modelVersion"),
+        "choices": [_candidate(candidate) for candidate in candidates],
+        "usage": {
+            "prompt_tokens": usage.get("promptTokenCount"),
+            "completion_tokens": spoken,
+            "completion_tokens_details": {"reasoning_tokens": thought},
+        },
+    }
+
+
+def _candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    content, index = candidate.get("content"), candidate.get("index")
+    parts = content.get("parts") if isinstance(content, Mapping) else content
+    thought = _joined(part.get("text") for part in _mappings(parts) if part.get("thought"))
+    try:
+        logprobs = _content_logprobs(candidate.get("logprobsResult") or {})
+    except (KeyError, TypeError, ValueError, AttributeError):
+        logprobs = None  # the answer is paid for: its text is kept without them
+    return _choice(
+        text_of(parts) or "",
+        thought,
+        candidate.get("finishReason"),
+        logprobs,
+        index=index if isinstance(index, int) else 0,
+    )
+
+
+def _content_logprobs(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    chosen = result.get("chosenCandidates")
+    if not chosen:
+        return None
+    tops = [top.get("candidates") for top in result.get("topCandidates") or [{}] * len(chosen)]
+    shown = [[_entry(one) for one in top or ()] for top in tops]
+    pairs = zip(chosen, shown, strict=True)
+    return {"content": [{**_entry(entry), "top_logprobs": others} for entry, others in pairs]}
+
+
+def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {"token": entry["token"], "logprob": entry["logProbability"]}
+
+
+WIRES = {
+    "chat": Wire("/chat/completions", write_request, None, "reasoning_effort"),
+    "responses": Wire("/responses", _write_responses, responses_as_chat, "reasoning.effort"),
+    "messages": Wire("/v1/messages", _write_messages, _messages_as_chat, "output_config.effort"),
+    "content": Wire(
+        "/models/{model}:generateContent",
+        _write_content,
+        _content_as_chat,
+        "thinkingConfig.thinkingLevel",
+    ),
+}
