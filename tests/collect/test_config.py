@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.collect import load_config, parse_config
+from calibrant.collect.config import load_config, parse_config
 from calibrant.core.errors import InputError
 from calibrant.records import Study
 

@@ -6,8 +6,11 @@ import polars as pl
 import pytest
 
 from calibrant.clients.asks import Price
-from calibrant.collect import Question, Wanted, forecast, load_prices, open_client, parse_config
-from calibrant.collect.prices import answers_of, judge_bound
+from calibrant.collect.config import parse_config
+from calibrant.collect.endpoints import open_client
+from calibrant.collect.forecast import forecast
+from calibrant.collect.plan import Question, Wanted
+from calibrant.collect.prices import answers_of, judge_bound, load_prices
 from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.judge import SimulatedJudge

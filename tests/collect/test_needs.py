@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from calibrant.clients.protocol import Capabilities
-from calibrant.collect import NEEDS, PROBES, parse_config, select_probes
+from calibrant.collect.config import parse_config
+from calibrant.collect.needs import select_probes
+from calibrant.collect.probes import NEEDS, PROBES
 from calibrant.confidence import METHODS
 from calibrant.confidence import NEEDS as DECLARED
 from calibrant.core.errors import CapabilityError

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from calibrant.clients.protocol import Capabilities
-from calibrant.collect import Asker, Question, Wanted, load_prices, parse_config, study_prices
-from calibrant.collect.plan import Subject
+from calibrant.collect.config import parse_config
+from calibrant.collect.plan import Asker, Question, Subject, Wanted
+from calibrant.collect.prices import load_prices, study_prices
 from calibrant.collect.probes import PROBES
 from calibrant.collect.prompts import PromptBook
 from calibrant.core.errors import BudgetError, InputError

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.collect import load_prompt, shipped_prompts
 from calibrant.collect.config import Example, PromptsConfig
 from calibrant.collect.probes import PROBES
-from calibrant.collect.prompts import DEFAULTS, PromptBook
+from calibrant.collect.prompts import DEFAULTS, PromptBook, load_prompt, shipped_prompts
 from calibrant.core.errors import InputError
 
 HERE = Path()

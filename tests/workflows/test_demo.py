@@ -8,7 +8,7 @@ import pytest
 from studies.recorded_demo import graded
 
 import calibrant as cal
-from calibrant.collect import parse_config
+from calibrant.collect.config import parse_config
 from calibrant.core.document import kind_of, load_document
 from calibrant.workflows import demo
 from calibrant.workflows.recorded_study import _FOLDER, METHODS, recorded_questions

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from calibrant.collect import parse_config
+from calibrant.collect.config import parse_config
 from calibrant.collect.forecast import Forecast, ForecastRow
 from calibrant.core.errors import InputError
 from calibrant.records import Study

@@ -28,6 +28,7 @@ from calibrant.records.ledger import Ledger
 
 LETTERS_PER_TOKEN = 4
 JUDGE = "judge"
+COUNTED = ("draws_wanted", "draws_held", "calls", "prompt_tokens", "completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,8 @@ class Forecast:
     def total(self) -> dict[str, Any]:
         """Sums over the rows."""
         costs = [row.cost for row in self.rows if row.calls]
-        names = ("draws_wanted", "draws_held", "calls", "prompt_tokens", "completion_tokens")
         sums: dict[str, Any] = {
-            name: sum(getattr(row, name) for row in self.rows) for name in names
+            name: sum(getattr(row, name) for row in self.rows) for name in COUNTED
         }
         unknown = any(cost is None for cost in costs)
         sums["cost"] = None if unknown else sum(cost for cost in costs if cost is not None)
@@ -184,17 +184,9 @@ class _ModelForecast:
             by_probe.setdefault(_tag(ask).probe.name, []).append(ask)
         for probe, group in by_probe.items():
             plan = self.dispatcher.plan(group)
-            yield ForecastRow(
-                model=self.model.name,
-                probe=probe,
-                purpose=_tag(group[0]).probe.purpose,
-                draws_wanted=plan.draws_wanted,
-                draws_held=plan.draws_held,
-                calls=plan.calls,
-                prompt_tokens=plan.prompt_tokens,
-                completion_tokens=plan.completion_tokens,
-                cost=plan.cost,
-            )
+            counts = {name: getattr(plan, name) for name in COUNTED}
+            purpose = _tag(group[0]).probe.purpose
+            yield ForecastRow(self.model.name, probe, purpose, **counts, cost=plan.cost)
 
     def _find_subjects(
         self, questions: Sequence[Question], asks: Sequence[Ask], extract: Extract

@@ -8,71 +8,8 @@ from dataclasses import dataclass
 from calibrant.clients.protocol import Capabilities
 from calibrant.collect.config import StudyConfig
 from calibrant.collect.plan import Wanted, close_over_needs
-from calibrant.collect.probes import POOL, PROBES, STATED_POOL
+from calibrant.collect.probes import NEEDS, POOL, PROBES, STATED_POOL, Need
 from calibrant.core.errors import CapabilityError
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """What brings one kind of input.
-
-    Parameters
-    ----------
-    probe
-        The probe to ask.
-    logprobs, top
-        Whether its draws must carry token log-probs, and alternatives of the first token.
-    repeated
-        Whether one draw is not enough (votes).
-    named_only
-        Whether it costs so many calls that ``methods = "all"`` does not ask for it.
-    judge_samples
-        Whether sampled answers join the pool of candidates.
-    kinds
-        Kinds of question that can bring it; empty for all.
-    """
-
-    probe: str
-    logprobs: bool = False
-    top: bool = False
-    repeated: bool = False
-    named_only: bool = False
-    judge_samples: bool = False
-    kinds: tuple[str, ...] = ()
-
-
-NEEDS: dict[str, Need] = {
-    "samples": Need("samples"),
-    "texts": Need("samples"),
-    "clusters": Need("samples"),
-    "similarity": Need("samples"),
-    "embeddings": Need("samples"),
-    "token_logprobs": Need("samples", logprobs=True),
-    "greedy": Need("greedy"),
-    "greedy_token_logprobs": Need("greedy", logprobs=True),
-    "greedy_top_logprobs": Need("greedy", logprobs=True, top=True),
-    "option_logprobs": Need("greedy", logprobs=True, top=True, kinds=("choice",)),
-    "yes_no_logprobs": Need("greedy", logprobs=True, top=True, kinds=("binary",)),
-    "verb": Need("verb"),
-    "verb_samples": Need("verb_samples"),
-    "verb_clusters": Need("verb_samples"),
-    "verb_topk": Need("verb_topk"),
-    "verb_topk_samples": Need("verb_topk_samples"),
-    "verb_topk_clusters": Need("verb_topk_samples"),
-    "p_true_votes": Need("p_true", repeated=True),
-    "p_true_logprobs": Need("p_true", logprobs=True, top=True),
-    "p_true_cand_votes": Need("p_true_cand", repeated=True),
-    "p_true_cand_logprobs": Need("p_true_cand", logprobs=True, top=True),
-    "self_ask": Need("self_ask"),
-    "self_ask_cand": Need("self_ask_cand"),
-    "token_texts": Need("samples", logprobs=True),
-    "greedy_token_texts": Need("greedy", logprobs=True),
-    "greedy_token_alternatives": Need("greedy", logprobs=True, top=True),
-    "selfcheck_votes": Need("selfcheck", named_only=True),
-    "verified": Need(POOL, named_only=True, judge_samples=True),
-    "panel": Need(POOL, named_only=True),
-    "ensemble": Need("greedy", named_only=True),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ Rows of second turns name the answer they ask about in the column ``about``.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from importlib import resources
 
 POOL = "p_true_pool"
 STATED_POOL = "self_ask_pool"
@@ -56,7 +58,7 @@ class Probe:
     purpose: str
     prompt: str
     turn: int
-    sampled: bool
+    sampled: bool = False
     first_draw: int = 0
     candidates: bool = False
     first_token: bool = False
@@ -75,37 +77,40 @@ class Probe:
         return ("greedy", "samples") if self.candidates or self.per_sample else ("greedy",)
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What brings one kind of input.
+
+    Parameters
+    ----------
+    probe
+        The probe to ask.
+    logprobs, top
+        Whether its draws must carry token log-probs, and alternatives of the first token.
+    repeated
+        Whether one draw is not enough (votes).
+    named_only
+        Whether it costs so many calls that ``methods = "all"`` does not ask for it.
+    judge_samples
+        Whether sampled answers join the pool of candidates.
+    kinds
+        Kinds of question that can bring it; empty for all.
+    """
+
+    probe: str
+    logprobs: bool = False
+    top: bool = False
+    repeated: bool = False
+    named_only: bool = False
+    judge_samples: bool = False
+    kinds: tuple[str, ...] = ()
+
+
+_FILE = resources.files("calibrant.collect") / "probes.toml"
+_TABLES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 PROBES: dict[str, Probe] = {
-    probe.name: probe
-    for probe in (
-        Probe("greedy", "greedy", "answer", turn=1, sampled=False),
-        Probe("samples", "answer", "answer", turn=1, sampled=True),
-        Probe("verb", "verb", "verb", turn=1, sampled=False),
-        Probe("verb_samples", "verb", "verb", turn=1, sampled=True, first_draw=1),
-        Probe("verb_topk", "verb_topk", "verb_topk", turn=1, sampled=False),
-        Probe("verb_topk_samples", "verb_topk", "verb_topk", turn=1, sampled=True, first_draw=1),
-        Probe("p_true", "p_true", "p_true", turn=2, sampled=True, first_token=True),
-        Probe(
-            "p_true_cand",
-            "p_true_cand",
-            "p_true_cand",
-            turn=2,
-            sampled=True,
-            candidates=True,
-            first_token=True,
-        ),
-        Probe("self_ask", "self_ask", "self_ask", turn=2, sampled=False),
-        Probe(
-            "self_ask_cand",
-            "self_ask_cand",
-            "self_ask_cand",
-            turn=2,
-            sampled=False,
-            candidates=True,
-        ),
-        Probe("selfcheck", "selfcheck", "selfcheck", turn=2, sampled=False, per_sample=True),
-        Probe(POOL, POOL, "p_true", turn=3, sampled=True, first_token=True),
-        Probe(STATED_POOL, STATED_POOL, "self_ask", turn=3, sampled=False),
-    )
+    name: Probe(**{"name": name, "purpose": name, "prompt": name, **given})
+    for name, given in _TABLES["probes"].items()
 }
+NEEDS: dict[str, Need] = {name: Need(**given) for name, given in _TABLES["needs"].items()}
 PROMPT_NAMES = tuple(dict.fromkeys(probe.prompt for probe in PROBES.values()))

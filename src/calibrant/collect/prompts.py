@@ -21,33 +21,16 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _ONLY_FIELD = re.compile(r"\s*\{(\w+)\}\s*")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-# Which shipped prompt serves a purpose, by style; `answer` also by the kind of question.
-DEFAULTS: dict[str, dict[str, str]] = {
+# Which shipped prompt serves a purpose, where it is not called as the purpose (``plain``) or
+# ``short_`` and the purpose; `answer` also by the kind of question.
+DEFAULTS = {
     "plain": {
         "answer": "open",
         "answer.choice": "choice",
         "answer.number": "reasoning",
         "answer.binary": "binary",
-        "verb": "verb",
-        "verb_topk": "verb_topk",
-        "p_true": "p_true",
-        "p_true_cand": "p_true_cand",
-        "self_ask": "self_ask",
-        "self_ask_cand": "self_ask_cand",
-        "selfcheck": "selfcheck",
     },
-    "short": {
-        "answer": "short",
-        "answer.choice": "short_choice",
-        "answer.binary": "binary",
-        "verb": "short_verb",
-        "verb_topk": "short_verb_topk",
-        "p_true": "short_p_true",
-        "p_true_cand": "short_p_true_cand",
-        "self_ask": "short_self_ask",
-        "self_ask_cand": "short_self_ask_cand",
-        "selfcheck": "short_selfcheck",
-    },
+    "short": {"answer": "short", "answer.choice": "short_choice", "answer.binary": "binary"},
 }
 
 
@@ -113,8 +96,9 @@ class PromptBook:
 
     def find(self, prompt: str, kind: str) -> Prompt:
         """Return the prompt for a purpose's prompt key and a kind of question."""
-        defaults = DEFAULTS[self._config.style]
-        default = defaults.get(f"{prompt}.{kind}", defaults[prompt])
+        style = self._config.style
+        usual = DEFAULTS[style].get(prompt, prompt if style == "plain" else f"short_{prompt}")
+        default = DEFAULTS[style].get(f"{prompt}.{kind}", usual)
         name = self._config.chosen.get(prompt, default)
         if name not in self._loaded:
             loaded = load_prompt(name, folder=self._folder)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.collect.config import StudyConfig, parse_config
-from calibrant.collect.needs import NEEDS
-from calibrant.collect.probes import PROBES
+from calibrant.collect.probes import NEEDS, PROBES
 from calibrant.collect.prompts import shipped_prompts
 from calibrant.records import Study
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from calibrant.collect import ProgressWatch
+from calibrant.collect.runner import ProgressWatch
 from calibrant.core.hints import Call
 from calibrant.core.places import writing
 from calibrant.core.verb import OUTPUT, Option, Supplied, verb

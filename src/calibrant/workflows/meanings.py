@@ -10,7 +10,9 @@ import polars as pl
 
 from calibrant.clients import Dispatcher
 from calibrant.clients.endpoints.embeddings import open_embedder
-from calibrant.collect import Question, StudyConfig, open_client
+from calibrant.collect.config import StudyConfig
+from calibrant.collect.endpoints import open_client
+from calibrant.collect.plan import Question
 from calibrant.collect.prices import load_prices, price_of
 from calibrant.collect.runner import caps_of
 from calibrant.records import Study

@@ -11,24 +11,14 @@ from typing import Annotated, Any
 import polars as pl
 
 from calibrant.clients.protocol import Client
-from calibrant.collect import (
-    POOL,
-    STATED_POOL,
-    Collected,
-    Forecast,
-    ProgressWatch,
-    StudyConfig,
-    check_budget,
-    collect,
-    forecast,
-    iterate_questions,
-    load_config,
-    open_client,
-    select_probes,
-    study_prices,
-    with_scoring,
-)
-from calibrant.collect.endpoints import probe_models
+from calibrant.collect.config import StudyConfig, load_config, with_scoring
+from calibrant.collect.endpoints import open_client, probe_models
+from calibrant.collect.forecast import Forecast, check_budget, forecast
+from calibrant.collect.needs import select_probes
+from calibrant.collect.plan import iterate_questions
+from calibrant.collect.prices import study_prices
+from calibrant.collect.probes import POOL, STATED_POOL
+from calibrant.collect.runner import Collected, ProgressWatch, collect
 from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop

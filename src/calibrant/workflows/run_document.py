@@ -11,7 +11,10 @@ import polars as pl
 import calibrant
 from calibrant.clients.asks import Price
 from calibrant.clients.protocol import Client
-from calibrant.collect import Forecast, ModelConfig, Question, Selection, StudyConfig, Wanted
+from calibrant.collect.config import ModelConfig, StudyConfig
+from calibrant.collect.forecast import Forecast
+from calibrant.collect.needs import Selection
+from calibrant.collect.plan import Question, Wanted
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 
@@ -91,7 +94,7 @@ def paid_models(config: StudyConfig) -> frozenset[str]:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from calibrant.collect import parse_config
+    >>> from calibrant.collect.config import parse_config
     >>> models = [{"name": "here", "client": "embedded"}, {"name": "gpt", "client": "openai"}]
     >>> config = parse_config({"questions": "q.jsonl", "models": models},
     ...                       folder=Path("study"), source="study.toml")

@@ -10,8 +10,7 @@ from typing import Any
 import polars as pl
 
 import calibrant
-from calibrant.collect import load_config
-from calibrant.collect.config import StudyConfig
+from calibrant.collect.config import StudyConfig, load_config
 from calibrant.collect.probes import PROBES
 from calibrant.collect.prompts import Prompt, PromptBook
 from calibrant.inputs.provenance import document_head

@@ -177,7 +177,7 @@ class Caller:
                     self._keep(call, completions, self._ended)
                     return True
                 if len(completions) < call.n:
-                    self._of.watch.fewer_choices += 1
+                    self._of.watch.counts["fewer-choices"] += 1
                 await self._kept(call, completions)
                 call.draws = call.draws[len(completions) :]
                 call.tries = call.refusals = 0
@@ -300,7 +300,7 @@ class Caller:
         """Another endpoint is asked at once; the user hears of one that is left out."""
         self._of.counts["retries"] += 1
         if error.left_out is not None:
-            self._of.watch.left_out[error.left_out] += 1
+            self._of.watch.note("endpoint-left-out", error.left_out)
             self._of.notify(error.notice)
         if self._stop.is_set():
             raise StoppedError

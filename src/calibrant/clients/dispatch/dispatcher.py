@@ -126,45 +126,28 @@ class Dispatcher:
         Raises CapabilityError where the endpoint cannot give what is asked for.
         """
         total = Counter[str]()
-        by_purpose: dict[str, Counter[str]] = {}
         cost: float | None = 0.0
         for window in windows(asks):
-            alike = Counter([(ask.purpose, ask.draws) for ask in window])
-            for (purpose, draws), asked in alike.items():
-                part = by_purpose.setdefault(purpose, Counter(calls=0, draws_missing=0))
-                part["asks"] += asked
-                part["draws_wanted"] += asked * draws
-            for ask, request, missing, failed in self._missing(window):
-                part = by_purpose[ask.purpose]
-                part["draws_missing"] += len(missing)
+            total["asks"] += len(window)
+            total["draws_wanted"] += sum(ask.draws for ask in window)
+            for request, missing, failed in self._missing(window):
+                total["draws_missing"] += len(missing)
                 if failed:
-                    total["set_aside"] += 1
                     continue
                 calls = len(split_draws(missing, self.chunk))
-                part["calls"] += calls
                 prompt = calls * prompt_tokens_estimate(request)
                 completion = len(missing) * request.most_tokens
+                total["calls"] += calls
                 total["prompt_tokens"] += prompt
                 total["completion_tokens"] += completion
                 price = self.budget.prices.get(request.model)
                 if cost is not None:
                     cost = None if price is None else cost + price.cost(prompt, completion)
-        for part in by_purpose.values():
-            total.update(part)
-        return Plan(
-            asks=total["asks"],
-            draws_wanted=total["draws_wanted"],
-            draws_held=total["draws_wanted"] - total["draws_missing"],
-            asks_set_aside=total["set_aside"],
-            calls=total["calls"],
-            prompt_tokens=total["prompt_tokens"],
-            completion_tokens=total["completion_tokens"],
-            cost=cost,
-            by_purpose={purpose: dict(part) for purpose, part in by_purpose.items()},
-        )
+        held = total["draws_wanted"] - total.pop("draws_missing", 0)
+        return Plan(**total, draws_held=held, cost=cost)
 
-    def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Ask, Request, list[int], bool]]:
-        """Yield the asks that lack draws, those draws, and whether the ask was set aside."""
+    def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Request, list[int], bool]]:
+        """Yield the requests that lack draws, those draws, and whether they were set aside."""
         prepared = [self.prepare(ask) for ask in window]
         digests = [key.digest for _, key in prepared]
         wanted: dict[int, list[bytes]] = {}
@@ -185,7 +168,7 @@ class Dispatcher:
         for (ask, request, _), id_ in zip(short, ids, strict=True):
             have = held.get(id_, set()) if id_ is not None else set()
             missing = [draw for draw in range(ask.draws) if draw not in have]
-            yield ask, request, missing, id_ in failed
+            yield request, missing, id_ in failed
 
     def prepare(self, ask: Ask) -> tuple[Request, LedgerKey]:
         """Return the request as it is sent and the key of its draws."""

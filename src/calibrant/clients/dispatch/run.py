@@ -307,7 +307,7 @@ class Run:
         if not lost:
             return False
         job.refilled = True
-        self._of.watch.unreadable += len(lost)
+        self._of.watch.counts["ledger-rows-refilled"] += len(lost)
         self._ledger.ask_again(job.request_id, lost)
         self._spawn(self._start(job, lost))
         return True

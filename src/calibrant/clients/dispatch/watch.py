@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+import tomllib
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib import resources
 
 from calibrant.clients.answers.tokens import TokenLogprobs
 from calibrant.clients.asks import Ask, Finding, LedgeredDraw
@@ -46,186 +48,128 @@ class _Repeats:
         return self.compared >= 15 and self.questions >= 3
 
 
-@dataclass(slots=True)
 class EndpointWatch:
-    """Collects what is seen and says what a reader of the results must know."""
+    """Collects what is seen and says what a reader of the results must know.
 
-    within: _Repeats = field(default_factory=_Repeats)
-    between: _Repeats = field(default_factory=_Repeats)
-    models: dict[str, Counter[str]] = field(default_factory=dict)
-    same_call_id: int = 0
-    asked_logprobs: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    new_asked: int = 0
-    new_refused: int = 0
-    missing_logprobs: int = 0
-    fewer_choices: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    estimated: Counter[str] = field(default_factory=Counter)
-    odd: Counter[str] = field(default_factory=Counter)
-    unreadable: int = 0
-    not_sent: Counter[str] = field(default_factory=Counter)
-    seen: int = 0
-    new_seen: int = 0
-    cut_off: int = 0
-    cut_thinking: int = 0
-    new_cut_thinking: int = 0
+    `counts` holds how often each kind of finding was seen, and how many draws there were; `why`
+    what exactly was seen; of draws that are new in this run the names begin with ``new``.
+    """
+
+    def __init__(self) -> None:
+        self.within, self.between = _Repeats(), _Repeats()
+        self.counts: Counter[str] = Counter()
+        self.why: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.models: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def note(self, kind: str, why: str) -> None:
+        """Count a finding and what it was."""
+        self.counts[kind] += 1
+        self.why[kind][why] += 1
 
     def see(self, ask: Ask, draws: Sequence[LedgeredDraw]) -> None:
         """Take note of the draws of one ask."""
         completions = [draw.completion for draw in draws]
-        for draw in draws:
-            if draw.completion.model is not None:
-                self.models.setdefault(ask.request.model, Counter())[draw.completion.model] += 1
-            if draw.completion.usage_estimated is not None:
-                self.estimated[draw.completion.usage_estimated] += 1
-            if draw.completion.odd is not None:
-                self.odd[draw.completion.odd] += 1
-            self.not_sent.update(draw.completion.not_sent)
-            self._see_end(draw)
+        for draw, done in zip(draws, completions, strict=True):
+            if done.model is not None:
+                self.models[ask.request.model][done.model] += 1
+            if done.usage_estimated is not None:
+                self.note("usage-estimated", done.usage_estimated)
+            if done.odd is not None:
+                self.note("answers-odd", done.odd)
+            if done.not_sent:
+                self.counts["settings-refused"] += 1
+                self.why["settings-refused"].update(done.not_sent)
+            cut = done.finish_reason == "length"
+            seen = {"seen": 1, "answers-cut-off": cut, "unbegun": cut and not done.text.strip()}
             if ask.request.logprobs:
-                self._see_logprobs(draw.completion)
-                self.new_asked += not draw.cached
-                self.new_refused += not draw.cached and draw.completion.logprobs_refused is not None
+                refused = done.logprobs_refused is not None
+                seen |= {"asked": 1, "refused": refused}
+                if done.logprobs_refused is not None:
+                    self.note("logprobs-refused", done.logprobs_refused)
+                elif done.logprobs is None and done.text:
+                    self.counts["logprobs-missing"] += 1
+            self.counts.update(seen)
+            if not draw.cached:
+                self.counts.update({f"new {name}": number for name, number in seen.items()})
         if ask.request.temperature >= WARM and len(completions) > 1:
             self._see_repeats(ask.request, completions)
-
-    def _see_end(self, draw: LedgeredDraw) -> None:
-        done = draw.completion
-        cut = done.finish_reason == "length"
-        thinking = cut and not done.text.strip()
-        self.seen += 1
-        self.new_seen += not draw.cached
-        self.cut_off += cut
-        self.cut_thinking += thinking
-        self.new_cut_thinking += thinking and not draw.cached
-
-    def _see_logprobs(self, completion: Completion) -> None:
-        self.asked_logprobs += 1
-        if completion.logprobs_refused is not None:
-            self.refused[completion.logprobs_refused] += 1
-        elif completion.logprobs is None and completion.text:
-            self.missing_logprobs += 1
 
     def _see_repeats(self, request: Request, completions: Sequence[Completion]) -> None:
         calls = _by_call(completions)
         ids = [call[0].request_id for call in calls if call[0].request_id is not None]
-        self.same_call_id += len(ids) - len(set(ids))
+        self.counts["draws-not-independent"] += len(ids) - len(set(ids))
         for call in calls:
             _compare(self.within, request, call)
         _compare(self.between, request, [call[0] for call in calls])
 
     def check(self) -> None:
         """Raise where going on would buy log-probs that are refused every time."""
-        if self.new_cut_thinking >= HOPELESS_AFTER and self.new_cut_thinking == self.new_seen:
+        seen = self.counts
+        if seen["new unbegun"] >= HOPELESS_AFTER and seen["new unbegun"] == seen["new seen"]:
             raise EndpointRefusedError(
-                f"all {self.new_seen} answers were cut off before they began: the model spends its "
-                "tokens on thinking; set thinking_tokens of the model to 4096 or more"
+                f"all {seen['new seen']} answers were cut off before they began: the model spends "
+                "its tokens on thinking; set thinking_tokens of the model to 4096 or more"
             )
-        if self.new_refused >= HOPELESS_AFTER and self.new_refused == self.new_asked:
+        if seen["new refused"] >= HOPELESS_AFTER and seen["new refused"] == seen["new asked"]:
             raise EndpointRefusedError(
-                f"the log-probs of all {self.new_refused} draws were refused: "
-                f"{_most_often(self.refused)}"
+                f"the log-probs of all {seen['new refused']} draws were refused: "
+                f"{_most_often(self.why['logprobs-refused'])}"
             )
 
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first."""
-        repeats = ((self.between, "of separate calls"), (self.within, "of one call (n > 1)"))
+        named = self.why["settings-refused"]
+        own = "; a single answer is then one draw at the model's own temperature"
+        told = {
+            **self.counts,
+            "asked": self.counts["asked"],
+            "unbegun": self.counts["unbegun"],
+            "refused": ", ".join(named),
+            "warm": own if "temperature" in named else "",
+            "or_thinking": ", or thinking_tokens of the model" if self.counts["unbegun"] else "",
+        }
         found = [
-            (
-                self.same_call_id,
-                "draws-not-independent",
-                "draws are not independent: several calls came back with the id of an earlier "
-                "call, so the endpoint serves stored answers",
-            ),
-            *(
-                (seen.repeated, "draws-not-independent", _words(seen, where))
-                for seen, where in repeats
-                if seen.suspicious()
-            ),
-            *(_changed(name, answered) for name, answered in self.models.items()),
-            (
-                self.refused.total(),
-                "logprobs-refused",
-                f"log-probs of {self.refused.total()} of {self.asked_logprobs} draws were refused "
-                f"(most often: {_most_often(self.refused)})",
-            ),
-            (
-                self.missing_logprobs,
-                "logprobs-missing",
-                f"{self.missing_logprobs} of {self.asked_logprobs} draws came without the "
-                "log-probs asked for",
-            ),
-            *self._odd(),
-            *self._settings(),
-            *(
-                (
-                    times,
-                    "endpoint-left-out",
-                    f"{name} failed and was left out; the other endpoints went on without it",
-                )
-                for name, times in self.left_out.items()
-            ),
-            (
-                self.fewer_choices,
-                "fewer-choices",
-                "the endpoint gave fewer choices than asked for; the rest was asked for again",
-            ),
+            Finding(
+                kind,
+                message.format_map({**told, "count": count, "why": _most_often(self.why[kind])}),
+                count,
+            )
+            for kind, message in MESSAGES.items()
+            if (count := self.counts[kind])
         ]
-        return [Finding(kind, message, count) for count, kind, message in found if count]
+        repeats = ((self.between, "of separate calls"), (self.within, "of one call (n > 1)"))
+        copies = [
+            Finding("draws-not-independent", _words(seen, where), seen.repeated)
+            for seen, where in repeats
+            if seen.suspicious()
+        ]
+        changed = [_changed(*item) for item in self.models.items() if len(item[1]) > 1]
+        left_out = [
+            Finding(
+                "endpoint-left-out",
+                f"{name} failed and was left out; the other endpoints went on without it",
+                times,
+            )
+            for name, times in self.why["endpoint-left-out"].items()
+        ]
+        return [*copies, *changed, *found, *left_out]
 
-    def _settings(self) -> list[tuple[int, str, str]]:
-        warm = "temperature" in self.not_sent
-        return [
-            (
-                max(self.not_sent.values(), default=0),
-                "settings-refused",
-                f"the endpoint refuses {', '.join(self.not_sent)}; the calls were sent without"
-                + "; a single answer is then one draw at the model's own temperature" * warm,
-            ),
-            (
-                self.cut_off,
-                "answers-cut-off",
-                f"{self.cut_off} of {self.seen} answers were cut off at their longest length, "
-                f"{self.cut_thinking} of them before they began: raise sampling.max_tokens"
-                + ", or thinking_tokens of the model"
-                * bool(self.cut_thinking),
-            ),
-        ]
 
-    def _odd(self) -> list[tuple[int, str, str]]:
-        return [
-            (
-                self.estimated.total(),
-                "usage-estimated",
-                f"the tokens of {self.estimated.total()} draws are estimated from the text "
-                f"({_most_often(self.estimated)}); caps count the estimate",
-            ),
-            (
-                self.odd.total(),
-                "answers-odd",
-                f"{self.odd.total()} answers were odd in form and are kept "
-                f"({_most_often(self.odd)})",
-            ),
-            (
-                self.unreadable,
-                "ledger-rows-refilled",
-                f"{self.unreadable} draws of the ledger had no readable answer and were asked "
-                "for again",
-            ),
-        ]
+MESSAGES: dict[str, str] = tomllib.loads(
+    (resources.files("calibrant.clients.dispatch") / "findings.toml").read_text(encoding="utf-8")
+)
 
 
 def _most_often(seen: Counter[str]) -> str:
     return seen.most_common(1)[0][0] if seen else ""
 
 
-def _changed(name: str, answered: Counter[str]) -> tuple[int, str, str]:
+def _changed(name: str, answered: Counter[str]) -> Finding:
     shares = ", ".join(f"{model}: {count}" for model, count in answered.most_common())
-    return (
-        answered.total() - max(answered.values()),
+    return Finding(
         "model-changed",
         f"draws of {name!r} were answered by different models ({shares})",
+        answered.total() - max(answered.values()),
     )
 
 

@@ -69,7 +69,7 @@ def open_client(spec: Mapping[str, Any]) -> Client:
         options = _options(spec, REPLAY)
         if "ledger" not in options:
             raise InputError("a replay needs the path of a ledger", hint="set `ledger`")
-        return ReplayClient(options.pop("ledger"), **options)
+        return ReplayClient(options.pop("ledger"), model=spec.get("model"), **options)
     if kind not in PRESETS:
         known = [*PRESETS, "embedded", "replay"]
         raise InputError(

@@ -34,6 +34,8 @@ class ReplayClient:
     ----------
     ledger
         Path of the ledger to replay.
+    model
+        Model whose settings of then are all that may be asked for; None: anything may.
     endpoint
         Which of its endpoints; needed only where it holds several.
     capabilities
@@ -44,12 +46,16 @@ class ReplayClient:
         self,
         ledger: str | Path,
         *,
+        model: str | None = None,
         endpoint: str | None = None,
         capabilities: Mapping[str, Any] | None = None,
     ) -> None:
         self._ledger = Ledger(ledger, read_only=True)
         self._sources = _sources(self._ledger, endpoint)
-        self._capabilities = adjusted(EVERYTHING, capabilities)
+        # A request that asks for more than was asked for then would find nothing.
+        source = self._sources.get(model or "")
+        then = {} if source is None else source.asked_for
+        self._capabilities = adjusted(EVERYTHING, {**then, **(capabilities or {})})
         endpoints = sorted({source.endpoint for source in self._sources.values()})
         if len(endpoints) != 1:
             raise InputError(
@@ -121,11 +127,12 @@ class ReplayClient:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the draws of a model name came from, and the sampling settings always sent."""
+    """Where draws of a model name came from, sampling settings always sent, what was asked for."""
 
     endpoint: str
     model: str
     sampler: Mapping[str, float]
+    asked_for: Mapping[str, Any]
 
 
 def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
@@ -135,11 +142,18 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
     them.
     """
     seen: dict[str, Counter[tuple[str, str, bytes]]] = {}
+    asked: dict[str, dict[str, Any]] = {}
     for _, key in ledger.requests():
         if endpoint is None or key.endpoint == endpoint:
             body = orjson.loads(key.body)
             sampler = orjson.dumps(body.get("sampler", {}))
             seen.setdefault(body["model"], Counter())[key.endpoint, key.model, sampler] += 1
+            able = asked.setdefault(
+                body["model"], {"seed": False, "logprobs": False, "top_logprobs": 0}
+            )
+            able["seed"] |= "seed" in body
+            able["logprobs"] |= "logprobs" in body
+            able["top_logprobs"] = max(able["top_logprobs"], body.get("top_logprobs", 0))
     if not seen:
         raise InputError("the ledger holds no requests to replay", source=str(ledger.path))
     found = {}
@@ -152,5 +166,5 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
                 hint="name one endpoint, or use a ledger with draws of one version of the model",
             )
         place, resolved, sampler = counts.most_common(1)[0][0]
-        found[name] = Source(place, resolved, orjson.loads(sampler))
+        found[name] = Source(place, resolved, orjson.loads(sampler), asked[name])
     return found

@@ -213,9 +213,9 @@ def _messages_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
     usage = answer.get("usage")
     used = usage if isinstance(usage, Mapping) else {}
     prompt = used.get("input_tokens")
-    if token_count(prompt) is not None:
+    if (counted := token_count(prompt)) is not None:
         cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
-        prompt += sum(token_count(used.get(name)) or 0 for name in cached)
+        prompt = counted + sum(token_count(used.get(name)) or 0 for name in cached)
     thought = _joined(block.get("thinking") for block in _mappings(said))
     return {
         "id": answer.get("id"),

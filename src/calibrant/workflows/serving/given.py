@@ -10,8 +10,9 @@ import polars as pl
 from calibrant.clients import Dispatcher
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome
 from calibrant.clients.protocol import Client, Completion, Usage
-from calibrant.collect import NEEDS, Asker, Question, StudyConfig, Wanted
-from calibrant.collect.plan import Extract, Tag, find_subject
+from calibrant.collect.config import StudyConfig
+from calibrant.collect.plan import Asker, Extract, Question, Tag, Wanted, find_subject
+from calibrant.collect.probes import NEEDS
 from calibrant.collect.prompts import PromptBook
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import InputError

@@ -19,9 +19,12 @@ from calibrant.clients import Dispatcher
 from calibrant.clients.asks import Ask
 from calibrant.clients.endpoints.factory import open_client
 from calibrant.clients.protocol import Completion, Request
-from calibrant.collect import Question, StudyConfig, collect, select_probes
-from calibrant.collect import open_client as open_study_client
+from calibrant.collect.config import StudyConfig
+from calibrant.collect.endpoints import open_client as open_study_client
+from calibrant.collect.needs import select_probes
+from calibrant.collect.plan import Question
 from calibrant.collect.recipe import recipe_config
+from calibrant.collect.runner import collect
 from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import ClientError, InputError
 from calibrant.records.ledger import Ledger
