@@ -9,10 +9,10 @@ import polars as pl
 
 from calibrant.clients import Dispatcher
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome
-from calibrant.clients.protocol import Client, Completion, Usage
+from calibrant.clients.protocol import Client, Completion, Request, Usage
 from calibrant.collect.config import StudyConfig
 from calibrant.collect.plan import Asker, Extract, Question, Tag, Wanted, find_subject
-from calibrant.collect.probes import NEEDS
+from calibrant.collect.probes import NEEDS, PROBES
 from calibrant.collect.prompts import PromptBook
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import InputError
@@ -74,15 +74,11 @@ class GivenAnswer:
         return rows.frame([model], [question.question_id]), asked
 
     def _stand_in(self, question: Question, answer: str) -> Outcome:
-        ask = next(ask for ask in self._greedy(question) if _probe(ask) == "greedy")
+        ask = Ask(
+            Request(self._asker.model.model, ()), "greedy", tag=Tag(question, PROBES["greedy"])
+        )
         done = Completion(answer, "stop", Usage(0, 0))
         return Outcome(ask, (LedgeredDraw(0, done, cached=True),))
-
-    def _greedy(self, question: Question) -> list[Ask]:
-        asker = self._asker
-        with_greedy = Wanted({**asker.wanted.draws, "greedy": 1})
-        whole = Asker(asker.config, asker.model, with_greedy, asker.able, asker.book)
-        return list(whole.first_turn([question]))
 
 
 def about_given(row: Mapping[str, Any], answer: str, question: str) -> tuple[float | None, str]:

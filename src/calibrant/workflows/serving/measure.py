@@ -7,7 +7,8 @@ import hashlib
 import math
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -176,13 +177,8 @@ class PassedOn:
         request = Request(self._model, (), logprobs=self._method in PASSED_ON, body=body)
         once = self._reuse or body.get("temperature") == 0
         purpose = "served" if once else f"served:{secrets.token_hex(8)}"
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                outcomes = [o async for o in self._dispatcher.ask_all([Ask(request, purpose)])]
-        except TimeoutError:
-            raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
-        except ClientError as error:
-            raise upstream(error) from None
+        async with patience():
+            outcomes = [o async for o in self._dispatcher.ask_all([Ask(request, purpose)])]
         problem = outcomes[0].problem
         if problem is not None:
             raise UpstreamError(problem.message, problem.status, problem.retry_after)
@@ -260,17 +256,12 @@ class AsInStudy:
     async def measure(self, asked: Asked) -> Measured:
         """Ask for everything that the method needs, and score it."""
         question = _question(asked)
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                found = await collect(
-                    self.config, [question], {self._model: self._wanted},
-                    {self._model: self.client}, self._ledger, extract=answer_in,
-                    prices={self._model: None}, retry_failures=True, **PATIENCE,
-                )  # fmt: skip
-        except TimeoutError:
-            raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
-        except ClientError as error:
-            raise upstream(error) from None
+        async with patience():
+            found = await collect(
+                self.config, [question], {self._model: self._wanted},
+                {self._model: self.client}, self._ledger, extract=answer_in,
+                prices={self._model: None}, retry_failures=True, **PATIENCE,
+            )  # fmt: skip
         if found.failures:
             raise UpstreamError(found.failures[0]["reason"], found.failures[0]["status"])
         counts = found.counts[self._model]
@@ -288,13 +279,8 @@ class AsInStudy:
         question = _question(asked)
         dispatcher = Dispatcher(self.client, self._ledger, retry_failures=True, **PATIENCE)
         given = GivenAnswer(self.config, self._wanted, self.client, dispatcher, answer_in)
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                draws, outcomes = await given.draws(question, answer)
-        except TimeoutError:
-            raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
-        except ClientError as error:
-            raise upstream(error) from None
+        async with patience():
+            draws, outcomes = await given.draws(question, answer)
         for problem in (outcome.problem for outcome in outcomes):
             if problem is not None:
                 raise UpstreamError(problem.message, problem.status, problem.retry_after)
@@ -343,9 +329,17 @@ class AsInStudy:
         return str(row["answer"] or ""), row["confidence"], _why(semantics, row, self._method)
 
 
-def upstream(error: ClientError) -> UpstreamError:
-    """Return what a caller is told of an endpoint that could not be asked."""
-    return UpstreamError(str(error), error.status, getattr(error, "retry_after", None))
+@asynccontextmanager
+async def patience() -> AsyncIterator[None]:
+    """Wait no longer than a caller does; an endpoint that cannot be asked is an UpstreamError."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            yield
+    except TimeoutError:
+        raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
+    except ClientError as error:
+        after = getattr(error, "retry_after", None)
+        raise UpstreamError(str(error), error.status, after) from None
 
 
 def _question(asked: Asked) -> Question:
