@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -80,38 +81,21 @@ ENOUGH_ANSWERS = 50
 """From so many answers of the study itself its own rate is the better forecast."""
 
 
+@dataclass(frozen=True, slots=True)
 class JudgeBound:
     """How often a judge will be asked and how often at most, with tokens, cost and the reasons.
 
-    Parameters
-    ----------
-    calls, prompt_tokens
-        The most there can be.
-    price
-        Price of the judge, None where unknown.
-    reason
-        How the most comes about.
-    expected, basis
-        How many calls are expected, and from what.
+    `calls`, `prompt_tokens`, `completion_tokens` and `cost` are the most there can be, `reason` how
+    that comes about; `basis` says from what `expected` calls are expected.
     """
 
-    def __init__(
-        self,
-        calls: int,
-        prompt_tokens: int,
-        price: Price | None,
-        reason: str,
-        *,
-        expected: int,
-        basis: str,
-    ) -> None:
-        self.calls = calls
-        self.expected = min(expected, calls)
-        self.basis = basis
-        self.prompt_tokens = prompt_tokens
-        self.completion_tokens = calls * REPLY_TOKENS
-        self.reason = reason
-        self.cost = None if price is None else price.cost(prompt_tokens, self.completion_tokens)
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    reason: str
+    expected: int
+    basis: str
 
 
 def answers_of(wanted: Wanted, topk: int) -> int:
@@ -171,6 +155,7 @@ def judge_bound(
     if answers_seen >= ENOUGH_ANSWERS and verdicts:
         rate = verdicts / answers_seen
         basis = f"{verdicts:,} verdicts for the first {answers_seen:,} answers of this study"
-    return JudgeBound(
-        calls, tokens, price, reason, expected=math.ceil(rate * answers_total), basis=basis
-    )
+    replies = calls * REPLY_TOKENS
+    cost = None if price is None else price.cost(tokens, replies)
+    expected = min(math.ceil(rate * answers_total), calls)
+    return JudgeBound(calls, tokens, replies, cost, reason, expected, basis)

@@ -48,10 +48,12 @@ def _estimate(name: str) -> Callable[..., Callable[[Sequence[Any]], dict[str, fl
     def factory(bins: int = 15) -> Callable[[Sequence[Any]], dict[str, float]]:
         def metric(scores: Sequence[Any]) -> dict[str, float]:
             confidence, correct, question = _paired(scores)
-            left_out = float(len(scores) - len(confidence))
+            counts = {
+                f"{name}_n": float(len(confidence)),
+                f"{name}_left_out": float(len(scores) - len(confidence)),
+            }
             if not len(confidence):
-                undefined = float("nan")
-                return _numbered(name, undefined, undefined, undefined, 0, left_out)
+                return {f"{name}{end}": float("nan") for end in _ENDS} | counts
             units = np.unique(question, return_inverse=True)[1]
             found = metric_estimates(
                 confidence,
@@ -61,25 +63,14 @@ def _estimate(name: str) -> Callable[..., Callable[[Sequence[Any]], dict[str, fl
                 bins=bins,
                 resamples=_RESAMPLES,
             )[name]
-            return _numbered(name, found.value, found.low, found.high, len(confidence), left_out)
+            ends = {f"{name}{end}": float(getattr(found, part)) for end, part in _ENDS.items()}
+            return ends | counts
 
         return metric
 
     factory.__name__ = name
     factory.__doc__ = f"Compute {name} with its interval over unreduced epochs."
     return factory
-
-
-def _numbered(
-    name: str, value: float, low: float, high: float, n: float, left_out: float
-) -> dict[str, float]:
-    return {
-        name: float(value),
-        f"{name}_low": float(low),
-        f"{name}_high": float(high),
-        f"{name}_n": float(n),
-        f"{name}_left_out": left_out,
-    }
 
 
 def sem_ece_metric(bins: int = 10) -> Callable[[Sequence[Any]], dict[str, float]]:
