@@ -91,7 +91,7 @@ EXHIBITS = (
         "Answers of one question that mean the same are one class; the frequency of the most "
         "frequent class is the confidence.",
         ["calibrant audit deepseek_meanings.parquet --json meanings.json"],
-        ["meaning-reliability-1", "convergence-1", "margins-1"],
+        ["meaning-reliability-1", "convergence-1", "margins-1", "regimes-1"],
         prepare=inputs.deepseek,
     ),
     Exhibit(

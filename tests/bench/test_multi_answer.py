@@ -375,6 +375,9 @@ def test_thresholds_fit_the_masses_and_the_histogram_counts_every_meaning():
     assert sum(found["counts"]) == int(classes.answered.sum())
     above = class_mass(table.samples)[classes.answered] > 1.0
     assert found["counts"][-1] == int(above.sum()) > 0
+    right = classes.correct[classes.answered] == 1
+    assert sum(found["right"]) == int(right.sum()) > 0
+    assert found["right"][-1] == int((above & right).sum())
 
 
 def test_scoring_choices_of_the_verb_score_the_draws_again(tmp_path):

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from calibrant.cli.main import app
 from calibrant.core import InputError
 from calibrant.epistemic import GroupCorrector, load_policy
+from calibrant.report import render_text
 from calibrant.report.titles import title_line
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.decide import decide
@@ -49,6 +50,17 @@ def test_groups_document_has_the_fixed_names(table):
     assert {"rule", "n", "mean_confidence", "rate", "gap", "flagged"} <= set(law)
     several = groups(table, features=["topic"]).to_dict()
     assert [entry["model"] for entry in several["results"]] == ["small", "large"]
+
+
+def test_estimators_of_the_literature_stand_beside_the_default(table):
+    plain = groups(table, features=["topic"], models=["small"])
+    for name in ("tree", "binned"):
+        found = groups(table, features=["topic"], models=["small"], estimator=name)
+        assert found["grouping_loss"] == plain["grouping_loss"]
+        assert found["claims"] == plain["claims"]
+        assert found["results"][0]["published_loss"]["value"] is not None
+        assert "as published" in render_text(found.to_dict(), full=True)
+    assert "published_loss" not in plain["results"][0]
 
 
 def test_groups_of_one_seed_are_the_same_bytes(table):

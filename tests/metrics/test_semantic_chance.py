@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
+from calibrant.metrics import ece
 from calibrant.metrics.semantic import (
     DrawPool,
     JudgeErrors,
@@ -165,6 +166,34 @@ def test_unlimited_draws_are_refused(questions, n, alpha, reason):
     rng = np.random.default_rng(5)
     pool = drawn_world(rng, questions, 20, alpha, n)
     assert reason in unlimited_draws_ece(pool).refused
+
+
+def several_right(rng, right, alpha, *, classes=6, boost=1.5, questions=400, n=20):
+    """Return a pool in which the first `right` of the classes are right, and its true error."""
+    shares = rng.dirichlet(np.full(classes, alpha), questions)
+    shares[:, :right] *= boost
+    shares /= shares.sum(axis=1, keepdims=True)
+    counts = np.stack([rng.multinomial(n, row) for row in shares])
+    rows, columns = np.nonzero(counts)
+    times = counts[rows, columns]
+    pool = pool_draws(
+        np.repeat(rows, times), np.repeat(columns, times), np.repeat(columns < right, times)
+    )
+    return pool, ece(shares.max(axis=1), shares.argmax(axis=1) < right, bins=10)
+
+
+@pytest.mark.parametrize("right", [2, 3])
+def test_several_right_answers_are_covered_or_refused(right):
+    """Nearly flat races are refused; where one answer leads, the true error is inside."""
+    for alpha in (20.0, 8.0, 4.0):
+        pool, _ = several_right(np.random.default_rng(1), right, alpha)
+        assert "too close" in unlimited_draws_ece(pool, resamples=5).refused
+    covered = 0
+    for seed, alpha in enumerate((1.0, 0.3, 1.0, 0.3)):
+        pool, truth = several_right(np.random.default_rng(seed), right, alpha, classes=8, boost=2.0)
+        found = unlimited_draws_ece(pool, rng=seed, resamples=60)
+        covered += found.refused is None and found.ece.low <= truth <= found.ece.high
+    assert covered >= 3
 
 
 def test_bounds_are_probabilities():

@@ -191,7 +191,11 @@ def _masses(model: str, document: Mapping[str, Any], number: int) -> Chart | Non
         Axis("meanings", words=count_words),
         Names(names),
         [
-            Item(name, bar=(0, n), words=count_words(n), tip=f"{name}: {n:,} meanings")
-            for name, n in zip(names, found[0]["counts"], strict=True)
+            Item(name, tone, (0, n), words=count_words(n), tip=f"{name}: {n:,} {words}", name=words)
+            for tone, words, counts in (
+                ("first", "meanings", found[0]["counts"]),
+                ("second", "graded right", found[0].get("right") or []),
+            )
+            for name, n in zip(names, counts, strict=False)
         ],
     )

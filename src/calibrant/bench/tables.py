@@ -158,10 +158,16 @@ def _masses(masses: Sequence[Mapping[str, Any]]) -> Table:
     edges = masses[0]["edges"]
     bins = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
     return Table(
-        ("model", *bins, "above 1"),
-        tuple((str(m["model"]), *(number_cell(count) for count in m["counts"])) for m in masses),
+        ("model", "meanings", *bins, "above 1"),
+        tuple(
+            (str(m["model"]), words, *(number_cell(count) for count in m[name]))
+            for m in masses
+            for name, words in (("counts", "all"), ("right", "right"))
+            if name in m
+        ),
         title="Meanings by their mass",
         note="Mass: summed probability of the draws of a meaning, not normalised.",
+        labels=2,
     )
 
 

@@ -14,7 +14,12 @@ import polars as pl
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.features import as_frame
-from calibrant.epistemic.loss import DecisionRisk, GroupingLoss
+from calibrant.epistemic.loss import (
+    BinnedGroupingLoss,
+    DecisionRisk,
+    GroupingLoss,
+    TreeGroupingLoss,
+)
 from calibrant.epistemic.loss.grouping import mean_error
 from calibrant.epistemic.segments import ConfidenceGroups, Difference, Group, GroupCorrector
 from calibrant.epistemic.segments.corrector import fit_corrector
@@ -35,6 +40,7 @@ class GroupOptions:
     threshold: float | None = None
     level: float = 0.95
     seed: int = 0
+    estimator: str = "boosting"
 
 
 def groups_entry(
@@ -79,6 +85,7 @@ def groups_entry(
         "rate": float(y.mean()),
         "overall_gap": _mean(f - y, units, options.level),
         **_losses(loss),
+        **_published(features, f, y, options, units),
         "decision": _decision(risk),
         "multiplicity": {
             "control": "largest of all rules",
@@ -123,6 +130,25 @@ def _losses(loss: GroupingLoss) -> dict[str, Any]:
         "brier": brier,
         "rest": Estimate(rest, 0.0, max(brier.high - shown, rest), n=brier.n, level=brier.level),
     }
+
+
+def _published(
+    features: pl.DataFrame, f: Floats, y: Floats, options: GroupOptions, units: Ints | None
+) -> dict[str, Any]:
+    """Return the grouping loss by an estimator of the literature, where one is asked for.
+
+    It stands beside the default and feeds no claim: what Platt scaling misfits counts in it.
+    """
+    if options.estimator == "tree":
+        tree = TreeGroupingLoss(level=options.level, seed=options.seed)
+        found = tree.fit(features, f, y, units=units)
+        value, ends = found.value_, found.interval_
+    elif options.estimator == "binned":
+        value = BinnedGroupingLoss(seed=options.seed).fit(features, f, y).value_
+        ends = (math.nan, math.nan)
+    else:
+        return {}
+    return {"published_loss": Estimate(value, *ends, n=len(f), level=options.level)}
 
 
 def _decision(risk: DecisionRisk) -> dict[str, Any]:

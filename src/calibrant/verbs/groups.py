@@ -93,6 +93,16 @@ def groups(
         float | None, share("Where the confidence decides; default: the optimum.")
     ] = None,
     level: Level = 0.95,
+    estimator: Annotated[
+        str,
+        Option(
+            "Grouping loss: by boosted trees beyond a spline, and beside it as published, by "
+            "honest trees or within bins.",
+            metavar="boosting|tree|binned",
+            group=ADVANCED,
+            choices=("boosting", "tree", "binned"),
+        ),
+    ] = "boosting",
     save: Annotated[str | Path | None, written("Write the corrected confidence as JSON.")] = None,
     wrong: WrongRows = 0,
     seed: Seed = 0,
@@ -125,6 +135,9 @@ def groups(
         See `calibrant.epistemic.DecisionRisk`.
     level
         Coverage of the intervals.
+    estimator
+        ``"tree"`` and ``"binned"`` add ``published_loss``: `calibrant.epistemic.TreeGroupingLoss`
+        or `calibrant.epistemic.BinnedGroupingLoss`.
     save
         Where to write the corrected confidence; `calibrant.epistemic.GroupCorrector.load` reads
         it.
@@ -150,7 +163,7 @@ def groups(
     >>> groups(table, features=["topic"])["groups"][0]["flagged"]
     True
     """
-    chosen = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed)
+    chosen = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed, estimator)
     refuse_mended(table, save, "a saved correction")
     refuse_outcome(features, table["correct"])
     kept = [name for name in (*features, embed) if name is not None]

@@ -52,7 +52,7 @@ def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:
 
 
 def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
-    """Return, per model, how many meanings have which mass (Fig. 9 of the paper).
+    """Return, per model, how many meanings have which mass (Figs. 9 and 6 of the paper).
 
     The mass of a meaning is the summed probability of its draws, not normalised: it may exceed
     1, and the last bin holds those that do.
@@ -67,16 +67,18 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``model``, ``edges`` (bins + 1 of them) and ``counts`` (bins + 1: the last one is above 1);
-        models without log-probs are left out.
+        ``model``, ``edges`` (bins + 1 of them), ``counts`` (bins + 1: the last one is above 1) and
+        ``right``, how many of these are graded right; models without log-probs are left out.
 
     Examples
     --------
     >>> from calibrant.confidence import Question, table_of
     >>> logs = [[float(np.log(p))] for p in (0.6, 0.6, 0.3, 0.02)]
-    >>> table = table_of([Question(classes=[0, 0, 1, 2], token_logprobs=logs, model="m")])
-    >>> mass_histogram(table, bins=2)
-    [{'model': 'm', 'edges': [0.0, 0.5, 1.0], 'counts': [2, 0, 1]}]
+    >>> asked = Question(
+    ...     classes=[0, 0, 1, 2], correct=[1, 1, 0, 0], token_logprobs=logs, model="m"
+    ... )
+    >>> mass_histogram(table_of([asked]), bins=2)
+    [{'model': 'm', 'edges': [0.0, 0.5, 1.0], 'counts': [2, 0, 1], 'right': [0, 0, 1]}]
     """
     classes = table.samples.classes
     mass = class_mass(table.samples)
@@ -84,11 +86,14 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
     models = table.model.gather(classes.unit[known]).to_numpy()
     edges = np.round(np.linspace(0.0, 1.0, bins + 1), 12)
     found = []
+    right = classes.correct[known] == 1
     for model in dict.fromkeys(models.tolist()):
-        own = mass[known][models == model]
-        inside = np.histogram(own[own <= 1.0], bins=edges)[0]
-        counts = [*inside.tolist(), int(np.count_nonzero(own > 1.0))]
-        found.append({"model": model, "edges": edges.tolist(), "counts": counts})
+        entry: dict[str, Any] = {"model": model, "edges": edges.tolist()}
+        for name, some in (("counts", models == model), ("right", (models == model) & right)):
+            own = mass[known][some]
+            inside = np.histogram(own[own <= 1.0], bins=edges)[0]
+            entry[name] = [*inside.tolist(), int(np.count_nonzero(own > 1.0))]
+        found.append(entry)
     return found
 
 

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.adaptive import adaptive_scores as adaptive_scores
     from calibrant.metrics.semantic.adaptive import best_selection_size as best_selection_size
     from calibrant.metrics.semantic.block import sem_ece_block as sem_ece_block
+    from calibrant.metrics.semantic.bounds import density_bound as density_bound
+    from calibrant.metrics.semantic.bounds import ece_bound as ece_bound
+    from calibrant.metrics.semantic.bounds import near_an_edge as near_an_edge
     from calibrant.metrics.semantic.chance import FloorTest as FloorTest
     from calibrant.metrics.semantic.chance import NoiseFloor as NoiseFloor
     from calibrant.metrics.semantic.chance import noise_floor as noise_floor
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.strata import hardest_questions as hardest_questions
     from calibrant.metrics.semantic.strata import leading_answer as leading_answer
     from calibrant.metrics.semantic.strata import margin_strata as margin_strata
+    from calibrant.metrics.semantic.strata import regime_plane as regime_plane
     from calibrant.metrics.semantic.strata import regime_summary as regime_summary
     from calibrant.metrics.semantic.theory import many_class_gaps as many_class_gaps
     from calibrant.metrics.semantic.theory import pool_gap as pool_gap

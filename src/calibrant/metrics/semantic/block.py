@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.binned import reliability_bins
+from calibrant.metrics.semantic.bounds import density_bound, ece_bound, near_an_edge
 from calibrant.metrics.semantic.chance import NoiseFloor, noise_floor
 from calibrant.metrics.semantic.convergence import convergence_curve, gap_slope
 from calibrant.metrics.semantic.estimators import QuestionScores, SemEce, Splits, sem_ece_of_pool
@@ -19,6 +20,7 @@ from calibrant.metrics.semantic.strata import (
     hardest_questions,
     leading_answer,
     margin_strata,
+    regime_plane,
     regime_summary,
 )
 from calibrant.metrics.semantic.theory import (
@@ -82,7 +84,7 @@ def sem_ece_block(
         },
         "predicted_gap": pool_gap(pool, scores.selection_n),
         "tied_splits": float(scores.tied.mean()),
-        "bounds": _bounds(found),
+        "bounds": _bounds(found, bins),
         "boundaries": {
             "jensen": 2 * JENSEN_BOUNDARY / float(np.sqrt(np.median(scores.n))),
             "large_margin": float(
@@ -90,6 +92,7 @@ def sem_ece_block(
             ),
         },
         "regimes": regime_summary(scores, level=level),
+        "regime_plane": regime_plane(scores),
         "strata": [_plain(row) for row in margin_strata(scores, bins=bins, rng=generator)],
         "reliability": {
             "sem1": reliability_bins(scores.sem1, scores.label1, bins=bins).to_dict(),
@@ -111,20 +114,33 @@ def sem_ece_block(
     }
 
 
-def _bounds(found: SemEce) -> dict[str, float]:
-    """Return plug-in bounds, each cut at 1 per question and then averaged."""
+def _bounds(found: SemEce, bins: int) -> dict[str, float]:
+    """Return plug-in bounds, each cut at 1 per question and then averaged; condition (8)."""
     s = found.questions
     held_out = s.n - s.selection_n
     race = (s.margin, s.mass, s.classes)
-    return {
-        "selection_error": float(selection_error_bound(*race, s.selection_n).mean()),
-        "sem1_confidence_error": float(confidence_error_bound(s.top, *race, s.n).mean()),
-        "sem2_confidence_error": float(
+    selection = float(selection_error_bound(*race, s.selection_n).mean())
+    errors = {
+        "sem1": float(confidence_error_bound(s.top, *race, s.n).mean()),
+        "sem2": float(
             confidence_error_bound(s.top, *race, s.selection_n, evaluation_n=held_out).mean()
         ),
+    }
+    bounds = {
+        "selection_error": selection,
+        "sem1_confidence_error": errors["sem1"],
+        "sem2_confidence_error": errors["sem2"],
         "sem1_bias": float(pointwise_bias_bound(*race, s.n).mean()),
         "sem2_bias": float(pointwise_bias_bound(*race, s.selection_n, held_out=True).mean()),
     }
+    for name, error in errors.items():
+        for key, form in (("ece", ece_bound), ("ece_density", density_bound)):
+            bounds[f"{name}_{key}"] = form(
+                s.sem2, confidence_error=error, selection_error=selection, bins=bins
+            )
+    bounds["near_an_edge"] = near_an_edge(s.sem2, s.n, bins=bins)
+    bounds["near_an_edge_allowed"] = float(1 / np.sqrt(np.median(s.n)))
+    return bounds
 
 
 def _oracle(scores: QuestionScores) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.estimators import QuestionScores, paired_gaps
-from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
+from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY, standardised_margin
 from calibrant.stats.intervals import wald_interval
 
 
@@ -108,6 +108,16 @@ def regime_summary(scores: QuestionScores, *, level: float = 0.95) -> list[dict[
             }
         )
     return rows
+
+
+def regime_plane(scores: QuestionScores, *, step: float = 0.25) -> list[dict[str, Any]]:
+    """Return where the questions lie: standardised margin, in steps, and classes (Figure 1a)."""
+    place = np.floor(standardised_margin(scores.margin, scores.mass, scores.n) / step)
+    cells, count = np.unique(np.column_stack([scores.classes, place]), axis=0, return_counts=True)
+    return [
+        {"classes": int(classes), "margin": float((at + 0.5) * step), "n": int(n)}
+        for (classes, at), n in zip(cells, count, strict=True)
+    ]
 
 
 def boundary_alignment(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.charts.chart import Axis, Band, Chart, Label, Line, Mark, Rule
+from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
+from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Label, Line, Mark, Rule
 from calibrant.report.charts.reliability import diagram_of_series
 from calibrant.report.charts.scales import in_points, points, short_number
 
@@ -27,6 +29,8 @@ def meaning_charts(document: Mapping[str, Any]) -> list[Chart]:
         if block.get("convergence"):
             found.append(_convergence(block, number))
         found.append(_strata(block, number))
+        if block.get("regime_plane"):
+            found.append(_plane(block, number))
     return found
 
 
@@ -93,6 +97,34 @@ def _strata(block: Mapping[str, Any], number: int) -> Chart:
         "mode dominates). Bands are intervals, with the number of questions above.",
         Axis("margin of the two most frequent meanings", low=0, high=1),
         _ERROR,
+        marks,
+    )
+
+
+def _plane(block: Mapping[str, Any], number: int) -> Chart:
+    """Return Figure 1a of the Sem-ECE paper with the questions of this model in it."""
+    cells = block["regime_plane"]
+    most = max(cell["n"] for cell in cells)
+    top = max(2, *(cell["classes"] for cell in cells))
+    marks: list[Mark] = [
+        Dot(
+            cell["margin"],
+            cell["classes"],
+            size=0.4 + 2 * math.sqrt(cell["n"] / most),
+            tip=f"{cell['n']:,} questions with {cell['classes']} meanings",
+        )
+        for cell in cells
+    ]
+    edge = [(math.sqrt(math.log(k)), float(k)) for k in range(1, top + 1)]
+    marks.append(Line(edge, "second", "large margin", look="dashed"))
+    marks.append(Rule(2 * JENSEN_BOUNDARY, "x", "low margin from here", dashed=True))
+    return Chart(
+        f"regimes-{number}",
+        f"{_name(block)}: how close the race between meanings is",
+        "Each dot is questions, larger where there are more. Left of the first line both ways to "
+        "read confidence are furthest apart; right of the dashed curve they agree.",
+        Axis("margin of the two leading meanings, in standard errors", words=short_number, low=0),
+        Axis("meanings among the draws", words=short_number, low=0),
         marks,
     )
 

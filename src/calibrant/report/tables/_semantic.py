@@ -76,6 +76,16 @@ def _notes(block: Mapping[str, Any]) -> list[Paragraph | Table]:
     if refused:
         notes.append(Paragraph(f"{_name(block)}: chance is not tested: {refused}."))
     notes.extend(Paragraph(f"{_name(block)}: {text}") for text in _clustering(block))
+    bounds = block.get("bounds") or {}
+    near, allowed = bounds.get("near_an_edge"), bounds.get("near_an_edge_allowed")
+    if near is not None and near >= allowed:
+        notes.append(
+            Paragraph(
+                f"{_name(block)}: {100 * near:.0f} % of the confidences lie within a standard "
+                f"error of a bin's edge. The theory of 'predicted' asks for far fewer than "
+                f"{100 * allowed:.0f} %, so read it as a rough guide."
+            )
+        )
     hard = [row for row in block["hardest"] if row["gap"] > 0][:_HARD_SHOWN]
     return [*notes, _hardest(_name(block), hard)] if hard else notes
 

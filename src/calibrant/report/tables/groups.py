@@ -20,6 +20,7 @@ _ROWS = 15
 _LOSSES = (
     ("calibration_loss", "calibration: one recalibration mends it"),
     ("grouping_loss", "grouping: no recalibration mends it"),
+    ("published_loss", "the same as published: counts a misfit of Platt scaling too"),
     ("rest", "rest: chance, and what was not caught"),
     ("brier", "Brier score"),
 )
@@ -65,6 +66,8 @@ def _losses(entry: Mapping[str, Any]) -> Table:
     total = entry["brier"]["value"]
     rows = []
     for name, words in _LOSSES:
+        if name not in entry:
+            continue
         value = entry[name]["value"]
         share = share_cell(max(value, 0) / total if total and value is not None else None)
         rows.append((words, estimate_cell(entry[name], digits=4), share))

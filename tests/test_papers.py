@@ -1,0 +1,94 @@
+"""The page on the papers: every row is counted, and what it names is there."""
+
+import importlib
+import re
+
+import pytest
+
+from calibrant.cli.main import app
+from calibrant.collect.prompts import shipped_prompts
+from calibrant.confidence import methods
+from support import ROOT
+
+PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+STATES = ("right", "deviates", "not here")
+
+
+def rows() -> dict[str, list[list[str]]]:
+    """Return the cells of every row, by paper."""
+    found = {}
+    for part in PAGE.split("\n## ")[1:]:
+        lines = [line for line in part.splitlines() if line.startswith("| ")]
+        found[part.splitlines()[0]] = [
+            [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]
+        ]
+    return found
+
+
+def option_names(words: list[str]) -> set[str] | None:
+    """Return the options of a command, None where there is no such command."""
+    command = app
+    for word in words:
+        command = getattr(command, "commands", {}).get(word) or getattr(
+            command, "get_command", lambda *_: None
+        )(None, word)
+        if command is None:
+            return None
+    return {name for parameter in command.params for name in (*parameter.opts, "--help")}
+
+
+def test_every_element_has_a_state_and_the_summary_counts_them():
+    listed = rows()
+    assert len(listed) == 5
+    assert sum(map(len, listed.values())) >= 211
+    for paper, elements in listed.items():
+        states = [cells[2] for cells in elements]
+        assert set(states) <= set(STATES), paper
+        counted = [len(elements), *(states.count(state) for state in STATES)]
+        (told,) = re.findall(rf"^\| \[{re.escape(paper)}\]\([^)]*\) \|(.*)\|$", PAGE, re.MULTILINE)
+        assert [int(number) for number in told.split("|")] == counted, f"{paper}: {counted}"
+        names = [cells[0] for cells in elements]
+        assert len(set(names)) == len(names), paper
+
+
+def test_what_is_not_as_printed_says_why():
+    for elements in rows().values():
+        for element, where, state, why in elements:
+            assert where and (state == "right" or why), element
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(calibrant(?:\.\w+)+)`", PAGE))))
+def test_every_name_can_be_imported(name):
+    parts = name.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[split:]:
+            found = getattr(found, part)
+        return
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"`calibrant ([^`]+)`", PAGE))))
+def test_every_command_has_its_options(command):
+    words = command.split()
+    names = [word for word in words if word.startswith("--")]
+    known = option_names(words[: words.index(names[0])] if names else words)
+    assert known is not None, command
+    assert set(names) <= known, command
+
+
+def test_every_method_prompt_test_and_link_is_there():
+    known = {method["name"] for method in methods()}
+    assert set(re.findall(r"method `(\w+)`", PAGE)) <= known
+    assert set(re.findall(r"prompt `(\w+)`", PAGE)) <= set(shipped_prompts())
+    for path in re.findall(r"`(tests/[^`]+)`", PAGE):
+        assert (ROOT / path).is_file(), path
+    for path, anchor in re.findall(r"\]\(([^)#]*)(#[^)]*)?\)", PAGE):
+        page = ROOT / "docs" / (path or "papers.md")
+        assert page.is_file(), path
+        headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        slugs = {"#" + re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
+        assert not anchor or anchor in slugs, (path, anchor)
