@@ -54,7 +54,8 @@ def test_every_element_has_a_state_and_the_summary_counts_them():
 def test_what_is_not_as_printed_says_why():
     for elements in rows().values():
         for element, where, state, why in elements:
-            assert where and (state == "right" or why), element
+            assert where, element
+            assert state == "right" or why, element
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`(calibrant(?:\.\w+)+)`", PAGE))))

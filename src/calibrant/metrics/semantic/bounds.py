@@ -1,4 +1,4 @@
-"""How far an error by meaning can lie from that with unlimited draws: Theorem 5.2, condition (8)."""
+"""How far an error by meaning can lie from that with unlimited draws (Theorem 5.2)."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ _RIGHT = np.concatenate([[0.0], (np.arange(20) + 0.5) / 20, [1.0]])
 
 # Stopping the mixture's fit here is what keeps it smooth; more steps fit noise.
 # With several right answers the estimate misses where races are close (simulated worlds of 2, 3).
-MOST_SEVERAL, MOST_CLOSE = 0.05, 0.45
+MOST_SEVERAL, MOST_CLOSE = 0.05, 0.38
 
 
 _STEPS = 20

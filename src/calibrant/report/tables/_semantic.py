@@ -77,8 +77,8 @@ def _notes(block: Mapping[str, Any]) -> list[Paragraph | Table]:
         notes.append(Paragraph(f"{_name(block)}: chance is not tested: {refused}."))
     notes.extend(Paragraph(f"{_name(block)}: {text}") for text in _clustering(block))
     bounds = block.get("bounds") or {}
-    near, allowed = bounds.get("near_an_edge"), bounds.get("near_an_edge_allowed")
-    if near is not None and near >= allowed:
+    near, allowed = (bounds.get(f"near_an_edge{end}", 0.0) for end in ("", "_allowed"))
+    if near > allowed:
         notes.append(
             Paragraph(
                 f"{_name(block)}: {100 * near:.0f} % of the confidences lie within a standard "
