@@ -84,7 +84,7 @@ def main() -> None:
     rows = []
     for name in result.scores["method"].unique(maintain_order=True):
         fresh = median_seconds(
-            lambda name=name: METHODS[name].function(_fresh(table), Options()),
+            lambda name=name: METHODS[name].scored(_fresh(table), Options()),
             repeats=5,
             warm=False,
         )

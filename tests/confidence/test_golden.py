@@ -150,7 +150,7 @@ def test_snca_and_sfca_without_threshold_cannot_rank(draws: list[list[int]]) -> 
     from calibrant.confidence import Options
 
     for name in ("snca", "sfca"):
-        values = METHODS[name].function(table, Options(tau=0.0)).value
+        values = METHODS[name].scored(table, Options(tau=0.0)).value
         np.testing.assert_allclose(values, 1.0, atol=1e-12)
 
 

@@ -72,7 +72,7 @@ def _texts(labels: list[str | None]) -> list[str]:
 def _values(question: Question, options: Options | None = None) -> dict[str, float]:
     table = table_of([question])
     return {
-        name: float(METHODS[name].function(table, options or Options()).value[0]) for name in NAMES
+        name: float(METHODS[name].scored(table, options or Options()).value[0]) for name in NAMES
     }
 
 
@@ -143,7 +143,7 @@ def test_sca_is_not_a_frequency_method() -> None:
 
 
 def _sca(question: Question) -> float:
-    return float(METHODS["sca"].function(table_of([question]), Options()).value[0])
+    return float(METHODS["sca"].scored(table_of([question]), Options()).value[0])
 
 
 @settings(max_examples=40, deadline=None)
@@ -168,7 +168,7 @@ def test_many_questions_at_once_score_like_each_alone(several: list[Question]) -
     for name in NAMES:
         if name == "sca":  # scaled to the usual number of draws, see test_robust
             continue
-        together = METHODS[name].function(table, Options()).value
+        together = METHODS[name].scored(table, Options()).value
         each = [values[name] for values in alone]
         np.testing.assert_allclose(together, each, atol=1e-9, err_msg=name)
 
@@ -182,7 +182,7 @@ def test_the_grade_is_that_of_the_named_answer(question: Question) -> None:
     """
     table = table_of([question])
     for name in NAMES:
-        scored = METHODS[name].function(table, Options())
+        scored = METHODS[name].scored(table, Options())
         if METHODS[name].about in ("option", "selected") or name == "sem1":
             continue
         if math.isnan(scored.value[0]):

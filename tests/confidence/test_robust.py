@@ -23,7 +23,7 @@ from calibrant.core.errors import InputError
 
 
 def values(name, questions, **options):
-    return METHODS[name].function(table_of(questions), Options(**options)).value
+    return METHODS[name].scored(table_of(questions), Options(**options)).value
 
 
 def test_sca_does_not_grow_with_the_number_of_draws() -> None:

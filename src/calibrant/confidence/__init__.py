@@ -4,33 +4,15 @@ Every method declares what it needs, which answer it is about, its range and whe
 a probability. Missing inputs make a method unavailable; nothing is approximated.
 """
 
-# isort: off
-# The order of the methods is that in which these modules register them.
-from calibrant.confidence import (
-    frequency,  # noqa: F401
-    graph,  # noqa: F401
-    likelihood,  # noqa: F401
-    probes,  # noqa: F401
-    stated,  # noqa: F401
-    tokens,  # noqa: F401
-    ensemble,  # noqa: F401
-    lexical,  # noqa: F401
-    longform,  # noqa: F401
-    alternatives,  # noqa: F401
-    cocoa,  # noqa: F401
-    relevance,  # noqa: F401
-    judged,  # noqa: F401
-)
-
-# isort: on
+# Modules that register methods and are not imported for a name below.
+from calibrant.confidence import cocoa, graph, relevance, stated, tokens  # noqa: F401
 from calibrant.confidence.compact import Classes, DrawBlock, DrawTable
 from calibrant.confidence.ensemble import Ensemble, cross_fit, load_ensemble
 from calibrant.confidence.frames import compact_table
 from calibrant.confidence.frequency import class_entropy, predicted_k, unseen_mass
-from calibrant.confidence.judged import panel_agreement, verified_classes
 from calibrant.confidence.likelihood import class_mass
 from calibrant.confidence.longform import score_long_answer, split_claims
-from calibrant.confidence.method import METHODS, Method, Options
+from calibrant.confidence.method import METHODS, Method, Options, catalogue
 from calibrant.confidence.needs import NEEDS, Need, needs_of
 from calibrant.confidence.question import Draws, Greedy, Probes, Question, table_of
 from calibrant.confidence.scoring import (
@@ -42,6 +24,9 @@ from calibrant.confidence.scoring import (
     score,
     score_table,
 )
+from calibrant.confidence.verdicts import panel_agreement, verified_classes
+
+METHODS.arrange(catalogue()["methods"])
 
 __all__ = [
     "METHODS",

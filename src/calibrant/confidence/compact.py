@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from calibrant.confidence.segments import count_by, first_argmax, first_index, gather, sum_by
-from calibrant.confidence.token_columns import TokenColumns
+from calibrant.confidence.segments import count_by, first_argmax, first_index, gather, ratio, sum_by
+from calibrant.confidence.token_columns import TokenColumns, no_tokens
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 
@@ -84,6 +84,11 @@ class TopTokens:
     token: pl.Series
 
 
+def _unknown() -> Floats:
+    """Return the default of a column of numbers: it becomes NaN for every draw."""
+    return np.zeros(0)
+
+
 @dataclass(frozen=True)
 class DrawBlock:
     """Draws of one purpose, sorted by unit and then in the order drawn.
@@ -132,24 +137,27 @@ class DrawBlock:
     answer: pl.Series
     string: Ints | None = None
     text: pl.Series | None = None
-    logprob: Floats | None = None
-    tokens: Floats | None = None
-    min_logprob: Floats | None = None
-    stated: Floats | None = None
-    vote: Floats | None = None
-    true_mass: Floats | None = None
-    false_mass: Floats | None = None
+    logprob: Floats = field(default_factory=_unknown)
+    tokens: Floats = field(default_factory=_unknown)
+    min_logprob: Floats = field(default_factory=_unknown)
+    stated: Floats = field(default_factory=_unknown)
+    vote: Floats = field(default_factory=_unknown)
+    true_mass: Floats = field(default_factory=_unknown)
+    false_mass: Floats = field(default_factory=_unknown)
     top: TopTokens | None = None
     option: pl.Series | None = None
-    option_share: Floats | None = None
-    option_correct: Floats | None = None
+    option_share: Floats = field(default_factory=_unknown)
+    option_correct: Floats = field(default_factory=_unknown)
     embedding: Floats | None = None
-    end_logprob: Floats | None = None
-    columns: TokenColumns | None = None
+    end_logprob: Floats = field(default_factory=_unknown)
+    columns: TokenColumns = field(default_factory=no_tokens)
 
     def __post_init__(self) -> None:
         if self.unit.size and (np.diff(self.unit) < 0).any():
             raise InputError("the draws of a block must be sorted by unit")
+        for name in _NUMBERS:
+            if not getattr(self, name).size:
+                object.__setattr__(self, name, np.full(len(self), np.nan))
 
     def __len__(self) -> int:
         return int(self.unit.size)
@@ -164,24 +172,18 @@ class DrawBlock:
         """First draw of each unit, -1 for none."""
         return first_index(self.unit, np.ones(len(self), dtype=bool), self.n_units)
 
-    def complete(self, values: Floats | None) -> Mask:
+    def complete(self, values: Floats) -> Mask:
         """Return which units have draws, all of them with a value."""
-        if values is None:
-            return np.zeros(self.n_units, dtype=bool)
         missing = sum_by(self.unit, np.isnan(values), self.n_units)
         whole: Mask = (self.count > 0) & (missing == 0)
         return whole
 
-    def some(self, values: Floats | None) -> Mask:
+    def some(self, values: Floats) -> Mask:
         """Return which units have at least one draw with a value."""
-        if values is None:
-            return np.zeros(self.n_units, dtype=bool)
         return sum_by(self.unit, ~np.isnan(values), self.n_units) > 0
 
-    def of_first(self, values: Floats | None) -> Floats:
+    def of_first(self, values: Floats) -> Floats:
         """Return the value of each unit's first draw."""
-        if values is None:
-            return np.full(self.n_units, np.nan)
         return gather(values, self.first)
 
     @cached_property
@@ -196,13 +198,20 @@ class DrawBlock:
         """Probability of each drawn text, its end included where that is known."""
         return np.exp(self.text_logprob)
 
+    @property
+    def per_token(self) -> Floats:
+        """Mean log-probability of each drawn text's tokens."""
+        return self.logprob / self.tokens
+
+    @cached_property
+    def verdict(self) -> Floats:
+        """P(True) of each verdict: normalised over True and False, or the vote itself."""
+        share = ratio(self.true_mass, self.true_mass + np.nan_to_num(self.false_mass))
+        return np.where(np.isnan(share), self.vote, share)
+
     @cached_property
     def text_logprob(self) -> Floats:
         """Log-probability of each drawn text, its end included where that is known."""
-        if self.logprob is None:
-            return np.full(len(self), np.nan)
-        if self.end_logprob is None:
-            return self.logprob
         whole: Floats = self.logprob + np.nan_to_num(self.end_logprob, nan=0.0)
         return whole
 
@@ -256,6 +265,9 @@ class DrawBlock:
         first = np.zeros(len(self), dtype=bool)
         first[start] = True
         return first
+
+
+_NUMBERS = tuple(one.name for one in fields(DrawBlock) if one.default_factory is _unknown)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import orjson
 import polars as pl
 
 from calibrant.confidence.compact import DrawTable
-from calibrant.confidence.method import METHODS, Options, Scored, about_first, register
+from calibrant.confidence.method import METHODS, Options, register
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -305,17 +305,11 @@ def _design(raw: Floats, scales: Sequence[Scale], size: int) -> Floats:
     return np.column_stack([scaled, *tilted])
 
 
-@register(
-    "a saved combination of methods, tuned on graded questions, about the greedy answer",
-    needs=("greedy", "ensemble"),
-    about="greedy",
-    reference="Wolpert 1992 (stacking); Bouchard and Chauhan 2025 (uqlm, tuned ensembles)",
-    cost="that of its methods",
-)
-def ensemble(table: DrawTable, options: Options) -> Scored:
+@register
+def ensemble(table: DrawTable, options: Options) -> Floats:
     """Value of the ensemble that the option ``ensemble`` names."""
     if options.ensemble is None:
-        return about_first(np.full(len(table), np.nan), table.greedy, about="greedy")
+        return np.full(len(table), np.nan)
     fitted = load_ensemble(options.ensemble)
     if fitted.extra:
         raise InputError(
@@ -323,7 +317,7 @@ def ensemble(table: DrawTable, options: Options) -> Scored:
             source=options.ensemble,
         )
     inner = Options(about="greedy", similarity=options.similarity, seed=options.seed)
-    columns = [METHODS[name].function(table, inner).value for name in fitted.methods]
+    columns = [METHODS[name].scored(table, inner).value for name in fitted.methods]
     value = fitted.predict(np.column_stack(columns))
     missing = np.all([np.isnan(column) for column in columns], axis=0)
-    return about_first(np.where(missing, np.nan, value), table.greedy, about="greedy")
+    return np.where(missing, np.nan, value)

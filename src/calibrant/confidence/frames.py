@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -208,31 +209,33 @@ def _single_draws(single: pl.DataFrame | None, many: pl.DataFrame | None) -> pl.
 def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
     if name.startswith("verb_topk"):
         frame = _leading_entry(frame)
-    answer_block = name in ("samples", "greedy")
+    more: dict[str, Any] = {}
+    if name in ("samples", "greedy"):
+        more = _likelihood(frame) | {
+            "string": _string_codes(frame["text"]),
+            "text": frame["text"],
+            "columns": tokens_from_frame(frame),
+        }
+        if "end_logprob" in frame.columns:
+            more["end_logprob"] = _floats(frame["end_logprob"])
+    if name == "samples":
+        more["embedding"] = _embedding(frame)
+    if name == "greedy":
+        more["top"] = _top(frame)
     probe = name.startswith("p_true") or name in ("verified", "panel", "selfcheck")
-    logprob, tokens, smallest = _likelihood(frame) if answer_block else (None, None, None)
-    yes, no = yes_no_masses(frame) if probe or name == "greedy" else (None, None)
+    if probe:
+        more["vote"] = _votes(frame)
+    if probe or name == "greedy":
+        more["true_mass"], more["false_mass"] = yes_no_masses(frame)
+    if name.startswith(("verb", "self_ask")):
+        more["stated"] = _stated(frame)
     return DrawBlock(
         unit=frame["unit"].to_numpy().astype(np.int64),
         n_units=n_units,
         class_id=frame["class_id"].fill_null(NO_CLASS).to_numpy().astype(np.int64),
         correct=_floats(frame["correct"]),
         answer=frame.select(pl.coalesce("answer", "text").alias("answer")).to_series(),
-        string=_string_codes(frame["text"]) if answer_block else None,
-        text=frame["text"] if answer_block else None,
-        logprob=logprob,
-        tokens=tokens,
-        min_logprob=smallest,
-        stated=_stated(frame, name),
-        vote=_votes(frame) if probe else None,
-        true_mass=yes,
-        false_mass=no,
-        top=_top(frame) if name == "greedy" else None,
-        embedding=_embedding(frame) if name == "samples" else None,
-        end_logprob=_floats(frame["end_logprob"])
-        if answer_block and "end_logprob" in frame.columns
-        else None,
-        columns=tokens_from_frame(frame) if answer_block else None,
+        **more,
     )
 
 
@@ -247,14 +250,14 @@ def _leading_entry(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _likelihood(frame: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
+def _likelihood(frame: pl.DataFrame) -> dict[str, Floats]:
     """Return log-prob, number of tokens and smallest token log-prob; NaN where any is missing."""
     tokens = pl.col("token_logprobs")
     known = (tokens.list.len() > 0) & (tokens.list.drop_nulls().list.len() == tokens.list.len())
     values = frame.select(
-        pl.when(known).then(tokens.list.sum()).alias("sum"),
+        pl.when(known).then(tokens.list.sum()).alias("logprob"),
         pl.when(known).then(tokens.list.len()).alias("tokens"),
-        pl.when(known).then(tokens.list.min()).alias("min"),
+        pl.when(known).then(tokens.list.min()).alias("min_logprob"),
         pl.when(known).then(tokens.list.max()).alias("max"),
     )
     largest = values["max"].max()
@@ -265,7 +268,7 @@ def _likelihood(frame: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
             source="draws",
             hint=f"question {frame['question_id'][row]!r}, model {frame['model'][row]!r}",
         )
-    return _floats(values["sum"]), _floats(values["tokens"]), _floats(values["min"])
+    return {name: _floats(values[name]) for name in ("logprob", "tokens", "min_logprob")}
 
 
 def _string_codes(text: pl.Series) -> Ints:
@@ -273,9 +276,7 @@ def _string_codes(text: pl.Series) -> Ints:
     return codes.to_numpy().astype(np.int64)
 
 
-def _stated(frame: pl.DataFrame, name: str) -> Floats | None:
-    if not name.startswith(("verb", "self_ask")):
-        return None
+def _stated(frame: pl.DataFrame) -> Floats:
     stated = _floats(frame["stated_confidence"])
     wrong = np.flatnonzero((stated < 0) | (stated > 1))
     if wrong.size:
@@ -334,17 +335,16 @@ def _with_options(
 ) -> DrawBlock:
     """Add the options of choice questions; keep yes/no words for yes/no questions only."""
     if questions is None or greedy is None:
-        return replace(block, true_mass=None, false_mass=None)
+        unknown = np.full(len(block), np.nan)
+        return replace(block, true_mass=unknown, false_mass=unknown)
     binary: list[str] = []
     if "kind" in questions.columns:
         binary = questions.filter(pl.col("kind") == "binary")["question_id"].to_list()
     asked = greedy["question_id"].is_in(binary).to_numpy()
-    yes, no = (
-        None if mass is None else np.where(asked, mass, np.nan)
-        for mass in (block.true_mass, block.false_mass)
-    )
-    found = choice_options(greedy, frame, questions)
-    return replace(block, true_mass=yes, false_mass=no, **found)
+    masses: dict[str, Any] = {
+        name: np.where(asked, getattr(block, name), np.nan) for name in ("true_mass", "false_mass")
+    }
+    return replace(block, **masses, **choice_options(greedy, frame, questions))
 
 
 def _matrices(

@@ -11,18 +11,17 @@ from calibrant.confidence.method import (
     Options,
     Scored,
     about_first,
+    about_greedy,
     about_modal,
-    about_question,
     answered,
     register,
     threshold,
 )
-from calibrant.confidence.segments import gather, sum_by
+from calibrant.confidence.segments import gather, ratio, sum_by
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.rng import named_stream
 from calibrant.stats.splits import SplitLaw, exact_cost, sample_splits, split_law
 
-_CLUSTERS = ("samples", "clusters")
 _AFFORDABLE = 1e10  # multiplications, some ten seconds
 _FALLBACK_SPLITS = 200
 
@@ -56,9 +55,7 @@ def class_entropy(block: DrawBlock, mass: Floats | None = None) -> Floats:
 def modal_share(block: DrawBlock) -> Floats:
     """Return the share of each unit's most frequent class among all its draws."""
     classes = block.classes
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share: Floats = gather(classes.count.astype(np.float64), classes.modal) / classes.total
-    return share
+    return ratio(gather(classes.count.astype(np.float64), classes.modal), classes.total)
 
 
 def agreement_with(block: DrawBlock, target: Ints, weight: Floats | None = None) -> Floats:
@@ -67,18 +64,18 @@ def agreement_with(block: DrawBlock, target: Ints, weight: Floats | None = None)
     hit = (block.class_id == target[block.unit]) & (block.class_id >= 0)
     total = sum_by(block.unit, weights, block.n_units)
     agreeing = sum_by(block.unit, np.where(hit, weights, 0.0), block.n_units)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share: Floats = agreeing / total
-    return share
+    return ratio(agreeing, total)
 
 
-@register(
-    "share of sampled answers that mean the same as the most frequent one",
-    needs=_CLUSTERS,
-    about="modal",
-    frequency=True,
-    reference="Manakul et al. 2023; Wang et al. 2023 (self-consistency)",
-)
+def greedy_agreement(
+    table: DrawTable, purpose: str = "samples", weight: Floats | None = None
+) -> Floats:
+    """Return the (weighted) share of draws that mean the same as the greedy answer."""
+    block, target = table.block(purpose), table.greedy.first_class
+    return answered((target >= 0) & (block.count > 0), agreement_with(block, target, weight))
+
+
+@register
 def consistency(table: DrawTable, options: Options) -> Scored:
     """Share of the modal class.
 
@@ -86,19 +83,11 @@ def consistency(table: DrawTable, options: Options) -> Scored:
     is about the greedy answer.
     """
     if options.variant == "paper":
-        value = agreement_with(table.samples, table.greedy.first_class)
-        known = (table.greedy.first_class >= 0) & (table.samples.count > 0)
-        return about_first(answered(known, value), table.greedy, about="greedy")
-    return about_modal(modal_share(table.samples), table.samples)
+        return about_greedy(greedy_agreement(table), table)
+    return about_modal(modal_share(table.samples), table)
 
 
-@register(
-    "frequency of the most frequent class on the whole pool (biased upwards: it chose itself)",
-    needs=_CLUSTERS,
-    about="modal",
-    frequency=True,
-    reference="Sem-ECE, estimator Sem1",
-)
+@register
 def sem1(table: DrawTable, _: Options) -> Scored:
     """Largest class frequency of the pool, equal to consistency.
 
@@ -106,7 +95,7 @@ def sem1(table: DrawTable, _: Options) -> Scored:
     is named first is one of them by chance.
     """
     block = table.samples
-    scored = about_modal(modal_share(block), block)
+    scored = about_modal(modal_share(block), table)
     return replace(scored, correct=np.where(scored.row >= 0, _mode_grade(block), np.nan))
 
 
@@ -118,18 +107,10 @@ def _mode_grade(block: DrawBlock) -> Floats:
     top = gather(classes.count.astype(np.float64), classes.modal)
     tied = classes.answered & (classes.count == top[classes.unit])
     number = sum_by(classes.unit[tied], np.ones(int(tied.sum())), block.n_units)
-    with np.errstate(invalid="ignore"):
-        grade: Floats = sum_by(classes.unit[tied], classes.correct[tied], block.n_units) / number
-    return grade
+    return ratio(sum_by(classes.unit[tied], classes.correct[tied], block.n_units), number)
 
 
-@register(
-    "frequency of the class chosen on one block of draws, read on the other block",
-    needs=_CLUSTERS,
-    about="selected",
-    order_free=False,
-    reference="Sem-ECE, estimator Sem2",
-)
+@register
 def sem2(table: DrawTable, options: Options) -> Scored:
     """Mean held-out frequency of the class that the selection block chooses.
 
@@ -164,13 +145,7 @@ def _split_law(counts: Ints, free: Mask, size: Ints, options: Options) -> SplitL
     return sample_splits(counts, size, splits=splits or _FALLBACK_SPLITS, rng=rng, selectable=free)
 
 
-@register(
-    "share of all runs that give the first run's answer; missing runs stay in the denominator",
-    needs=_CLUSTERS,
-    about="first",
-    order_free=False,
-    reference="ACE, self-consistency over repeated runs",
-)
+@register
 def first_run_consistency(table: DrawTable, _: Options) -> Scored:
     """Agreement of all runs with the first one; no score where the first run has no answer."""
     block = table.samples
@@ -178,56 +153,28 @@ def first_run_consistency(table: DrawTable, _: Options) -> Scored:
     return about_first(answered(block.first_class >= 0, value), block, about="first")
 
 
-@register(
-    "share of draws in classes whose share is at least tau",
-    needs=_CLUSTERS,
-    about="modal",
-    question_level=True,
-    frequency=True,
-    default_tau=0.1,
-    reference="MACE and SCA, baseline SFCA",
-)
-def sfca(table: DrawTable, options: Options) -> Scored:
+@register
+def sfca(table: DrawTable, options: Options) -> Floats:
     """Frequency mass of the classes at or above tau (constant 1 for tau = 0)."""
     classes = table.samples.classes
     share = classes.count / classes.total[classes.unit]
     kept = (share >= threshold("sfca", options)) & classes.answered
     # Whole counts are summed before the one division: shares could add up to just over 1.
     drawn = sum_by(classes.unit, np.where(kept, classes.count, 0).astype(np.float64), len(table))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = drawn / classes.total
-    return about_question(value, table, options)
+    return ratio(drawn, classes.total)
 
 
-@register(
-    "exp(-H) of the class frequencies: semantic entropy without log-probs",
-    needs=_CLUSTERS,
-    about="modal",
-    question_level=True,
-    frequency=True,
-    reference="Farquhar et al. 2024 (discrete semantic entropy)",
-)
-def discrete_semantic_entropy(table: DrawTable, options: Options) -> Scored:
+@register
+def discrete_semantic_entropy(table: DrawTable, _: Options) -> Floats:
     """Entropy of class frequencies turned into a confidence by exp(-H)."""
-    return about_question(np.exp(-class_entropy(table.samples)), table, options)
+    return np.exp(-class_entropy(table.samples))
 
 
-@register(
-    "minus the number of distinct meanings drawn",
-    needs=_CLUSTERS,
-    about="modal",
-    question_level=True,
-    frequency=True,
-    probability=False,
-    low=-np.inf,
-    high=-1.0,
-    reference="Kuhn et al. 2023; Lin et al. 2024 (number of semantic sets)",
-)
-def number_of_classes(table: DrawTable, options: Options) -> Scored:
+@register
+def number_of_classes(table: DrawTable, _: Options) -> Floats:
     """Minus the number of classes, so that higher is surer."""
     classes = table.samples.classes
-    value = -np.bincount(classes.unit, minlength=len(table)).astype(np.float64)
-    return about_question(value, table, options)
+    return -np.bincount(classes.unit, minlength=len(table)).astype(np.float64)
 
 
 def unseen_mass(block: DrawBlock) -> Floats:
@@ -238,39 +185,20 @@ def unseen_mass(block: DrawBlock) -> Floats:
     """
     classes = block.classes
     once = sum_by(classes.unit, classes.count == 1, block.n_units)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share: Floats = once / classes.total
-    return share
+    return ratio(once, classes.total)
 
 
-@register(
-    "1 - Good and Turing's probability that the next draw has a meaning not seen yet",
-    needs=("samples", "clusters"),
-    about="modal",
-    question_level=True,
-    probability=False,
-    reference="Good 1953; MACE and SCA (how much of the model's knowledge was drawn)",
-)
-def good_turing(table: DrawTable, options: Options) -> Scored:
+@register
+def good_turing(table: DrawTable, _: Options) -> Floats:
     """Estimated coverage of the drawn meanings."""
-    return about_question(1.0 - unseen_mass(table.samples), table, options)
+    return 1.0 - unseen_mass(table.samples)
 
 
-@register(
-    "minus the effective number of meanings, exp of their entropy",
-    needs=("samples", "clusters"),
-    about="modal",
-    question_level=True,
-    frequency=True,
-    probability=False,
-    low=-np.inf,
-    high=-1.0,
-    reference="Hill 1973 (diversity of order 1), on meanings",
-)
-def effective_answers(table: DrawTable, options: Options) -> Scored:
+@register
+def effective_answers(table: DrawTable, _: Options) -> Floats:
     """Minus exp(H): two equal meanings count as 2, a dominant one and a rare one as little more."""
     value = -np.exp(class_entropy(table.samples))
-    return about_question(np.minimum(value, -1.0), table, options)
+    return np.minimum(value, -1.0)
 
 
 def predicted_k(block: DrawBlock, *, share: float = 0.1) -> Ints:

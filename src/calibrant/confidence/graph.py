@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
-from calibrant.confidence.method import Options, Scored, about_question, register
+from calibrant.confidence.method import Options, register
 from calibrant.confidence.segments import sum_by
 from calibrant.confidence.text_words import rouge_matrices
 from calibrant.core.arrays import Floats, Ints
@@ -16,16 +16,8 @@ from calibrant.core.errors import InputError
 _BATCH_CELLS = 4_000_000  # cells of the matrices decomposed at once: 32 MB
 
 
-@register(
-    "mean similarity of two sampled answers (1 - the degree-matrix uncertainty)",
-    needs=("samples", "similarity"),
-    about="modal",
-    question_level=True,
-    frequency=True,
-    probability=False,
-    reference="Lin et al. 2024 (degree matrix)",
-)
-def degree_matrix(table: DrawTable, options: Options) -> Scored:
+@register
+def degree_matrix(table: DrawTable, options: Options) -> Floats:
     """Trace of the degree matrix over the squared number of draws.
 
     With similarities from classes this is the chance that two draws, taken with replacement,
@@ -38,20 +30,11 @@ def degree_matrix(table: DrawTable, options: Options) -> Scored:
         value = sum_by(classes.unit, share**2, len(table))
     else:
         value = _by_matrix(table, options, lambda stack: stack.mean(axis=(1, 2)))
-    return about_question(value, table, options)
+    return value
 
 
-@register(
-    "minus the spread of the answers in the spectral embedding of their graph",
-    needs=("samples", "similarity"),
-    about="modal",
-    question_level=True,
-    probability=False,
-    low=-np.inf,
-    high=0.0,
-    reference="Lin et al. 2024 (eccentricity)",
-)
-def eccentricity(table: DrawTable, options: Options) -> Scored:
+@register
+def eccentricity(table: DrawTable, options: Options) -> Floats:
     """Minus the norm of the centred eigenvectors of the graph Laplacian below the cut.
 
     With similarities from K classes the graph has K components and the norm is exactly
@@ -63,19 +46,11 @@ def eccentricity(table: DrawTable, options: Options) -> Scored:
     else:
         cut = options.eccentricity_cut
         value = _by_matrix(table, options, lambda stack: _spread(stack, cut))
-    return about_question(value, table, options)
+    return value
 
 
-@register(
-    "exp(-H) with H the von Neumann entropy of the kernel of the answers' embeddings",
-    needs=("samples", "embeddings"),
-    about="modal",
-    question_level=True,
-    frequency=True,
-    probability=False,
-    reference="Nikitin et al. 2024 (kernel language entropy)",
-)
-def kernel_language_entropy(table: DrawTable, options: Options) -> Scored:
+@register
+def kernel_language_entropy(table: DrawTable, options: Options) -> Floats:
     """Von Neumann entropy of a unit-trace kernel, as exp(-H).
 
     The linear kernel of one-hot embeddings gives the discrete semantic entropy.
@@ -90,20 +65,11 @@ def kernel_language_entropy(table: DrawTable, options: Options) -> Scored:
 
     floor = options.kernel == "heat"
     value = _reduce(table, _cosines(table.samples, floor=floor), entropy)
-    return about_question(np.minimum(value, 1.0), table, options)
+    return np.minimum(value, 1.0)
 
 
-@register(
-    "minus the sum of the graph Laplacian's eigenvalues below 1: a soft number of meanings",
-    needs=("samples", "similarity"),
-    about="modal",
-    question_level=True,
-    probability=False,
-    low=-np.inf,
-    high=-1.0,
-    reference="Lin et al. 2024 (EigV)",
-)
-def eigv(table: DrawTable, options: Options) -> Scored:
+@register
+def eigv(table: DrawTable, options: Options) -> Floats:
     """Minus the sum of max(0, 1 - eigenvalue) of the normalised graph Laplacian.
 
     With similarities from K classes each class is a component with one eigenvalue 0 and the
@@ -114,7 +80,7 @@ def eigv(table: DrawTable, options: Options) -> Scored:
         value = -counts.astype(np.float64)
     else:
         value = _by_matrix(table, options, _small_eigenvalues)
-    return about_question(np.minimum(value, -1.0), table, options)
+    return np.minimum(value, -1.0)
 
 
 def _small_eigenvalues(stack: Floats) -> Floats:

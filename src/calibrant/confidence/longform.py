@@ -13,7 +13,7 @@ import polars as pl
 
 from calibrant.confidence.compact import DrawTable
 from calibrant.confidence.lexical import greedy_texts
-from calibrant.confidence.method import Options, Scored, about_first, about_question, register
+from calibrant.confidence.method import Options, register
 from calibrant.confidence.text_words import is_function_word, texts_of, words
 from calibrant.core.arrays import Floats
 
@@ -92,7 +92,6 @@ def split_claims(text: str) -> list[str]:
 Support = Callable[[str, str], float]
 Split = Callable[[str], Sequence[str]]
 _NUMBER = re.compile(r"\d[\d,.]*")
-_ZHANG = "Zhang et al. 2024 (LUQ)"
 
 
 def support(claim: str, text: str) -> float:
@@ -245,42 +244,20 @@ def _claims_of_greedy(table: DrawTable, reduce: Callable[[Sequence[float]], floa
     return value
 
 
-@register(
-    "mean support of the greedy answer's claims by the samples (long answers)",
-    needs=("samples", "texts", "greedy"),
-    about="greedy",
-    probability=False,
-    frequency=True,
-    reference=f"{_ZHANG}, LUQ-Atomic with word rules in place of entailment",
-)
-def claim_support(table: DrawTable, _: Options) -> Scored:
+@register
+def claim_support(table: DrawTable, _: Options) -> Floats:
     """Mean over claims of the greedy answer; undefined where it makes none."""
-    value = _claims_of_greedy(table, lambda values: float(np.mean(values)))
-    return about_first(value, table.greedy, about="greedy")
+    return _claims_of_greedy(table, lambda values: float(np.mean(values)))
 
 
-@register(
-    "support of the weakest claim of the greedy answer by the samples (long answers)",
-    needs=("samples", "texts", "greedy"),
-    about="greedy",
-    probability=False,
-    frequency=True,
-    reference=f"{_ZHANG}, weakest claim",
-)
-def claim_support_min(table: DrawTable, _: Options) -> Scored:
+@register
+def claim_support_min(table: DrawTable, _: Options) -> Floats:
     """Least supported claim of the greedy answer."""
-    return about_first(_claims_of_greedy(table, min), table.greedy, about="greedy")
+    return _claims_of_greedy(table, min)
 
 
-@register(
-    "mean support of the sentences of each sample by the other samples (long answers)",
-    needs=("samples", "texts"),
-    about="modal",
-    question_level=True,
-    probability=False,
-    reference=f"{_ZHANG}, with word rules in place of entailment",
-)
-def luq(table: DrawTable, options: Options) -> Scored:
+@register
+def luq(table: DrawTable, _: Options) -> Floats:
     """Mean over samples and their sentences of the support by the other samples."""
     block = table.samples
     texts = texts_of(block)
@@ -288,7 +265,7 @@ def luq(table: DrawTable, options: Options) -> Scored:
     for unit in np.flatnonzero(block.count > 1):
         start = int(block.first[unit])
         value[unit] = _mutual(texts[start : start + int(block.count[unit])])
-    return about_question(value, table, options)
+    return value
 
 
 def _mutual(texts: Sequence[str]) -> float:

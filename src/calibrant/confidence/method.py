@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -107,7 +110,7 @@ class Scored:
     failures: Ints | None = None
 
 
-MethodFunction: TypeAlias = Callable[[DrawTable, Options], Scored]
+MethodFunction: TypeAlias = Callable[[DrawTable, Options], Scored | Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +150,28 @@ class Method:
     summary: str
     needs: tuple[str, ...]
     about: About
-    probability: bool
-    low: float
-    high: float
     reference: str
     function: MethodFunction
+    probability: bool = True
+    low: float = 0.0
+    high: float = 1.0
     question_level: bool = False
     frequency: bool = False
     order_free: bool = True
     default_tau: float | None = None
     cost: str = ""
+
+    def scored(self, table: DrawTable, options: Options) -> Scored:
+        """Return the scores of all units, each paired with the answer that it is about.
+
+        A function that returns bare values leaves the pairing to what the method declares.
+        """
+        found = self.function(table, options)
+        if isinstance(found, Scored):
+            return found
+        if self.question_level:
+            return about_question(found, table, options)
+        return about_greedy(found, table) if self.about == "greedy" else about_modal(found, table)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the declaration as plain data; an unbounded end of the range is None."""
@@ -177,66 +192,35 @@ class Method:
 
 
 METHODS: Registry[Method] = Registry("confidence method")
-_COSTS = (
-    ("panel", "1 call per other model"),
-    ("selfcheck_votes", "n samples and n judge calls"),
-    ("verified", "n samples and 1 call per meaning"),
-    ("verb_topk_samples", "n calls"),
-    ("verb_samples", "n calls"),
-    ("p_true_votes", "1 answer and n verdicts"),
-    ("p_true_cand_votes", "n samples and n verdicts"),
-    ("p_true_cand_logprobs", "n samples and 1 verdict"),
-    ("self_ask_cand", "n samples and 1 call"),
-    ("samples", "n samples"),
-    ("p_true_logprobs", "1 answer and 1 verdict"),
-    ("self_ask", "2 calls"),
-)
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> dict[str, Any]:
+    """Return what `methods.toml` says of methods and of the inputs that they need."""
+    text = resources.files("calibrant.confidence").joinpath("methods.toml").read_text("utf-8")
+    return tomllib.loads(text)
 
 
 def cost_of(needs: tuple[str, ...]) -> str:
-    """Return the cost in calls that follows from the needs.
+    """Return the cost in calls that follows from the needs: that of the last one.
 
     Examples
     --------
     >>> cost_of(("greedy", "greedy_token_logprobs")), cost_of(("samples", "clusters"))
     ('1 call', 'n samples')
     """
-    return next((cost for need, cost in _COSTS if need in needs), "1 call")
+    known = reversed(catalogue()["needs"].items())
+    return next(
+        (need["cost"] for name, need in known if name in needs and "cost" in need), "1 call"
+    )
 
 
-def register(
-    summary: str,
-    *,
-    needs: tuple[str, ...],
-    about: About,
-    reference: str,
-    probability: bool = True,
-    low: float = 0.0,
-    high: float = 1.0,
-    **flags: Any,
-) -> Callable[[MethodFunction], MethodFunction]:
-    """Register the decorated function under its own name."""
-
-    def add(function: MethodFunction) -> MethodFunction:
-        name = function.__name__
-        METHODS.add(
-            name,
-            Method(
-                name=name,
-                summary=summary,
-                needs=needs,
-                about=about,
-                probability=probability,
-                low=low,
-                high=high,
-                reference=reference,
-                function=function,
-                **flags,
-            ),
-        )
-        return function
-
-    return add
+def register(function: MethodFunction, name: str | None = None) -> MethodFunction:
+    """Register a function under its own name (or another) with what the catalogue declares."""
+    name = name or function.__name__
+    facts = catalogue()["methods"][name]
+    METHODS.add(name, Method(name, **{**facts, "needs": tuple(facts["needs"])}, function=function))
+    return function
 
 
 def threshold(name: str, options: Options) -> float:
@@ -246,8 +230,9 @@ def threshold(name: str, options: Options) -> float:
     return METHODS[name].default_tau or 0.0
 
 
-def about_modal(value: Floats, block: DrawBlock, *, about: str = "modal") -> Scored:
-    """Pair values with the most frequent class of the block."""
+def about_modal(value: Floats, table: DrawTable, purpose: str = "samples") -> Scored:
+    """Pair values with the most frequent class of a block."""
+    block, about = table.block(purpose), "modal"
     classes = block.classes
     modal = classes.modal
     if not modal.size or not classes.row.size:
@@ -277,11 +262,16 @@ def about_first(
     )
 
 
+def about_greedy(value: Floats, table: DrawTable, failures: Ints | None = None) -> Scored:
+    """Pair values with the greedy answer."""
+    return about_first(value, table.greedy, about="greedy", failures=failures)
+
+
 def about_question(value: Floats, table: DrawTable, options: Options) -> Scored:
     """Pair question-level values with the answer that the options name."""
     if options.about == "greedy":
-        return about_first(value, table.greedy, about="greedy")
-    return about_modal(value, table.samples)
+        return about_greedy(value, table)
+    return about_modal(value, table)
 
 
 def answered(mask: Mask, value: Floats) -> Floats:

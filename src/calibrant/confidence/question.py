@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -159,173 +161,122 @@ class Question:
 
 def table_of(questions: Iterable[Question]) -> DrawTable:
     """Put questions built by hand into one compact table."""
-    rows = list(questions)
-    builders: dict[str, _Builder] = {}
-
-    def add(
-        block: str,
-        unit: int,
-        draws: Draws | None,
-        labels: dict[Hashable, int],
-        greedy: Greedy | None = None,
-    ) -> None:
-        if draws is not None and len(draws):
-            builders.setdefault(block, _Builder()).add(unit, draws, labels, greedy)
-
-    for unit, question in enumerate(rows):
+    given = list(questions)
+    rows: dict[str, list[_Row]] = defaultdict(list)
+    for unit, question in enumerate(given):
         labels: dict[Hashable, int] = {}
-        add("samples", unit, question.samples, labels)
-        for name in ("verb", "verb_samples", "verb_topk", "verb_topk_samples"):
-            add(name, unit, getattr(question, name), labels)
-        if question.greedy is not None:
-            one = question.greedy
-            draws = Draws(
-                [one.label],
-                [one.correct],
-                [one.answer],
-                [one.token_logprobs],
-                token_texts=[one.token_texts],
-                token_alternatives=[one.token_alternatives],
-            )
-            add("greedy", unit, draws, labels, one)
-        for name in ("p_true", "p_true_cand"):
-            _add_probes(builders, name, unit, getattr(question, name))
-        _add_verdicts(builders, unit, question, labels)
-        for name in ("self_ask", "self_ask_cand"):
-            stated = getattr(question, name)
-            if stated is not None:
-                add(name, unit, Draws(stated=[stated]), labels)
-    blocks = {name: builder.block(len(rows)) for name, builder in builders.items()}
+        for name, draws, more in _blocks_of(question):
+            rows[name] += _rows(unit, draws, labels, more)
+    blocks = {name: _block(found, len(given)) for name, found in rows.items() if found}
     if "samples" in blocks:
-        blocks["samples"] = _with_embeddings(blocks["samples"], rows)
+        blocks["samples"] = _with_embeddings(blocks["samples"], given)
     return DrawTable(
-        question_id=pl.Series("question_id", [row.question_id for row in rows], dtype=pl.String),
-        model=pl.Series("model", [row.model for row in rows], dtype=pl.String),
+        question_id=pl.Series("question_id", [row.question_id for row in given], dtype=pl.String),
+        model=pl.Series("model", [row.model for row in given], dtype=pl.String),
         blocks=blocks,
-        similarity=_similarities(rows),
+        similarity=_similarities(given),
     )
 
 
-@dataclass
-class _Builder:
-    """Columns of one block while they grow."""
+_Row = dict[str, Any]
+_NUMBERS = ("correct", "stated", "vote", "true_mass", "false_mass")
 
-    unit: list[int] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
-    correct: list[float] = field(default_factory=list)
-    answer: list[str | None] = field(default_factory=list)
-    tokens: list[Sequence[float] | None] = field(default_factory=list)
-    stated: list[float] = field(default_factory=list)
-    vote: list[float] = field(default_factory=list)
-    masses: list[tuple[float, float]] = field(default_factory=list)
-    greedy: list[Greedy | None] = field(default_factory=list)
-    token_texts: list[Sequence[str] | None] = field(default_factory=list)
-    alternatives: list[Sequence[Mapping[str, float]] | None] = field(default_factory=list)
-    ends: list[float] = field(default_factory=list)
-    texts_given: bool = True
 
-    def add(
-        self, unit: int, draws: Draws, labels: dict[Hashable, int], greedy: Greedy | None = None
-    ) -> None:
-        size = len(draws)
-        nothing: Sequence[None] = [None] * size
-        self.unit += [unit] * size
-        for label in draws.classes or nothing:
-            self.labels.append(NO_CLASS if label is None else labels.setdefault(label, len(labels)))
-        self.correct += [_number(value) for value in draws.correct or nothing]
-        self.answer += list(draws.answers or [_text(label) for label in draws.classes or nothing])
-        self.tokens += list(draws.token_logprobs or nothing)
-        self.stated += [_number(value) for value in draws.stated or nothing]
-        self.vote += [float("nan")] * size
-        pair = (None, None) if greedy is None else (greedy.yes_probability, greedy.no_probability)
-        self.masses += [(_number(pair[0]), _number(pair[1]))] * size
-        self.greedy += [greedy] * size
-        self.token_texts += list(draws.token_texts or nothing)
-        self.alternatives += list(draws.token_alternatives or nothing)
-        self.ends += [_number(value) for value in draws.end_logprobs or nothing]
-        self.texts_given &= draws.answers is not None
-
-    def block(self, n_units: int) -> DrawBlock:
-        lengths = [len(tokens) if tokens else 0 for tokens in self.tokens]
-        sums = [float(np.sum(tokens)) if tokens else float("nan") for tokens in self.tokens]
-        least = [float(np.min(tokens)) if tokens else float("nan") for tokens in self.tokens]
-        texts: dict[str | None, int] = {}
-        best = [_best_option(one) for one in self.greedy]
-        return DrawBlock(
-            unit=np.array(self.unit, dtype=np.int64),
-            n_units=n_units,
-            class_id=np.array(self.labels, dtype=np.int64),
-            correct=np.array(self.correct),
-            answer=pl.Series("answer", self.answer, dtype=pl.String),
-            string=np.array([texts.setdefault(answer, len(texts)) for answer in self.answer])
-            if self.texts_given
-            else None,
-            logprob=np.array(sums),
-            tokens=np.where(np.array(lengths) > 0, np.array(lengths, dtype=np.float64), np.nan),
-            min_logprob=np.array(least),
-            stated=np.array(self.stated),
-            vote=np.array(self.vote),
-            true_mass=np.array([pair[0] for pair in self.masses]),
-            false_mass=np.array([pair[1] for pair in self.masses]),
-            top=_top_tokens(self.greedy),
-            end_logprob=np.array(self.ends),
-            columns=tokens_from_lists(self.tokens, self.token_texts, self.alternatives),
-            option=pl.Series("option", [name for name, _ in best], dtype=pl.String),
-            option_share=np.array([share for _, share in best]),
-            option_correct=np.array(
-                [_number(None if one is None else one.option_correct) for one in self.greedy]
-            ),
+def _blocks_of(question: Question) -> Iterator[tuple[str, Draws, _Row]]:
+    """Yield every block with its draws and what further columns hold: per draw, or for all."""
+    yield "samples", question.samples, {}
+    for name in ("verb", "verb_samples", "verb_topk", "verb_topk_samples"):
+        yield name, getattr(question, name) or Draws(), {}
+    if (one := question.greedy) is not None:
+        draws = Draws(
+            [one.label],
+            [one.correct],
+            [one.answer],
+            [one.token_logprobs],
+            token_texts=[one.token_texts],
+            token_alternatives=[one.token_alternatives],
         )
-
-
-def _add_probes(builders: dict[str, _Builder], name: str, unit: int, probes: Probes | None) -> None:
-    if probes is None:
-        return
-    builder = builders.setdefault(name, _Builder())
-    votes: Sequence[bool | None] = probes.votes or [None]
-    builder.add(unit, Draws(classes=[None] * len(votes)), {})
-    builder.vote[-len(votes) :] = [_number(vote) for vote in votes]
-    pair = (_number(probes.true_probability), _number(probes.false_probability))
-    builder.masses[-len(votes) :] = [pair] * len(votes)
-
-
-def _add_verdicts(
-    builders: dict[str, _Builder], unit: int, question: Question, labels: dict[Hashable, int]
-) -> None:
-    """Add verdicts on own meanings, by other models, and on the support by samples."""
-    given: dict[str, tuple[Sequence[Hashable | None], Sequence[float | bool | None]]] = {}
+        masses = {"true_mass": one.yes_probability, "false_mass": one.no_probability}
+        yield "greedy", draws, masses | {"greedy": one}
+    for name in ("p_true", "p_true_cand"):
+        probes = getattr(question, name)
+        if probes is not None:
+            votes = probes.votes or [None]
+            masses = {"true_mass": probes.true_probability, "false_mass": probes.false_probability}
+            yield name, Draws(classes=[None] * len(votes)), masses | {"vote": votes}
     if question.verified:
-        given["verified"] = (list(question.verified), list(question.verified.values()))
-    if question.panel:
-        given["panel"] = ([None] * len(question.panel), question.panel)
-    if question.selfcheck:
-        given["selfcheck"] = ([None] * len(question.selfcheck), question.selfcheck)
-    for name, (classes, values) in given.items():
-        builder = builders.setdefault(name, _Builder())
-        builder.add(unit, Draws(classes=classes), labels)
-        builder.vote[-len(values) :] = [_number(value) for value in values]
+        votes = list(question.verified.values())
+        yield "verified", Draws(classes=list(question.verified)), {"vote": votes}
+    for name, votes in (("panel", question.panel), ("selfcheck", question.selfcheck)):
+        if votes:
+            yield name, Draws(classes=[None] * len(votes)), {"vote": votes}
+    for name in ("self_ask", "self_ask_cand"):
+        if (stated := getattr(question, name)) is not None:
+            yield name, Draws(stated=[stated]), {}
 
 
-def _top_tokens(greedy: Sequence[Greedy | None]) -> TopTokens:
-    rows: list[int] = []
-    logprobs: list[float] = []
-    names: list[str] = []
-    for row, one in enumerate(greedy):
-        for token, logprob in (one.top_logprobs or {}).items() if one is not None else ():
-            rows.append(row)
-            names.append(token)
-            logprobs.append(logprob)
-    return TopTokens(
-        row=np.array(rows, dtype=np.int64),
-        logprob=np.array(logprobs, dtype=np.float64),
-        token=pl.Series("token", names, dtype=pl.String),
+def _rows(unit: int, draws: Draws, labels: dict[Hashable, int], more: _Row) -> Iterator[_Row]:
+    lists = {one.name: getattr(draws, one.name) for one in fields(draws)}
+    for place in range(len(draws)):
+        row = {name: values[place] for name, values in lists.items() if values is not None}
+        row |= {name: v[place] if isinstance(v, Sequence) else v for name, v in more.items()}
+        label = row.get("classes")
+        code = NO_CLASS if label is None else labels.setdefault(label, len(labels))
+        written = row["answers"] if "answers" in row else None if label is None else str(label)
+        yield row | {"unit": unit, "class_id": code, "answer": written}
+
+
+def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
+    def column(name: str) -> list[Any]:
+        return [row.get(name) for row in rows]
+
+    def numbers(name: str) -> Floats:
+        return np.array([np.nan if value is None else float(value) for value in column(name)])
+
+    tokens = column("token_logprobs")
+    texts: dict[str | None, int] = {}
+    greedy: list[Greedy] = [one or Greedy() for one in column("greedy")]
+    best = [_best_option(one.options) for one in greedy]
+    graded = [one.option_correct for one in greedy]
+    measured: dict[str, Any] = {name: numbers(name) for name in _NUMBERS}
+    return DrawBlock(
+        unit=np.array(column("unit"), dtype=np.int64),
+        n_units=n_units,
+        class_id=np.array(column("class_id"), dtype=np.int64),
+        answer=pl.Series("answer", column("answer"), dtype=pl.String),
+        string=np.array([texts.setdefault(answer, len(texts)) for answer in column("answer")])
+        if all("answers" in row for row in rows)
+        else None,
+        logprob=np.array([float(np.sum(one)) if one else np.nan for one in tokens]),
+        tokens=np.array([float(len(one)) if one else np.nan for one in tokens]),
+        min_logprob=np.array([float(np.min(one)) if one else np.nan for one in tokens]),
+        top=_top_tokens(greedy),
+        end_logprob=numbers("end_logprobs"),
+        columns=tokens_from_lists(tokens, column("token_texts"), column("token_alternatives")),
+        option=pl.Series("option", [name for name, _ in best], dtype=pl.String),
+        option_share=np.array([share for _, share in best]),
+        option_correct=np.array([np.nan if one is None else float(one) for one in graded]),
+        **measured,
     )
 
 
-def _best_option(one: Greedy | None) -> tuple[str | None, float]:
-    if one is None or not one.options:
+def _top_tokens(greedy: Sequence[Greedy]) -> TopTokens:
+    listed = [
+        (row, token, logprob)
+        for row, one in enumerate(greedy)
+        for token, logprob in (one.top_logprobs or {}).items()
+    ]
+    return TopTokens(
+        row=np.array([row for row, _, _ in listed], dtype=np.int64),
+        logprob=np.array([logprob for _, _, logprob in listed], dtype=np.float64),
+        token=pl.Series("token", [token for _, token, _ in listed], dtype=pl.String),
+    )
+
+
+def _best_option(options: Mapping[str, float] | None) -> tuple[str | None, float]:
+    if not options:
         return None, float("nan")
-    masses = {name: float(np.exp(logprob)) for name, logprob in one.options.items()}
+    masses = {name: float(np.exp(logprob)) for name, logprob in options.items()}
     best = max(masses, key=lambda name: masses[name])
     return best, masses[best] / sum(masses.values())
 
@@ -357,11 +308,3 @@ def _similarities(questions: Sequence[Question]) -> list[Floats | None] | None:
         None if question.similarity is None else np.asarray(question.similarity, dtype=np.float64)
         for question in questions
     ]
-
-
-def _number(value: float | bool | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
-def _text(label: Hashable | None) -> str | None:
-    return None if label is None else str(label)

@@ -127,7 +127,7 @@ def score(method: str, question: Question, **options: Any) -> Score:
     for need, present in units_with(table, chosen, settings).items():
         if not present[0]:
             raise UnavailableError(f"{method} needs {NEEDS[need].meaning}: {NEEDS[need].missing}")
-    scored = chosen.function(table, settings)
+    scored = chosen.scored(table, settings)
     grade = float(scored.correct[0])
     return Score(
         float(scored.value[0]),
@@ -258,7 +258,7 @@ def _one_method(
     ready = np.logical_and.reduce(list(masks.values()))
     if not ready.any():
         return _EMPTY, _entries(table, method, masks, None), []
-    scored = method.function(table, options)
+    scored = method.scored(table, options)
     scored = replace(scored, value=np.where(ready, scored.value, np.nan))
     return (
         _frame(table, method, scored, options),

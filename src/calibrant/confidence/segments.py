@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,11 +29,19 @@ def mean_by(group: Ints, values: Floats, size: int) -> Floats:
     [0.3, nan]
     """
     known = ~np.isnan(values)
+    return ratio(sum_by(group, np.where(known, values, 0.0), size), sum_by(group, known, size))
+
+
+def ratio(above: npt.NDArray[Any], below: npt.NDArray[Any]) -> Floats:
+    """Return the quotient; NaN or infinite, without a warning, where `below` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean: Floats = sum_by(group, np.where(known, values, 0.0), size) / sum_by(
-            group, known, size
-        )
-    return mean
+        found: Floats = above / below
+    return found
+
+
+def weighted_mean(group: Ints, values: Floats, weight: Floats, size: int) -> Floats:
+    """Return the weighted mean per group; NaN where there is no weight."""
+    return ratio(sum_by(group, weight * values, size), sum_by(group, weight, size))
 
 
 def first_index(group: Ints, mask: Mask, size: int) -> Ints:

@@ -12,6 +12,7 @@ from calibrant.confidence.compact import DrawBlock
 from calibrant.core.arrays import Floats, Ints
 
 _WORD = re.compile(r"\w+")
+_MARKS = re.compile(r"[\W_]+")
 _MOST_WORDS = 20_000
 """Words of a text that are compared: time and memory grow with their square."""
 
@@ -99,6 +100,11 @@ _FUNCTION_WORDS = frozenset({
     "your", "has", "have", "had", "do", "does", "did", "not", "no", "so", "if", "then",
     "than", "there", "here",
 })  # fmt: skip
+
+
+def bare_word(token: str | None) -> str:
+    """Return the letters of a token in lower case, without marks and blanks."""
+    return _MARKS.sub("", (token or "").replace("▁", "").lower())
 
 
 def is_function_word(word: str) -> bool:

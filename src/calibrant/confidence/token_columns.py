@@ -55,12 +55,17 @@ class TokenColumns:
         return whole
 
 
-def tokens_from_frame(frame: pl.DataFrame) -> TokenColumns | None:
-    """Return the tokens of a block of draws; None where neither texts nor alternatives are kept."""
+def no_tokens() -> TokenColumns:
+    """Return the columns of draws without tokens."""
+    return tokens_from_lists([], [], [])
+
+
+def tokens_from_frame(frame: pl.DataFrame) -> TokenColumns:
+    """Return the tokens of a block of draws; none where neither texts nor alternatives are kept."""
     has_text = "token_texts" in frame.columns
     has_top = "token_alternatives" in frame.columns
     if not has_text and not has_top:
-        return None
+        return no_tokens()
     logprobs = frame["token_logprobs"].to_list()
     texts = frame["token_texts"].to_list() if has_text else [None] * frame.height
     tops = frame["token_alternatives"].to_list() if has_top else [None] * frame.height

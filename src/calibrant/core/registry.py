@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from calibrant.core.errors import InputError
@@ -42,6 +42,10 @@ class Registry(Generic[T]):
         if name in self._entries:
             raise InputError(f"the {self.kind} {name!r} is registered already")
         self._entries[name] = entry
+
+    def arrange(self, names: Iterable[str]) -> None:
+        """Put the entries into this order; each name must be registered."""
+        self._entries = {name: self[name] for name in names}
 
     def __getitem__(self, name: str) -> T:
         try:

@@ -9,31 +9,9 @@ from dataclasses import dataclass
 
 from calibrant.core import InputError
 from calibrant.semantics.text.numbers import digits_for_words
+from calibrant.semantics.text.words import table
 
-# Medians of the number people give to each phrase, rounded to 0.05, after the surveys of
-# Kent (1964) and Fagen-Ulmschneider (2018). Only read where the option allows it.
-CONFIDENCE_WORDS: dict[str, float] = {
-    phrase: value
-    for value, phrases in {
-        1.0: "absolutely certain|completely certain",
-        0.95: "certain|almost certain|almost certainly|nearly certain|extremely likely",
-        0.9: "highly likely|very likely|very high|sehr hoch|muy alta|muy alto|très élevée"
-        "|très élevé|molto alta|molto alto|muito alta|muito alto|very confident",
-        0.8: "very good chance|high|hoch|alta|alto|élevée|élevé|elevata|高",
-        0.7: "probable|probably|likely|we believe|wahrscheinlich|probablemente|probabilmente",
-        0.6: "better than even|somewhat likely",
-        0.5: "moderate|medium|about even|even chance|mittel|media|medio|moyenne|moyen|média|中",
-        0.35: "somewhat unlikely",
-        0.25: "probably not",
-        0.2: "unlikely|low|niedrig|gering|baja|bajo|faible|bassa|basso|baixa|baixo|低",
-        0.15: "improbable",
-        0.1: "little chance|very unlikely|very low|chances are slight|sehr niedrig|sehr gering"
-        "|muy baja|muy bajo|très faible|molto bassa|molto basso|muito baixa|muito baixo",
-        0.05: "highly unlikely|almost no chance",
-        0.0: "impossible",
-    }.items()
-    for phrase in phrases.split("|")
-}
+CONFIDENCE_WORDS = {phrase: float(value) for phrase, value in table("confidence").items()}
 # What stands before a confidence, in the languages in which models are asked most.
 CONFIDENCE_LABEL = re.compile(
     r"(?:confidence(?:\s(?:score|level|rating|value))?|certainty|probability|p\s?\(\s?true\s?\)"

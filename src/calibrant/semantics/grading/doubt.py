@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from calibrant.semantics.text.words import word_list
+from calibrant.semantics.text.words import listed
 from calibrant.stats.graded.checks import DOUBT
 
 # Chance that a verdict of the rule is right; rules that are not listed have SURE.
@@ -82,14 +82,7 @@ _DENIAL = (
 )
 _TURN = r"but|however|although|though|yet|actually|instead|whereas|contrary"
 _SIGN = re.compile(rf"\b(?:{_DENIAL}|no|or|{_TURN}|wrong|incorrect|false|mistaken)\b|\?", re.I)
-# Normalised words without which no stance needs to be read; 't' is what is left of "isn't".
-SIGNS = frozenset(
-    word_list(
-        "not never neither nor without except excluding unlike cannot nobody rather instead other "
-        "anything t no or but however although though yet actually whereas contrary wrong "
-        "incorrect false mistaken"
-    )
-)
+SIGNS = frozenset(listed("signs of a stance"))
 _CLAUSE = re.compile(
     rf"[.;:!?\n)]+\s|,\s(?:and|which|who)\s|[,\s](?:{_TURN.replace('|instead', '')})\s|\s[-–—]\s",
     re.I,

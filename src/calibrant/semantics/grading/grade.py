@@ -29,14 +29,13 @@ from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.rules import relate
 from calibrant.semantics.text.encoding import clean_text
 from calibrant.semantics.text.normalise import Normaliser
-from calibrant.semantics.text.words import word_list
 from calibrant.semantics.typed import Relation
 from calibrant.semantics.typed.wording import unexplained
 
 References = str | Sequence[str] | Sequence[Sequence[str]] | None
 _SHORT, _SHORT_NAME = 6, 9
-_TRUE_WORDS = frozenset(word_list("true yes correct right 1"))
-_FALSE_WORDS = frozenset(word_list("false no incorrect wrong 0"))
+_TRUE_WORDS = frozenset(["true", "yes", "correct", "right", "1"])
+_FALSE_WORDS = frozenset(["false", "no", "incorrect", "wrong", "0"])
 _FIRM = frozenset(
     (
         "number", "date", "year", "figures", "name", "opposed", "mark", "yes or no", "mathematics",

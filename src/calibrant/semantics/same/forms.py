@@ -10,17 +10,12 @@ from calibrant.semantics.same.mathematics import looks_like_formula
 from calibrant.semantics.text.encoding import squeeze, strip_accents, unify_unicode
 from calibrant.semantics.text.normalise import Normaliser, is_formula, strip_lead_in
 from calibrant.semantics.text.numbers import Date, parse_date
-from calibrant.semantics.text.words import singular, word_list
+from calibrant.semantics.text.words import listed, singular
 from calibrant.semantics.typed import LONGEST, UNWORDED, Types, read_types
 from calibrant.semantics.typed.quantities import Quantity
 from calibrant.semantics.typed.wording import one_spelling, spelling_key
 
-STOP_WORDS = frozenset(
-    word_list(
-        "a an the of in on at to for by and or with from as is was were are be been it its that "
-        "this his her their he she they who which"
-    )
-)
+STOP_WORDS = frozenset(listed("stop words"))
 _POWERS = str.maketrans({"²": "^2", "³": "^3"})
 # Types whose brackets and signs the key leaves out.
 _WRITTEN = frozenset(("complexity", "interval", "listing", "code", "formula"))
@@ -54,12 +49,7 @@ _ONE_OF_MANY = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"\b(?:what|which|in what|in which)\s+year\b|\byear\s+did\b", re.IGNORECASE)
-_PLACE_FRONT = frozenset(
-    word_list(
-        "new north south east west saint san santa los las el la fort lake mount river port united "
-        "northern southern eastern western upper lower great central republic isle cape bay"
-    )
-)
+_PLACE_FRONT = frozenset(listed("first words of places"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from calibrant.semantics.text.names import TITLES, same_given_name
-from calibrant.semantics.text.words import CITY_AND_REGION, near_word, word_list
+from calibrant.semantics.text.words import CITY_AND_REGION, listed, near_word
 
-# Words that a name takes to be somewhere or something else. 'do Sul' is Portuguese for 'south'.
-_MARKS = frozenset(
-    word_list(
-        "north south east west northern southern eastern western northeast northwest southeast "
-        "southwest northeastern northwestern southeastern southwestern norte sul sur nord sud est "
-        "ouest oeste este leste central middle upper lower inner outer far greater lesser little "
-        "new alto alta bajo baja haut haute bas basse"
-    )
-)
+_MARKS = frozenset(listed("marks"))
 _SON_OF = frozenset(("bin", "ibn", "ben"))
 # In longer words a wrong letter is more often a slip than another name.
 _SHORT_NAME = 5
@@ -25,36 +17,12 @@ _SHORT_MEMBER = 7
 # Ordinals, small numbers, Roman numerals; not years, which come and go with a name.
 _NUMBERED = re.compile(r"^(?:\d{1,3}|\d+(?:st|nd|rd|th)|[ivx]{2,5})$")
 _ROMAN_LETTER = frozenset("ivx")
-# What kind of place it is: two places of one kind with different names are two places.
-KINDS = frozenset(
-    word_list(
-        "region province department county district state governorate prefecture parish canton "
-        "municipality voivodeship oblast river lake mount mountain island creek territory division "
-        "emirate kingdom republic commune borough fork valley"
-    )
-)
-# What a city itself is not.
-_AROUND = frozenset(
-    word_list("region province prefecture county state governorate oblast district rayon")
-)
-# Words that name a kind of thing: sharing them says little about which one is meant.
-GENERIC = frozenset(
-    word_list(
-        "university college school company corporation language river system republic state city "
-        "county country island award prize zone time war battle party team club church book film "
-        "movie song series season episode king queen president people"
-    )
-)
-# Kinds of water in other languages: 'Rio Negro' is 'Negro River'.
-_WATERS = frozenset(word_list("rio riviere fleuve fluss fiume reka nehri lac lago loch lough"))
-# What follows them says where it is, not which: 'Yangtze River in China'.
-_WHERE = frozenset(word_list("in near at from by near between through flowing located"))
-PARTICLES = frozenset(
-    word_list(
-        "of the de do da dos das del della di du des la le el los las al bin ibn ben abu van von "
-        "der den y e and und et a an in on to at by for from with nad sur"
-    )
-)
+KINDS = frozenset(listed("kinds of place"))
+_AROUND = frozenset(listed("around a city"))
+GENERIC = frozenset(listed("kinds of thing"))
+_WATERS = frozenset(listed("waters"))
+_WHERE = frozenset(listed("before a place"))
+PARTICLES = frozenset(listed("particles"))
 # Words of a name that need no capital letter, and words that name nothing by themselves.
 SMALL_WORDS = PARTICLES | KINDS
 _NAMELESS = _MARKS | SMALL_WORDS | TITLES | _WATERS

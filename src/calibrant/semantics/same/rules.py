@@ -9,7 +9,7 @@ from calibrant.semantics.same.marks import KINDS, another_member, told_apart
 from calibrant.semantics.same.mathematics import same_formula
 from calibrant.semantics.text.names import same_name, spelling_variant
 from calibrant.semantics.text.numbers import Date
-from calibrant.semantics.text.words import opposed, read_names, word_list
+from calibrant.semantics.text.words import opposed, read_names
 from calibrant.semantics.typed import Relation, Verdict, compare_types
 from calibrant.semantics.typed.wording import compare_words
 
@@ -22,13 +22,28 @@ _NAME_WORDS = 9
 # Words that may say in front of a name what the person is.
 _DESCRIBED = 4
 # 'San Marino' is not 'Marino', but 'River Colne' is 'Colne'.
-_FRONTS = frozenset(word_list("saint san santa fort port cape isle bay united"))
+_FRONTS = frozenset(["saint", "san", "santa", "fort", "port", "cape", "isle", "bay", "united"])
 _LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
 # 'Nigeria. Mexico.' are two names; 'St. Lucia' is one.
 _SENTENCE = re.compile(r"\w{3}[.!?:;]\s+\w")
 # Words that stand for a number without being one.
 _COUNTS = frozenset(
-    word_list("dozen score none no nobody nothing never once twice thrice half pair couple single")
+    [
+        "dozen",
+        "score",
+        "none",
+        "no",
+        "nobody",
+        "nothing",
+        "never",
+        "once",
+        "twice",
+        "thrice",
+        "half",
+        "pair",
+        "couple",
+        "single",
+    ]
 )
 
 

@@ -13,44 +13,12 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(r"\s{2,}")
 _LOOKALIKES = str.maketrans(
-    {
-        "\u2018": "'",
-        "\u2019": "'",
-        "\u02bc": "'",
-        "\u00b4": "'",
-        "`": "'",
-        "\u201c": '"',
-        "\u201d": '"',
-        "\u00ab": '"',
-        "\u00bb": '"',
-        "\u2010": "-",
-        "\u2011": "-",
-        "\u2012": "-",
-        "\u2013": "-",
-        "\u2014": "-",
-        "\u2212": "-",
-    }
+    "\u2018\u2019\u02bc\u00b4`\u201c\u201d\u00ab\u00bb\u2010\u2011\u2012\u2013\u2014\u2212",
+    "'" * 5 + '"' * 4 + "-" * 6,
 )
 # Letters that Unicode does not decompose; each is written so in plain Latin spelling.
-_PLAIN_LETTERS = str.maketrans(
-    {
-        "ø": "o",
-        "Ø": "O",
-        "ł": "l",
-        "Ł": "L",
-        "đ": "d",
-        "Đ": "D",
-        "ð": "d",
-        "Ð": "D",
-        "þ": "th",
-        "Þ": "Th",
-        "æ": "ae",
-        "Æ": "Ae",
-        "œ": "oe",
-        "Œ": "Oe",
-        "ß": "ss",
-        "ı": "i",
-    }
+_PLAIN_LETTERS = str.maketrans("øØłŁđĐðÐı", "oOlLdDdDi") | str.maketrans(
+    {"þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ß": "ss"}
 )
 
 

@@ -4,45 +4,13 @@ from __future__ import annotations
 
 import re
 
-from calibrant.semantics.text.words import singular, word_list
+from calibrant.semantics.text.words import listed, singular, table
 
-HONORIFICS = frozenset(
-    word_list(
-        "mr mrs ms miss dr doctor prof professor sir dame rev reverend hon honorable fr capt "
-        "captain lt sgt col gen"
-    )
-)
-# Offices and titles that a name may carry or not without becoming somebody else.
-TITLES = HONORIFICS | frozenset(
-    word_list(
-        "president king queen prince princess pope saint st emperor empress lord lady count duke "
-        "senator governor chancellor minister pm ceo coach admiral colonel judge "
-        "justice rabbi imam cardinal bishop archbishop"
-    )
-)
-_SUFFIXES = frozenset(word_list("jr junior sr senior ii iii iv"))
-_SHORT_FORMS: dict[str, str] = {}
-for _full, _shorts in {
-    "alexander": "alex", "andrew": "andy", "anthony": "tony", "barbara": "barb",
-    "benjamin": "ben", "bernard": "bernie", "carolyn": "carol", "catherine": "cathy kate",
-    "charles": "charlie chuck", "christopher": "chris", "daniel": "dan danny",
-    "david": "dave", "donald": "don", "dorothy": "dot", "edward": "ed eddie ted",
-    "elizabeth": "liz beth betty", "frances": "fran", "francis": "frank",
-    "frederick": "fred freddie", "gerald": "jerry", "gregory": "greg", "henry": "harry hank",
-    "jacob": "jake", "james": "jim jimmy", "jeffrey": "jeff", "jennifer": "jen jenny",
-    "jonathan": "jon", "john": "johnny jack", "joseph": "joe", "joshua": "josh",
-    "katherine": "kathy katie", "kenneth": "ken", "lawrence": "larry", "leonard": "len leo",
-    "margaret": "maggie peggy", "matthew": "matt", "michael": "mike mick", "nathaniel": "nate",
-    "nicholas": "nick", "pamela": "pam", "patricia": "pat", "patrick": "paddy",
-    "peter": "pete", "philip": "phil", "raymond": "ray", "rebecca": "becky",
-    "richard": "rich rick dick", "robert": "bob rob bobby robbie", "ronald": "ron ronnie",
-    "samuel": "sam", "stephen": "steve", "steven": "steve", "susan": "sue", "theodore": "teddy",
-    "thomas": "tom tommy", "timothy": "tim", "victoria": "vicky", "vincent": "vince",
-    "walter": "walt", "william": "bill will billy", "zachary": "zach",
-}.items():  # fmt: skip
-    for _short in _shorts.split():
-        # The words compared here have lost their plural endings: 'james' is 'jame'.
-        _SHORT_FORMS[singular(_short)] = singular(_full)
+HONORIFICS = frozenset(listed("honorifics"))
+TITLES = HONORIFICS | frozenset(listed("titles"))
+_SUFFIXES = frozenset(["jr", "junior", "sr", "senior", "ii", "iii", "iv"])
+# The words compared here have lost their plural endings: 'james' is 'jame'.
+_SHORT_FORMS = {singular(word): singular(full) for word, full in table("short forms").items()}
 _FRONT_TITLE = re.compile(
     r"^(?:(?:" + "|".join(sorted(HONORIFICS, key=len, reverse=True)) + r")\b\.?\s+)+(?=\w{3})",
     re.IGNORECASE,

@@ -7,24 +7,11 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from calibrant.semantics.text.words import word_list
+from calibrant.semantics.text.words import listed, table
 
 HAS_DIGIT = re.compile(r"\d").search
-_ONES = {
-    word: value
-    for value, word in enumerate(
-        word_list(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-            "fifteen sixteen seventeen eighteen nineteen"
-        )
-    )
-}
-_TENS = {
-    word: 10 * value
-    for value, word in enumerate(
-        word_list("twenty thirty forty fifty sixty seventy eighty ninety"), start=2
-    )
-}
+_ONES = {word: value for value, word in enumerate(listed("ones"))}
+_TENS = {word: 10 * value for value, word in enumerate(listed("tens"), start=2)}
 _SCALES = {
     "hundred": 100,
     "thousand": 10**3,
@@ -32,16 +19,8 @@ _SCALES = {
     "billion": 10**9,
     "trillion": 10**12,
 }
-_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        word_list(
-            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-            "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
-        ),
-        start=1,
-    )
-} | {word[:-1] + "ieth": value for word, value in _TENS.items()}
+_ORDINALS = {word: value for value, word in enumerate(listed("ordinals"), start=1)}
+_ORDINALS |= {word[:-1] + "ieth": value for word, value in _TENS.items()}
 _CARDINAL = "|".join(sorted([*_ONES, *_TENS, *_SCALES], key=len, reverse=True))
 _ORDINAL = "|".join(sorted(_ORDINALS, key=len, reverse=True))
 _RUN = re.compile(
@@ -61,28 +40,7 @@ _DOTTED = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3}){2,})(?!\d|[.,]\d)")
 _SCALED = re.compile(
     r"(?<![\w.])(\d+(?:\.\d+)?)[\s-]*(hundred|thousand|million|billion|trillion)s?\b", re.IGNORECASE
 )
-_MONEY = "dollar"
-UNIT_WORDS = {
-    "kilometer": "km", "kilometers": "km", "kilometre": "km", "kilometres": "km", "km": "km",
-    "kms": "km", "meter": "m", "meters": "m", "metre": "m", "metres": "m", "m": "m",
-    "centimeter": "cm", "centimeters": "cm", "centimetre": "cm", "centimetres": "cm", "cm": "cm",
-    "millimeter": "mm", "millimeters": "mm", "millimetre": "mm", "millimetres": "mm", "mm": "mm",
-    "mile": "mile", "miles": "mile", "mi": "mile", "yard": "yard", "yards": "yard", "yd": "yard",
-    "foot": "ft", "feet": "ft", "ft": "ft", "inch": "inch", "inches": "inch",
-    "kilogram": "kg", "kilograms": "kg", "kg": "kg", "kgs": "kg", "kilo": "kg", "kilos": "kg",
-    "gram": "g", "grams": "g", "g": "g", "milligram": "mg", "milligrams": "mg", "mg": "mg",
-    "pound": "lb", "pounds": "lb", "lb": "lb", "lbs": "lb", "ounce": "ounce", "ounces": "ounce",
-    "oz": "ounce", "tonne": "tonne", "tonnes": "tonne",
-    "second": "s", "seconds": "s", "sec": "s", "secs": "s", "s": "s", "minute": "min",
-    "minutes": "min", "min": "min", "mins": "min", "hour": "h", "hours": "h", "hr": "h",
-    "hrs": "h", "h": "h", "day": "day", "days": "day", "week": "week", "weeks": "week",
-    "month": "month", "months": "month", "year": "year", "years": "year", "yr": "year",
-    "yrs": "year", "percent": "percent", "percentage": "percent", "pct": "percent", "%": "percent",
-    "dollar": _MONEY, "dollars": _MONEY, "usd": _MONEY, "$": _MONEY, "euro": "euro",
-    "euros": "euro", "eur": "euro", "€": "euro", "£": "sterling", "gbp": "sterling",
-    "degree": "degree", "degrees": "degree", "°": "degree", "°c": "celsius", "celsius": "celsius",
-    "°f": "fahrenheit", "fahrenheit": "fahrenheit", "kelvin": "kelvin",
-}  # fmt: skip
+UNIT_WORDS = table("units")
 
 
 def digits_for_words(text: str) -> str:
@@ -180,15 +138,7 @@ def join_thousands(text: str) -> str:
     return _DOTTED.sub(lambda m: m[1].replace(".", ""), joined)
 
 
-_MONTHS = {
-    name: number
-    for number, name in enumerate(
-        word_list(
-            "january february march april may june july august september october november december"
-        ),
-        start=1,
-    )
-}
+_MONTHS = {name: number for number, name in enumerate(listed("months"), start=1)}
 _MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9}
 _NAME = r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?" + (
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"

@@ -5,31 +5,49 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-# Cities that are a division of their own beside a division of the same name around them, with the
-# ISO 3166-2 codes of both.
-CITY_AND_REGION: dict[str, tuple[str, str]] = {
-    "almaty": ("KZ-75", "KZ-19"),
-    "buenos aires": ("AR-C", "AR-B"),
-    "chiayi": ("TW-CYI", "TW-CYQ"),
-    "hsinchu": ("TW-HSZ", "TW-HSQ"),
-    "kiev": ("UA-30", "UA-32"),
-    "kyiv": ("UA-30", "UA-32"),
-    "lankaran": ("AZ-LA", "AZ-LAN"),
-    "lima": ("PE-LMA", "PE-LIM"),
-    "maputo": ("MZ-MPM", "MZ-L"),
-    "minsk": ("BY-HM", "BY-MI"),
-    "moscow": ("RU-MOW", "RU-MOS"),
-    "osh": ("KG-GO", "KG-O"),
-    "shaki": ("AZ-SA", "AZ-SAK"),
-    "sofia": ("BG-22", "BG-23"),
-    "tashkent": ("UZ-TK", "UZ-TO"),
-    "toshkent": ("UZ-TK", "UZ-TO"),
-    "veszprem": ("HU-VM", "HU-VE"),
-    "viangchan": ("LA-VT", "LA-VI"),
-    "vientiane": ("LA-VT", "LA-VI"),
-    "yevlakh": ("AZ-YE", "AZ-YEV"),
-    "zagreb": ("HR-21", "HR-01"),
-}
+
+@cache
+def _lexicon() -> dict[str, list[str]]:
+    """Return the lines of every list of `lexicon.txt`."""
+    text = resources.files(__package__).joinpath("lexicon.txt").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line.startswith("["):
+            lines = found.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            lines.append(line)
+    return found
+
+
+def listed(name: str) -> list[str]:
+    """Return the words of a list in `lexicon.txt`.
+
+    Examples
+    --------
+    >>> listed("waters")[:2]
+    ['rio', 'riviere']
+    """
+    return " ".join(_lexicon()[name]).split()
+
+
+def table(name: str) -> dict[str, str]:
+    """Return what each word of a table in `lexicon.txt` stands for.
+
+    Examples
+    --------
+    >>> table("short forms")["bob"], table("units")["miles"]
+    ('robert', 'mile')
+    """
+    return {word: meaning for meaning, words in pairs(name) for word in words.split(", ")}
+
+
+def pairs(name: str) -> list[tuple[str, str]]:
+    """Return both sides of each line of a table in `lexicon.txt`."""
+    found = (line.partition(": ") for line in _lexicon()[name])
+    return [(left, right) for left, _, right in found]
+
+
+CITY_AND_REGION = table("city and region")
 
 
 def one_known_name(text: str) -> str:
@@ -82,20 +100,7 @@ def read_names(table: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def word_list(text: str) -> list[str]:
-    """Return the words of a table that is easier to read as one line of text.
-
-    Examples
-    --------
-    >>> word_list("one two")
-    ['one', 'two']
-    """
-    return text.split()
-
-
-_KEEP_S = frozenset(
-    word_list("was his this has is us as its yes does gas bus plus thus series species")
-)
+_KEEP_S = frozenset(listed("no plurals"))
 # A country is no plural: Laos is not several Lao. By the word and not by its capital letter, since
 # answers and references are often written small.
 _COUNTRIES = frozenset(
@@ -103,16 +108,9 @@ _COUNTRIES = frozenset(
     for name, (kind, _) in read_names("known_names.txt").items()
     if kind == "country" and name.endswith("s")
 )
-_ENDINGS = frozenset(
-    [
-        "",
-        *word_list(
-            "n an ian al ally ic ical e ed er or ing ion ive ly ment ness ity y ist ism ous"
-        ),
-    ]
-)
+_ENDINGS = frozenset(["", *listed("endings")])
 
-_SALTS = frozenset(word_list("ate ite ide ine ane ene yne"))
+_SALTS = frozenset(["ate", "ite", "ide", "ine", "ane", "ene", "yne"])
 _OPPOSITES = (
     ("hyper", "hypo"),
     ("inter", "intra"),

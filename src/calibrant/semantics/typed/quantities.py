@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from calibrant.semantics.text.numbers import UNIT_WORDS, digits_for_words, join_thousands
+from calibrant.semantics.text.words import table
 from calibrant.semantics.typed.relation import Relation, Verdict, decided
 
 _YEAR = re.compile(
@@ -127,18 +128,7 @@ _SIZES: dict[str, dict[str, float]] = {
     "share": {"": 1.0, "percent": 0.01},
 }  # fmt: skip
 _UNITS = {unit: (kind, size) for kind, units in _SIZES.items() for unit, size in units.items()}
-_SPELLINGS = UNIT_WORDS | {
-    "liter": "litre", "liters": "litre", "litre": "litre", "litres": "litre", "l": "litre",
-    "ml": "ml", "gallon": "gallon", "gallons": "gallon", "ms": "ms", "millisecond": "ms",
-    "milliseconds": "ms", "km/h": "km/h", "kmh": "km/h", "kph": "km/h", "mph": "mph",
-    "milesperhour": "mph", "kilometersperhour": "km/h", "kilometresperhour": "km/h",
-    "milesanhour": "mph", "m/s": "m/s", "meterspersecond": "m/s", "metrespersecond": "m/s",
-    "byte": "byte", "bytes": "byte", "kb": "kb", "mb": "mb", "gb": "gb", "tb": "tb",
-    "fahrenheit": "fahrenheit", "f": "fahrenheit", "°f": "fahrenheit", "degreesf": "fahrenheit",
-    "degreesfahrenheit": "fahrenheit", "c": "celsius", "°c": "celsius", "degreesc": "celsius",
-    "degreescelsius": "celsius", "k": "kelvin", "kelvin": "kelvin", "centigrade": "celsius",
-    "us$": "dollar", "usdollars": "dollar",
-}  # fmt: skip
+_SPELLINGS = UNIT_WORDS | table("further units")
 _CELSIUS: dict[str, Callable[[float], float]] = {
     "celsius": lambda value: value,
     "fahrenheit": lambda value: (value - 32.0) / 1.8,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from calibrant.semantics.text.names import TITLES, spelling_variant
-from calibrant.semantics.text.words import is_country, singular, within_edits, word_list
+from calibrant.semantics.text.words import is_country, listed, pairs, singular, within_edits
 from calibrant.semantics.typed.relation import Relation, Verdict, decided
 
 # Letters that stand for one sound in names from other scripts, longest first.
@@ -36,8 +36,8 @@ _BRITISH = (
 )
 _LONGEST_ALIKE = 7
 _SHORTEST_SPELLING = 5
-_SMALL = frozenset(word_list("the of de la el von van a an"))
-_YOUNGER = frozenset(word_list("jr sr junior senior"))
+_SMALL = frozenset(["the", "of", "de", "la", "el", "von", "van", "a", "an"])
+_YOUNGER = frozenset(["jr", "sr", "junior", "senior"])
 
 
 @lru_cache(maxsize=50_000)
@@ -139,35 +139,17 @@ def _plain(words: tuple[str, ...]) -> list[str]:
     return kept
 
 
-_DENIALS = frozenset(
-    word_list("not never no none nobody nothing neither nor cannot without hardly")
-)
+_DENIALS = frozenset(listed("denials"))
 _SHORTENED = re.compile(r"\b(ca|wo)n't\b|n't\b")
-_OPPOSITES = (
-    "safe unsafe|legal illegal|possible impossible|true false|dead alive|guilty innocent"
-    "|increase decrease|increased decreased|rises falls|rose fell|positive negative|before after"
-    "|above below|more less|left right|buy sell|win lose|won lost|stable unstable|convex concave"
-    "|odd even|accepted rejected|passed failed|passed rejected|approved rejected|maximum minimum"
-    "|hot cold|always never|likely unlikely|happy unhappy|finite infinite|married unmarried"
-    "|equal unequal|even uneven|important unimportant|correct incorrect|visible invisible"
-    "|mortal immortal|regular irregular|relevant irrelevant|open closed|up down|rise fall"
-    "|started ended|gained lost|larger smaller|higher lower|faster slower|older younger"
-)
 _AGAINST: dict[str, set[str]] = {}
 # Words that carry their own denial: 'unsafe' is 'not safe'.
 _DENYING: dict[str, str] = {}
-for _pair in _OPPOSITES.split("|"):
-    _one, _other = _pair.split()
+for _one, _other in pairs("opposites"):
     _AGAINST.setdefault(_one, set()).add(_other)
     _AGAINST.setdefault(_other, set()).add(_one)
     if _other.endswith(_one):
         _DENYING[_other] = _one
-_FILLERS = frozenset(
-    word_list(
-        "the a an is was are were be been it he she they that this does do did has have had will "
-        "would of in on at to for by and very really"
-    )
-)
+_FILLERS = frozenset(listed("fillers"))
 _PAST = {"rose": "rise", "fell": "fall", "won": "win", "lost": "lose", "began": "begin"}
 _WORD = re.compile(r"[^\W\d_]+")
 _MOST_WORDS = 14
