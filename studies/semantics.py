@@ -7,7 +7,7 @@ rule-based partitions with those that an LLM judge made. `refit()` replaces the 
 from __future__ import annotations
 
 import hashlib
-import re
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from calibrant.semantics import (
     extract_answer,
     same_partition,
 )
-from calibrant.semantics.grading import phrase_model as shipped
+from calibrant.semantics.grading import evidence as shipped
 from calibrant.semantics.grading.evidence import BagReader, evidence
 from calibrant.semantics.same.cluster import cluster_exact
 from calibrant.semantics.same.forms import read_cues
@@ -40,7 +40,7 @@ from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, wi
 from studies._siblings import alike_table
 
 PAGE = ROOT / "docs" / "studies" / "semantics.md"
-MODEL = ROOT / "src" / "calibrant" / "semantics" / "grading" / "phrase_model.py"
+MODEL = ROOT / "src" / "calibrant" / "semantics" / "grading" / "phrase_model.json"
 FEATURES = list(shipped.WEIGHTS)
 HEADER = ["rows", "grader", "n", "accuracy", "Cohen's kappa"]
 
@@ -133,12 +133,12 @@ def fit_weights(rows: Sequence[Row]) -> tuple[float, dict[str, float], float]:
 
 
 def write_weights(intercept: float, weights: dict[str, float], alone: float) -> None:
-    text = MODEL.read_text(encoding="utf-8")
-    text = re.sub(r"INTERCEPT = [-\d.]+", f"INTERCEPT = {intercept:.4f}", text)
-    for name, weight in weights.items():
-        text = re.sub(rf'"{name}": [-\d.]+', f'"{name}": {weight:.4f}', text)
-    text = re.sub(r"NO_COMMON_WORD = [\d.]+", f"NO_COMMON_WORD = {alone:.2f}", text)
-    MODEL.write_text(text, encoding="utf-8")
+    model = json.loads(MODEL.read_text(encoding="utf-8")) | {
+        "intercept": round(intercept, 4),
+        "weights": {name: round(weight, 4) for name, weight in weights.items()},
+        "no_common_word": round(alone, 2),
+    }
+    MODEL.write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")
 
 
 def refit() -> None:

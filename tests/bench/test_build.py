@@ -8,9 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.bench.questions.build import build_benchmark
-from calibrant.bench.questions.candidates import union_candidates, window_candidates
+from calibrant.bench.questions.candidates import (
+    choose,
+    union_candidates,
+    window_candidates,
+    without_duplicates,
+)
 from calibrant.bench.questions.check import check_questions
-from calibrant.bench.questions.choose import choose, without_duplicates
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.filters import fact_sets, raw_facts
 from calibrant.bench.questions.question import Question, question_rows

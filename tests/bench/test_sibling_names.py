@@ -2,10 +2,9 @@
 
 from studies._siblings import alike_pairs, chosen
 
-from calibrant.bench.questions.facts import Fact, FactSet
+from calibrant.bench.questions.facts import MOST_SIBLINGS, Fact, FactSet, SiblingNames
 from calibrant.bench.questions.filters import fact_sets
 from calibrant.bench.questions.question import normalised
-from calibrant.bench.questions.siblings import MOST_SIBLINGS, SiblingNames
 from calibrant.bench.questions.triples import read_triples
 from calibrant.semantics.grading.grade import Grader
 

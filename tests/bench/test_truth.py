@@ -12,8 +12,12 @@ from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.own_domain import read_domain
 from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.second_look import UNINHABITED, second_look
-from calibrant.bench.questions.shipped import SHIPPED, shipped_language, shipped_region
-from calibrant.bench.questions.shipped.lists import official_languages
+from calibrant.bench.questions.shipped_facts import (
+    SHIPPED,
+    official_languages,
+    shipped_language,
+    shipped_region,
+)
 from calibrant.bench.questions.spot import (
     read_ticks,
     spot_check,

@@ -98,7 +98,7 @@ def test_what_names_no_other_member_is_accepted(answer, reference, question):
 
 def test_cities_inside_a_region_of_their_name_are_divisions_of_one_country():
     iso = pytest.importorskip("pycountry").subdivisions
-    for codes in CITY_AND_REGION.values():
+    for codes in map(str.split, CITY_AND_REGION.values()):
         city, region = (iso.get(code=code) for code in codes)
         assert city.country_code == region.country_code
         assert city.parent_code is None

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from calibrant.bench.question_claims import question_claims
 from calibrant.bench.questions.build import build_benchmark
+from calibrant.bench.questions.candidates import STRATA, Embed
 from calibrant.bench.questions.check import check_questions
-from calibrant.bench.questions.choose import STRATA, Embed
 from calibrant.bench.questions.filters import fact_sets, raw_facts, read_popularity
 from calibrant.bench.questions.math_rule import NUMBER_NAMES
 from calibrant.bench.questions.own_domain import own_domains

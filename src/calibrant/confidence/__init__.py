@@ -5,7 +5,7 @@ a probability. Missing inputs make a method unavailable; nothing is approximated
 """
 
 # Modules that register methods and are not imported for a name below.
-from calibrant.confidence import cocoa, graph, relevance, stated, tokens  # noqa: F401
+from calibrant.confidence import alternatives, graph, relevance, stated, text_words  # noqa: F401
 from calibrant.confidence.compact import Classes, DrawBlock, DrawTable
 from calibrant.confidence.ensemble import Ensemble, cross_fit, load_ensemble
 from calibrant.confidence.frames import compact_table

@@ -12,9 +12,8 @@ import numpy as np
 import polars as pl
 
 from calibrant.confidence.compact import DrawTable
-from calibrant.confidence.lexical import greedy_texts
 from calibrant.confidence.method import Options, register
-from calibrant.confidence.text_words import is_function_word, texts_of, words
+from calibrant.confidence.text_words import greedy_texts, is_function_word, texts_of, words
 from calibrant.core.arrays import Floats
 
 _ABBREVIATION = re.compile(

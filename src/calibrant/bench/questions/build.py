@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.bench.questions.candidates import union_candidates, window_candidates
-from calibrant.bench.questions.choose import Embed, choose, without_duplicates
-from calibrant.bench.questions.facts import FactSet, foreign_entities
+from calibrant.bench.questions.candidates import (
+    Embed,
+    choose,
+    union_candidates,
+    window_candidates,
+    without_duplicates,
+)
+from calibrant.bench.questions.facts import FactSet, SiblingNames, foreign_entities
 from calibrant.bench.questions.math_rule import MATH_SOURCE, NUMBER_NAMES, math_questions
 from calibrant.bench.questions.question import Question, named_answer
-from calibrant.bench.questions.shipped import SHIPPED
-from calibrant.bench.questions.siblings import SiblingNames
+from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean

@@ -13,14 +13,14 @@ from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.math_rule import KINDS, NUMBER_NAMES, members
 from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.second_look import second_look
-from calibrant.bench.questions.shipped import SHIPPED
+from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.bench.questions.triples import DOMAIN_RELATION
 from calibrant.bench.questions.wording import (
     Bounds,
     Parsed,
+    is_retired,
     read_math,
     read_published,
-    retired_wording,
 )
 
 _LISTED = 200
@@ -169,8 +169,7 @@ def _derive_math(question: Question) -> _Derived:
 
 def _derive(question: Question, known: _Facts) -> _Derived:
     relation = question.subtype or DOMAIN_RELATION.get(question.domain, "")
-    retired = retired_wording(question.text)
-    if retired is not None:
+    if is_retired(question.text):
         return _Derived(None, "wording that no complete list supports")
     facts = known.get(question.domain, relation)
     if facts is None:

@@ -11,8 +11,13 @@ from typing import Any
 
 from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.question import Question, ascii_fold, named_answer, normalised
-from calibrant.bench.questions.shipped.language import cldr_official, language_names, state_names
-from calibrant.bench.questions.shipped.lists import listed_divisions, official_languages
+from calibrant.bench.questions.shipped_facts import (
+    cldr_official,
+    language_names,
+    listed_divisions,
+    official_languages,
+    state_names,
+)
 from calibrant.core.errors import MissingDependencyError
 
 UNINHABITED = (

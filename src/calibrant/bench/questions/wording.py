@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from typing import Any
 
 from calibrant.core.registry import Registry
 
 Bounds = tuple[float, float]
+_FILE = resources.files(__package__ or "") / "data" / "wordings.toml"
+_DATA: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +102,6 @@ class Wording:
         return Parsed(self.relation, found, bounds) if found else None
 
 
-# Countries and other places that English names with an article.
-_WITH_ARTICLE = frozenset(
-    {"Bahamas", "Central African Republic", "Comoros", "Czech Republic", "Dominican Republic",
-     "Democratic Republic of the Congo", "Federated States of Micronesia", "Gambia", "Maldives",
-     "Marshall Islands", "Netherlands", "Philippines", "Republic of the Congo", "Soviet Union",
-     "Republic of Ireland", "Solomon Islands", "State of Palestine", "United Arab Emirates",
-     "United Kingdom", "United States", "United States of America"}
-)  # fmt: skip
-
-
 def in_a_sentence(name: str) -> str:
     """Return a name with the article that English gives it.
 
@@ -115,7 +110,7 @@ def in_a_sentence(name: str) -> str:
     >>> in_a_sentence("Bahamas"), in_a_sentence("Peru")
     ('the Bahamas', 'Peru')
     """
-    return f"the {name}" if name in _WITH_ARTICLE else name
+    return f"the {name}" if name in _DATA["with_article"] else name
 
 
 def _bare(text: str, article: str, subjects: Collection[str]) -> str:
@@ -189,57 +184,9 @@ _UNITS = {
     "letter": Unit(_write_letters, r"the letter [A-Z]|a letter from [A-Z] to [A-Z]", _read_letters),
 }
 
-_FRAMES = {
-    "awarded_to": ("award", "Name one person who was given the award {subjects} {bounds}."),
-    "held_by": ("office", "Name one person who took office as {subjects} {bounds}."),
-    "division_of": (
-        "region",
-        "Name one first-level administrative division of {subjects} with an area of {bounds}.",
-    ),
-    "iso_division_of": (
-        "region",
-        "Name one {subjects} whose name in ISO 3166-2 begins with {bounds}.",
-    ),
-    "spoken_in": (
-        "language",
-        "Name one country where {subjects} is predominantly spoken by native speakers.",
-    ),
-    "official_nationwide_in": (
-        "language",
-        "Name one member state of the United Nations where {subjects} is an official language "
-        "nationwide, by law or, where no law names one, in practice.",
-    ),
-    "official_nationwide_of": (
-        "language",
-        "Name one spoken language that is official nationwide in {subjects}, by law or, where no "
-        "law names one, in practice.",
-    ),
-    "flows_through": ("river", "Name one country that {subjects} flows through."),
-}
-_UNIT_OF = {
-    "awarded_to": "year",
-    "held_by": "year",
-    "division_of": "area",
-    "iso_division_of": "letter",
-}
-_ARTICLE_OF = {"flows_through": "the "}
-
 WORDINGS: Registry[Wording] = Registry("relation")
-for _relation, (_domain, _frame) in _FRAMES.items():
-    _unit, _article = _UNIT_OF.get(_relation), _ARTICLE_OF.get(_relation, "")
-    WORDINGS.add(_relation, Wording(_relation, _domain, _frame, _unit, _article))
-
-
-def read_text(text: str, relation: str, subjects: Collection[str]) -> Parsed | None:
-    """Return what a generated question of this relation asks for.
-
-    Examples
-    --------
-    >>> read_text("Name one country that the Inn or the Drava flows through.",
-    ...           "flows_through", ["Inn", "Drava"])
-    Parsed(relation='flows_through', subjects=('Inn', 'Drava'), bounds=None)
-    """
-    return WORDINGS[relation].read(text, subjects) if relation in WORDINGS else None
+for _relation, _words in _DATA["relations"].items():
+    WORDINGS.add(_relation, Wording(_relation, **_words))
 
 
 def read_math(text: str) -> Parsed | None:
@@ -254,26 +201,6 @@ def read_math(text: str) -> Parsed | None:
     return Parsed("math", (match[1],), (int(match[2]), int(match[3]))) if match else None
 
 
-_YEARS = r"(?:in (?P<one>\d+)|between (?P<low>\d+) and (?P<high>\d+))"
-_PATTERNS = {
-    "awarded_to": rf"Name one person who received (?P<subjects>.+) {_YEARS}\.?",
-    "held_by": (
-        rf"Name one person (?:from )?who officially assumed the office of (?P<subjects>.+) "
-        rf"{_YEARS}\.?"
-    ),
-    "division_of": (
-        r"Name one first-level administrative division of (?P<subjects>.+), whose area "
-        r"\(in square kilometers\) is between (?P<low>[\d.]+) and (?P<high>[\d.]+)\.?"
-    ),
-    "spoken_in": (
-        r"Name one country where (?P<subjects>.+) (?:was|were) predominantly spoken by native "
-        r"speakers\.?"
-    ),
-    "flows_through": r"Name one country through which (?:the )?(?P<subjects>.+) flows\.?",
-    "math": r"Name an? (?P<subjects>\w+) number between (?P<low>\d+) and (?P<high>\d+)\.?",
-}
-
-
 def read_published(text: str, relation: str, subjects: Collection[str]) -> Parsed | None:
     """Return what a published question asks for, or None when the words are others.
 
@@ -282,7 +209,7 @@ def read_published(text: str, relation: str, subjects: Collection[str]) -> Parse
     >>> read_published("Name a prime number between 20 and 30.", "math", [])
     Parsed(relation='math', subjects=('prime',), bounds=(20.0, 30.0))
     """
-    match = re.fullmatch(_PATTERNS[relation], text.strip()) if relation in _PATTERNS else None
+    match = re.fullmatch(_DATA["published"].get(relation, "(?!)"), text.strip())
     if match is None:
         return None
     groups = match.groupdict()
@@ -300,30 +227,12 @@ def read_published(text: str, relation: str, subjects: Collection[str]) -> Parse
     return Parsed(relation, found, bounds) if found else None
 
 
-_RETIRED = {
-    r"Name one country where native speakers of .+ live\.": (
-        "speakers of almost every language live in almost every country"
-    ),
-    r"Name one country or territory where .+ is an official language, in law or in fact\.": (
-        "CLDR does not list all official languages of multilingual countries"
-    ),
-    r"Name one language that is official, in law or in fact, in .+\.": (
-        "CLDR does not list all official languages of multilingual countries"
-    ),
-    r"Name one country or territory where more than half of the people speak .+\.": (
-        "CLDR's shares of speakers are estimates and have gaps"
-    ),
-}
-
-
-def retired_wording(text: str) -> str | None:
-    """Return why a question of an earlier version has no exact answer set; None for others.
+def is_retired(text: str) -> bool:
+    """Tell whether a question has a wording of an earlier version without an exact answer set.
 
     Examples
     --------
-    >>> retired_wording("Name one country where native speakers of Danish live.")
-    'speakers of almost every language live in almost every country'
-    >>> retired_wording("Name one prime from 8 to 12.") is None
+    >>> is_retired("Name one country where native speakers of Danish live.")
     True
     """
-    return next((why for form, why in _RETIRED.items() if re.fullmatch(form, text)), None)
+    return any(re.fullmatch(form, text) for form in _DATA["retired"])

@@ -6,14 +6,24 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from itertools import pairwise
 
-from calibrant.semantics.grading.phrase_model import INTERCEPT, WEIGHTS
+import orjson
+
 from calibrant.semantics.same.forms import STOP_WORDS
 from calibrant.semantics.same.marks import GENERIC
 from calibrant.semantics.text.encoding import squeeze
 from calibrant.semantics.text.normalise import Normaliser
 from calibrant.semantics.text.words import near_word
+
+# The weights of the phrase model; the file says how they were fitted.
+_MODEL = orjson.loads(resources.files(__package__).joinpath("phrase_model.json").read_bytes())
+INTERCEPT: float = _MODEL["intercept"]
+WEIGHTS: dict[str, float] = _MODEL["weights"]
+# Share of answers that people accept although they share no word with any reference.
+NO_COMMON_WORD: float = _MODEL["no_common_word"]
+
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
 # Dates as the normaliser writes them, 'xx' for a part that is not told.

@@ -19,12 +19,12 @@ from calibrant.semantics.grading.doubt import (
     stance,
 )
 from calibrant.semantics.grading.evidence import (
+    NO_COMMON_WORD,
     BagReader,
     evidence,
     phrase_probability,
     repeats_figure,
 )
-from calibrant.semantics.grading.phrase_model import NO_COMMON_WORD
 from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.rules import relate
 from calibrant.semantics.text.encoding import clean_text

@@ -9,7 +9,7 @@ from calibrant.semantics.same.marks import KINDS, another_member, told_apart
 from calibrant.semantics.same.mathematics import same_formula
 from calibrant.semantics.text.names import same_name, spelling_variant
 from calibrant.semantics.text.numbers import Date
-from calibrant.semantics.text.words import opposed, read_names
+from calibrant.semantics.text.words import listed, opposed, read_names
 from calibrant.semantics.typed import Relation, Verdict, compare_types
 from calibrant.semantics.typed.wording import compare_words
 
@@ -26,25 +26,7 @@ _FRONTS = frozenset(["saint", "san", "santa", "fort", "port", "cape", "isle", "b
 _LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
 # 'Nigeria. Mexico.' are two names; 'St. Lucia' is one.
 _SENTENCE = re.compile(r"\w{3}[.!?:;]\s+\w")
-# Words that stand for a number without being one.
-_COUNTS = frozenset(
-    [
-        "dozen",
-        "score",
-        "none",
-        "no",
-        "nobody",
-        "nothing",
-        "never",
-        "once",
-        "twice",
-        "thrice",
-        "half",
-        "pair",
-        "couple",
-        "single",
-    ]
-)
+_COUNTS = frozenset(listed("counts"))
 
 
 def relate(
