@@ -185,19 +185,15 @@ def embedded(draws: pl.DataFrame, semantics: pl.DataFrame) -> list[str]:
     samples = samples.with_columns(pl.Series("embedding", vectors).arr.to_list())
     compact = compact_table(samples, semantics)
     rows = []
-    for options in (
-        {"similarity": "classes"},
-        {"similarity": "embeddings"},
-        {"similarity": "embeddings", "kernel": "heat"},
+    graphs = ["degree_matrix", "eccentricity"]
+    for similarity, names in (
+        ("classes", graphs),
+        ("embeddings", [*graphs, "kernel_language_entropy"]),
     ):
-        names = ["kernel_language_entropy"]
-        if options.get("kernel") is None:
-            names = ["degree_matrix", "eccentricity"] + names * (len(rows) > 0)
-        scores = score_table(compact, methods=names, **options).scores
+        scores = score_table(compact, methods=names, similarity=similarity).scores
         for name in names:
             cells = [_auroc(graded(block)) for block in _by_model(scores, name)]
-            label = "heat kernel" if "kernel" in options else f"from {options['similarity']}"
-            rows.append([f"`{name}`, {label}", *cells])
+            rows.append([f"`{name}`, from {similarity}", *cells])
     models = compact.model.unique(maintain_order=True).to_list()
     return [
         "## Graph and kernel scores from embeddings",

@@ -316,18 +316,6 @@ def test_graph_scores_agree_between_classes_matrix_and_embeddings() -> None:
         assert score(method, question, similarity="embeddings") == pytest.approx(by_class, abs=1e-9)
 
 
-def test_heat_kernel_entropy_of_identical_answers_is_small() -> None:
-    same = Question(classes=[0] * 20, correct=[True] * 20, embeddings=[[1.0, 0.0]] * 20)
-    mixed = Question(
-        classes=[0] * 10 + [1] * 10,
-        correct=[True] * 20,
-        embeddings=[[1.0, 0.0]] * 10 + [[0.0, 1.0]] * 10,
-    )
-    sure = score("kernel_language_entropy", same, kernel="heat")
-    assert sure > 0.7
-    assert score("kernel_language_entropy", mixed, kernel="heat") < 0.75 * sure
-
-
 def test_missing_inputs_make_a_method_unavailable() -> None:
     with pytest.raises(UnavailableError, match="token log-probs"):
         score("sca", headache(12, 6, 2))

@@ -72,11 +72,7 @@ def _statistics(document: Mapping[str, Any]) -> Table:
         tuple(
             (
                 entry["domain"],
-                number_cell(entry["subjects"]),
-                number_cell(entry["objects"]),
-                number_cell(entry["answer_sets"]),
-                number_cell(entry["candidates"]),
-                number_cell(entry["questions"]),
+                *(number_cell(entry[name]) for name in _COUNTED),
                 "/".join(str(part["questions"]) for part in entry["by_k"]),
             )
             for entry in document["results"]
@@ -87,6 +83,8 @@ def _statistics(document: Mapping[str, Any]) -> Table:
 
 
 _SHOWN = 10
+_COUNTED = ("subjects", "objects", "answer_sets", "candidates", "questions")
+_CHECKED = ("questions", "exact", "by_alias", "overlapping")
 
 
 def check_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -146,10 +144,7 @@ def _domains(document: Mapping[str, Any]) -> Table:
         tuple(
             (
                 entry["domain"],
-                number_cell(entry["questions"]),
-                number_cell(entry["exact"]),
-                number_cell(entry["by_alias"]),
-                number_cell(entry["overlapping"]),
+                *(number_cell(entry[name]) for name in _CHECKED),
                 number_cell(sum(entry["problems"].values())),
             )
             for entry in document["results"]

@@ -13,6 +13,8 @@ from calibrant.confidence.text_words import rouge_matrices
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 
+# Eigenvectors of the graph Laplacian with eigenvalues below this are kept.
+_ECCENTRICITY_CUT = 0.9
 _BATCH_CELLS = 4_000_000  # cells of the matrices decomposed at once: 32 MB
 
 
@@ -42,30 +44,24 @@ def eccentricity(table: DrawTable, options: Options) -> Floats:
     """
     if options.similarity == "classes":
         counts = np.bincount(table.samples.classes.unit, minlength=len(table))
-        value = -np.sqrt(np.maximum(counts - 1.0, 0.0))
-    else:
-        cut = options.eccentricity_cut
-        value = _by_matrix(table, options, lambda stack: _spread(stack, cut))
-    return value
+        return np.asarray(-np.sqrt(np.maximum(counts - 1.0, 0.0)))
+    return _by_matrix(table, options, _spread)
 
 
 @register
-def kernel_language_entropy(table: DrawTable, options: Options) -> Floats:
-    """Von Neumann entropy of a unit-trace kernel, as exp(-H).
+def kernel_language_entropy(table: DrawTable, _: Options) -> Floats:
+    """Von Neumann entropy of the unit-trace linear kernel of unit-length embeddings, as exp(-H).
 
-    The linear kernel of one-hot embeddings gives the discrete semantic entropy.
+    One-hot embeddings give the discrete semantic entropy.
     """
 
     def entropy(stack: Floats) -> Floats:
-        kernel = _heat(stack, options.heat_time) if options.kernel == "heat" else stack
-        values = np.linalg.eigvalsh(kernel / np.trace(kernel, axis1=1, axis2=2)[:, None, None])
+        values = np.linalg.eigvalsh(stack / np.trace(stack, axis1=1, axis2=2)[:, None, None])
         positive = np.where(values > 0, values, 1.0)
         exponent: Floats = np.sum(positive * np.log(positive), axis=1)
         return np.exp(exponent)
 
-    floor = options.kernel == "heat"
-    value = _reduce(table, _cosines(table.samples, floor=floor), entropy)
-    return np.minimum(value, 1.0)
+    return np.minimum(_reduce(table, _cosines(table.samples, floor=False), entropy), 1.0)
 
 
 @register
@@ -95,23 +91,12 @@ def _laplacian(stack: Floats) -> Floats:
     return found
 
 
-def _spread(stack: Floats, cut: float) -> Floats:
+def _spread(stack: Floats) -> Floats:
     values, vectors = np.linalg.eigh(_laplacian(stack))
-    kept = vectors * (values < cut)[:, None, :]
+    kept = vectors * (values < _ECCENTRICITY_CUT)[:, None, :]
     centred = kept - kept.mean(axis=1, keepdims=True)
     spread: Floats = np.sqrt(np.sum(centred**2, axis=(1, 2)))
     return -spread
-
-
-def _heat(stack: Floats, time: float) -> Floats:
-    """Heat kernel of the graph, scaled to a unit diagonal."""
-    size = stack.shape[1]
-    laplacian = np.eye(size) * stack.sum(axis=2)[:, :, None] - stack
-    values, vectors = np.linalg.eigh(laplacian)
-    kernel = np.einsum("bij,bj,bkj->bik", vectors, np.exp(-time * values), vectors)
-    scale = 1.0 / np.sqrt(np.einsum("bii->bi", kernel))
-    scaled: Floats = kernel * scale[:, :, None] * scale[:, None, :]
-    return scaled
 
 
 Stacks = Iterator[tuple[Ints, Floats]]

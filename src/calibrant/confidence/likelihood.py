@@ -68,7 +68,7 @@ def draw_scale(block: DrawBlock) -> Floats:
     if not counts.size:
         return np.full(block.n_units, np.nan)
     usual = np.bincount(counts).argmax()
-    return np.where(known > 0, ratio(usual, known), np.nan)
+    return np.where(known > 0, usual / np.maximum(known, 1), np.nan)
 
 
 @register

@@ -44,11 +44,6 @@ class Options:
         What scores of similarity compare: equal ``"classes"``, a given ``"matrix"`` (made
         symmetric where it is not), ``"embeddings"`` (cosine; negative cosines count as 0) or
         ``"lexical"`` (ROUGE-L of the texts).
-    eccentricity_cut
-        Eigenvectors of the graph Laplacian with eigenvalues below this are kept.
-    kernel, heat_time
-        Kernel of kernel_language_entropy: ``"linear"`` on unit-length embeddings, or the
-        ``"heat"`` kernel of the cosine graph at this time.
     ensemble
         JSON file of a saved ensemble, for the method ``ensemble``.
     seed
@@ -62,9 +57,6 @@ class Options:
     block: int | None = None
     splits: int | None = None
     similarity: Literal["classes", "matrix", "embeddings", "lexical"] = "classes"
-    eccentricity_cut: float = 0.9
-    kernel: Literal["linear", "heat"] = "linear"
-    heat_time: float = 0.3
     ensemble: str | None = None
     seed: int = 0
 
@@ -72,7 +64,6 @@ class Options:
         _one_of("variant", self.variant, ("default", "paper"))
         _one_of("about", self.about, ("modal", "greedy"))
         _one_of("similarity", self.similarity, ("classes", "matrix", "embeddings", "lexical"))
-        _one_of("kernel", self.kernel, ("linear", "heat"))
         if self.impute is not None and not 0.0 <= self.impute <= 1.0:
             raise InputError(f"impute must lie in [0, 1], got {self.impute}")
         if self.tau is not None and not self.tau >= 0.0:

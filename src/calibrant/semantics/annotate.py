@@ -22,6 +22,13 @@ _EXAMPLES = 20
 # Parts that are shared out: some tenths of a second of work each.
 TEXTS_AT_ONCE, GROUPS_AT_ONCE = 2_000, 200
 Mapper: TypeAlias = Callable[..., Iterator[Any]]
+# Columns of the verdicts: which field of a grade they hold.
+_GRADED: dict[str, tuple[str, type[pl.DataType]]] = {
+    "correct": ("correct", pl.Boolean),
+    "grader": ("grader", pl.String),
+    "chance": ("probability", pl.Float64),
+    "graded": ("reason", pl.String),
+}
 
 
 @dataclass
@@ -231,32 +238,12 @@ def _settle(
         parts = [groups[i : i + GROUPS_AT_ONCE] for i in range(0, len(groups), GROUPS_AT_ONCE)]
         found = mapper(partial(_settle_part, options=settler.options), parts)
         settled = [group for part in found for group in part]
-    verdicts = (
-        grouped.select(*_KEY, "answer")
-        .with_columns(
-            pl.Series("class_id", [s.clusters.ids for s in settled], dtype=pl.List(pl.Int64)),
-            pl.Series(
-                "correct",
-                [[g.correct for g in s.grades] for s in settled],
-                dtype=pl.List(pl.Boolean),
-            ),
-            pl.Series(
-                "grader", [[g.grader for g in s.grades] for s in settled], dtype=pl.List(pl.String)
-            ),
-            pl.Series(
-                "chance",
-                [[g.probability for g in s.grades] for s in settled],
-                dtype=pl.List(pl.Float64),
-            ),
-            pl.Series(
-                "graded",
-                [[g.reason for g in s.grades] for s in settled],
-                dtype=pl.List(pl.String),
-            ),
-        )
-        .explode("answer", "class_id", "correct", "grader", "chance", "graded")
-    )
-    return verdicts, settled
+    columns = [pl.Series("class_id", [s.clusters.ids for s in settled], dtype=pl.List(pl.Int64))]
+    for name, (field_name, kind) in _GRADED.items():
+        values = [[getattr(grade, field_name) for grade in s.grades] for s in settled]
+        columns.append(pl.Series(name, values, dtype=pl.List(kind)))
+    verdicts = grouped.select(*_KEY, "answer").with_columns(columns)
+    return verdicts.explode("answer", "class_id", *_GRADED), settled
 
 
 def _settle_part(groups: list[Group], options: Options) -> list[Settled]:
@@ -265,9 +252,7 @@ def _settle_part(groups: list[Group], options: Options) -> list[Settled]:
 
 def _semantics(work: pl.DataFrame, long: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
     joined = long.join(verdicts, on=[*_KEY, "answer"], how="left", maintain_order="left")
-    first = joined.filter(pl.col("place") == 0).select(
-        "row", "class_id", "correct", "grader", "chance", "graded"
-    )
+    first = joined.filter(pl.col("place") == 0).select("row", "class_id", *_GRADED)
     listed = work.filter(pl.col("role") == "list").select("row")
     lists = (
         joined.join(listed, on="row", how="semi")

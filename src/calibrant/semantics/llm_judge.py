@@ -13,7 +13,7 @@ import orjson
 from calibrant.clients.asks import Ask
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.dispatch.dispatcher import Dispatcher
-from calibrant.clients.protocol import Capabilities, Client, Message, Request
+from calibrant.clients.protocol import Client, Message, Request
 from calibrant.core.errors import BudgetError, ClientError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.semantics.judge import (
@@ -220,12 +220,8 @@ class Asker(Protocol):
     """Gets texts for requests; None where there is no reply."""
 
     @property
-    def able(self) -> Capabilities:
-        """What the endpoint takes and gives."""
-
-    @property
-    def endpoint(self) -> str:
-        """Where the requests go."""
+    def client(self) -> Client:
+        """Who is asked: what it takes and gives, and where it is."""
 
     async def texts(self, requests: Sequence[Request]) -> list[str | None]:
         """Return one text per request, in order."""
@@ -237,16 +233,6 @@ class ClientAsker:
 
     client: Client
     concurrency: int = 8
-
-    @property
-    def able(self) -> Capabilities:
-        """What the endpoint takes and gives."""
-        return self.client.capabilities
-
-    @property
-    def endpoint(self) -> str:
-        """Where the requests go."""
-        return self.client.endpoint
 
     async def texts(self, requests: Sequence[Request]) -> list[str | None]:
         """Return one text per request, in order."""
@@ -274,14 +260,9 @@ class DispatcherAsker:
     stopped: str | None = None
 
     @property
-    def able(self) -> Capabilities:
-        """What the endpoint takes and gives."""
-        return self.dispatcher.client.capabilities
-
-    @property
-    def endpoint(self) -> str:
-        """Where the requests go."""
-        return self.dispatcher.client.endpoint
+    def client(self) -> Client:
+        """Who is asked."""
+        return self.dispatcher.client
 
     async def texts(self, requests: Sequence[Request]) -> list[str | None]:
         """Return one text per request, in order."""
@@ -341,7 +322,8 @@ class LLMJudge:
         Nothing is sent: one request of each kind is written and looked at.
         """
         for query in SAMPLE_QUERIES:
-            check_request(self._request(query)[0], self.asker.able, endpoint=self.asker.endpoint)
+            client = self.asker.client
+            check_request(self._request(query)[0], client.capabilities, endpoint=client.endpoint)
 
     def answer_all(self, queries: Sequence[Query]) -> list[Reply]:
         """Return one reply per query, in order.
@@ -363,7 +345,7 @@ class LLMJudge:
         return replies
 
     def _request(self, query: Query) -> tuple[Request, str]:
-        able = self.asker.able
+        able = self.asker.client.capabilities
         return judge_request(
             query, self.model, structured=able.json_schema, temperature=able.temperature
         )

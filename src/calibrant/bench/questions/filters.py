@@ -206,31 +206,36 @@ def _popular(
     views = {**popularity.views.get(domain, {}), **own}
     table = Popularity({domain: views}, popularity.minimum, popularity.top)
     kept = table.kept(domain)
-    found = {}
-    for subject, triples in groups.items():
+
+    def reason(subject: str, _: Sequence[Triple]) -> str | None:
         name = normalised(subject)
         if name in kept:
-            found[subject] = triples
-        elif name not in views:
-            reasons["no page views known"] += 1
-        elif views[name] < table.minimum:
-            reasons[f"fewer than {table.minimum:,.0f} views"] += 1
-        else:
-            reasons[f"beyond the {table.top:,} most viewed"] += 1
-    return found
+            return None
+        if name not in views:
+            return "no page views known"
+        if views[name] < table.minimum:
+            return f"fewer than {table.minimum:,.0f} views"
+        return f"beyond the {table.top:,} most viewed"
+
+    return _without(groups, reason, reasons)
+
+
+def _without(
+    groups: _Groups, reason: Callable[[str, Sequence[Triple]], str | None], reasons: Counter[str]
+) -> _Groups:
+    """Return the subjects that no reason speaks against; the others are counted by it."""
+    found = {subject: reason(subject, triples) for subject, triples in groups.items()}
+    reasons.update(why for why in found.values() if why is not None)
+    return {subject: triples for subject, triples in groups.items() if found[subject] is None}
 
 
 def _valid(domain: str, groups: _Groups, reasons: Counter[str]) -> _Groups:
     needs_value = WORDINGS[DOMAIN_RELATION[domain]].unit is not None
-    found = {}
-    for subject, triples in groups.items():
-        defects = [_defect(triple, needs_value) for triple in triples]
-        defect = next((text for text in defects if text is not None), None)
-        if defect is not None:
-            reasons[defect] += 1
-        else:
-            found[subject] = triples
-    return found
+
+    def defect(_: str, triples: Sequence[Triple]) -> str | None:
+        return next(filter(None, (_defect(triple, needs_value) for triple in triples)), None)
+
+    return _without(groups, defect, reasons)
 
 
 def _defect(triple: Triple, needs_value: bool) -> str | None:
@@ -246,15 +251,13 @@ def _defect(triple: Triple, needs_value: bool) -> str | None:
 
 
 def _by_rule(domain: str, groups: _Groups, reasons: Counter[str]) -> _Groups:
-    found = {}
-    for subject, triples in groups.items():
-        kept = [t for t in triples if domain not in ("award", "office") or _in_years(t)]
-        reason = _RULES[domain](kept) if kept else "no record between 1800 and 2023"
-        if reason is None:
-            found[subject] = kept
-        else:
-            reasons[reason] += 1
-    return found
+    if domain in ("award", "office"):
+        groups = {name: [t for t in found if _in_years(t)] for name, found in groups.items()}
+
+    def broken(_: str, triples: Sequence[Triple]) -> str | None:
+        return _RULES[domain](triples) if triples else "no record between 1800 and 2023"
+
+    return _without(groups, broken, reasons)
 
 
 def _in_years(triple: Triple) -> bool:

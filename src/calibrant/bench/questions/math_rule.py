@@ -96,7 +96,7 @@ class _Primes(NumberKind):
 
 def _cube_root(number: int) -> int:
     """Return the whole cube root: a float is within one of it, then corrected exactly."""
-    near = round(float(number) ** (1 / 3))
+    near: int = round(float(number) ** (1 / 3))
     return max(root for root in (near - 1, near, near + 1) if root**3 <= number)
 
 

@@ -17,6 +17,8 @@ from calibrant.bench.questions.question import ascii_fold, normalised
 from calibrant.bench.questions.wording import in_a_sentence
 from calibrant.core.imports import optional_import
 
+_Sets = dict[str, frozenset[str]]
+
 
 @dataclass(frozen=True, slots=True)
 class OfficialLanguages:
@@ -54,18 +56,15 @@ def official_languages() -> OfficialLanguages:
     (False, True)
     """
     content = _content("official_languages.toml")
-    return OfficialLanguages(
-        source=content["source"],
-        date=content["date"],
-        **{
-            name: {code: frozenset(text.split()) for code, text in content[name].items()}
-            for name in ("states", "left_out")
-        },
-        **{
-            name: {code: tuple(text.split("|")) for code, text in content[name].items()}
-            for name in ("also_called", "state_names")
-        },
-    )
+    sets: dict[str, _Sets] = {
+        name: {code: frozenset(text.split()) for code, text in content[name].items()}
+        for name in ("states", "left_out")
+    }
+    names: dict[str, dict[str, tuple[str, ...]]] = {
+        name: {code: tuple(text.split("|")) for code, text in content[name].items()}
+        for name in ("also_called", "state_names")
+    }
+    return OfficialLanguages(content["source"], content["date"], *sets.values(), *names.values())
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +112,6 @@ _USUAL = {
     "MM": "Myanmar",
     "VC": "Saint Vincent and the Grenadines",
 }
-_Sets = dict[str, frozenset[str]]
 
 
 def shipped_language() -> list[FactSet]:

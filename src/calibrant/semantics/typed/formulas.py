@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from calibrant.semantics.typed.relation import Relation, Verdict
 
@@ -27,14 +29,13 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
     "ln": math.log, "exp": math.exp, "abs": abs,
 }  # fmt: skip
 _ROOTS = tuple(map(math.sqrt, (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)))
-_Value = Callable[[Mapping[str, float]], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
     """What a formula is worth for given letters, and its letters."""
 
-    value: _Value
+    value: Callable[[Mapping[str, float]], float]
     letters: frozenset[str]
 
 
@@ -62,96 +63,70 @@ def read_formula(text: str) -> Formula | None:
     if not letters or len(letters) > 6 or re.search(r"[a-zA-Z]{3}", _without_functions(plain)):
         return None
     try:
-        reader = _Reader(tokens)
-        value = reader.sum()
-    except (IndexError, ValueError, RecursionError):
+        tree = ast.parse(_as_python(tokens), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return Formula(value, letters) if reader.place == len(tokens) else None
+    return Formula(partial(_value, tree), letters)
 
 
 def _without_functions(plain: str) -> str:
     return re.sub(r"sqrt|sin|cos|tan|log|ln|exp|abs|pi", "", plain)
 
 
-class _Reader:
-    """A recursive reader of sums, products and powers; letters side by side are multiplied."""
-
-    def __init__(self, tokens: list[str]) -> None:
-        self.tokens = tokens
-        self.place = 0
-
-    def _next(self) -> str:
-        return self.tokens[self.place] if self.place < len(self.tokens) else ""
-
-    def _take(self) -> str:
-        self.place += 1
-        return self.tokens[self.place - 1]
-
-    def sum(self) -> _Value:
-        value = self._product()
-        while self._next() in ("+", "-"):
-            value = _joined(self._take(), value, self._product())
-        return value
-
-    def _product(self) -> _Value:
-        value = self._signed()
-        while self._next() and self._next() not in "+-)":
-            sign = self._take() if self._next() in ("*", "/") else "*"
-            value = _joined(sign, value, self._signed())
-        return value
-
-    def _signed(self) -> _Value:
-        if self._next() == "-":
-            self._take()
-            inner = self._signed()
-            return lambda at: -inner(at)
-        if self._next() == "+":
-            self._take()
-        return self._power()
-
-    def _power(self) -> _Value:
-        base = self._atom()
-        if self._next() != "^":
-            return base
-        self._take()
-        return _joined("^", base, self._signed())
-
-    def _atom(self) -> _Value:
-        token = self._take()
-        if token == "(":
-            value = self.sum()
-            if self._take() != ")":
-                raise ValueError("a bracket is not closed")
-            return value
-        if token in _FUNCTIONS:
-            inner, function = self._atom(), _FUNCTIONS[token]
-            return lambda at: function(inner(at))
-        if token == "pi":
-            return lambda _: math.pi
-        if token.isalpha():
-            return lambda at: at[token]
-        number = float(token)
-        return lambda _: number
+def _as_python(tokens: list[str]) -> str:
+    """Return the formula as Python writes it: what stands side by side is multiplied."""
+    written: list[str] = []
+    for token in tokens:
+        before = written[-1] if written else ""
+        if before in _FUNCTIONS and token != "(":
+            if token in (*_PYTHON, *_FUNCTIONS, ")"):
+                raise ValueError("a function of nothing")
+            written += ["(", _operand(token), ")"]
+            continue
+        if before and before not in (*_FUNCTIONS, *_PYTHON, "(") and token not in (*_PYTHON, ")"):
+            written.append("*")
+        written.append(_operand(token))
+    if tokens[-1] in _FUNCTIONS:
+        raise ValueError("a function of nothing")
+    return " ".join(_PYTHON.get(token, token) for token in written)
 
 
-def _joined(sign: str, left: _Value, right: _Value) -> _Value:
-    def power(at: Mapping[str, float]) -> float:
-        exponent = right(at)
-        if abs(exponent) > _HIGHEST:
-            raise ValueError("the exponent is too large to compare")
-        found = left(at) ** exponent
-        if isinstance(found, complex):
-            raise ValueError("a root of a negative number")
-        return float(found)
+def _operand(token: str) -> str:
+    return repr(float(token)) if token[0].isdigit() or token[0] == "." else token
 
-    signs: dict[str, _Value] = {
-        "+": lambda at: left(at) + right(at),
-        "-": lambda at: left(at) - right(at),
-        "*": lambda at: left(at) * right(at),
-        "/": lambda at: left(at) / right(at),
-        "^": power,
-    }
-    return signs[sign]
+
+def _value(node: ast.AST, at: Mapping[str, float]) -> float:
+    match node:
+        case ast.Constant(value=float(number)):
+            return number
+        case ast.Name(id=name):
+            return math.pi if name == "pi" else at[name]
+        case ast.UnaryOp(op=op, operand=inner):
+            return -_value(inner, at) if isinstance(op, ast.USub) else _value(inner, at)
+        case ast.Call(func=ast.Name(id=name), args=[inner]):
+            return _FUNCTIONS[name](_value(inner, at))
+        case ast.BinOp(left=left, op=op, right=right):
+            return _SIGNED[type(op)](_value(left, at), _value(right, at))
+    raise ValueError("no formula")
+
+
+def _power(base: float, exponent: float) -> float:
+    if abs(exponent) > _HIGHEST:
+        raise ValueError("the exponent is too large to compare")
+    found = base**exponent
+    if isinstance(found, complex):
+        raise ValueError("a root of a negative number")
+    return float(found)
+
+
+_PYTHON = {"+": "+", "-": "-", "*": "*", "/": "/", "^": "**"}
+_SIGNED: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: _power,
+}
 
 
 def compare_formulas(a: Formula, b: Formula) -> Verdict:
