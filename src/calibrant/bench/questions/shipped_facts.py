@@ -56,15 +56,21 @@ def official_languages() -> OfficialLanguages:
     (False, True)
     """
     content = _content("official_languages.toml")
-    sets: dict[str, _Sets] = {
-        name: {code: frozenset(text.split()) for code, text in content[name].items()}
-        for name in ("states", "left_out")
-    }
-    names: dict[str, dict[str, tuple[str, ...]]] = {
-        name: {code: tuple(text.split("|")) for code, text in content[name].items()}
-        for name in ("also_called", "state_names")
-    }
-    return OfficialLanguages(content["source"], content["date"], *sets.values(), *names.values())
+
+    def sets(name: str) -> _Sets:
+        return {code: frozenset(text.split()) for code, text in content[name].items()}
+
+    def names(name: str) -> dict[str, tuple[str, ...]]:
+        return {code: tuple(text.split("|")) for code, text in content[name].items()}
+
+    return OfficialLanguages(
+        source=content["source"],
+        date=content["date"],
+        states=sets("states"),
+        left_out=sets("left_out"),
+        also_called=names("also_called"),
+        state_names=names("state_names"),
+    )
 
 
 @lru_cache(maxsize=1)
