@@ -17,6 +17,7 @@ import orjson
 from calibrant.core import InputError
 from calibrant.core.rng import named_stream
 from calibrant.semantics.text.encoding import squeeze
+from calibrant.semantics.text.words import phrases
 
 GRADES = ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")
 
@@ -248,34 +249,7 @@ _SENTENCE = re.compile(rf"(?<=[.!?])\s+|[\r\n]+|(?i:{_MARK})")
 _QUOTED = re.compile(
     r"(?<!\w)(?:'([^'\"\n]{1,60})'|\"([^\"\n]{1,60})\"|[“‘]([^”’\n]{1,60})[”’])(?!\w)"
 )
-_ROLE = r"(?:grader|judge|evaluator|assistant|examiner|teacher|model|ai|system)"
-_GRADED = r"(?:correct|right|true|acceptable|the\s+same)"
-# Runs of blanks are one blank when this is used, so blanks need no repetition.
-_INSTRUCTION = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass|skip)\b.{0,60}\b(?:above|previous|prior|earlier"
-    r"|preceding|instructions?|prompts?|guidelines?|references?|(?:the|this|that)\s(?:question"
-    r"|rules?|context))\b"
-    r"|\b(?:say|output|print|respond|reply|answer|return|write|mark|grade|rate|label|score|judge"
-    r"|classify|treat|count|consider|accepts?|declare|assign)\b.{0,60}"
-    r"\b(?:(?-i:(?:IN)?CORRECT|NOT[_ ]ATTEMPTED|SAME|DIFFERENT|TRUE|VERDICT)|verdict"
-    rf"|full\s(?:marks?|score|credit)|100\s?%|as\s(?:the\s)?{_GRADED}|right\sanswer"
-    rf"|(?:this|my|the)\s(?:answer|response)\s(?:is\s)?{_GRADED})\b"
-    r"|\b(?:say|output|print|respond|reply|answer|return|write)\s(?:with\s|only\s|just\s|that\s"
-    r"|it\sis\s|[\"']){0,3}(?:in)?correct\b"
-    rf"|\b(?:you\sare\s(?:now|(?:an?|the)\b.{{0,40}}\b{_ROLE})|act\sas\b.{{0,40}}\b{_ROLE}"
-    r"|pretend\s(?:that|to\sbe|you)|new\s(?:task|instructions?)"
-    r"|system\s?(?:prompt|message)|end\sof\s(?:answer"
-    rf"|data|input|prompt)|the\s{_ROLE}\s(?:must|should|will|has\sto))\b"
-    # A role of a chat begins a sentence; 'the Federal Reserve System: ..' ends a name.
-    r"|(?:^|[>}\]\"'])\W{0,6}(?:system|assistant|user|developer)\s?[:\]]"
-    r"|\bverdict\s?(?:[:=]|is\b|must\b|should\b)"
-    r"|<\s?/?\s?(?:system|assistant|user|answer|instructions?|im_start|im_end)\b"
-    r"|<\|[^|]{0,80}\|>|\[/?INST\]|###\s?(?:instruction|system|response)"
-    r"|\{[^{}]{0,200}[\"'](?:verdict|check|grade|result|same|class)[\"']\s?:"
-    r"|^\W{0,20}(?:IN)?CORRECT\W{0,20}$|^\W{0,20}NOT[_ ]ATTEMPTED\W{0,20}$"
-    rf"|\b(?:this|the|my)\s(?:answer|response)\sis\s(?:definitely\s|certainly\s|fully\s)?{_GRADED}\b",
-    re.IGNORECASE,
-)
+_INSTRUCTION = re.compile(phrases("instructions"), re.IGNORECASE)
 # An answer of a few words is a title far more often than a speech to a judge ('The Verdict',
 # 'Pretend', 'You Are the One'). It is shown, quoted, unless it names a verdict or the machinery.
 _TITLE_WORDS = 5

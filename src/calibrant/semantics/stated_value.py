@@ -9,25 +9,17 @@ from dataclasses import dataclass
 
 from calibrant.core import InputError
 from calibrant.semantics.text.numbers import digits_for_words
-from calibrant.semantics.text.words import table
+from calibrant.semantics.text.words import phrases, table
 
 CONFIDENCE_WORDS = {phrase: float(value) for phrase, value in table("confidence").items()}
-# What stands before a confidence, in the languages in which models are asked most.
 CONFIDENCE_LABEL = re.compile(
-    r"(?:confidence(?:\s(?:score|level|rating|value))?|certainty|probability|p\s?\(\s?true\s?\)"
-    r"|likelihood|how\slikely|konfidenz|zuversicht|sicherheit|wahrscheinlichkeit"
-    r"|(?:niveau de )?confiance|(?:nivel de )?confianza|(?:nível de )?confiança"
-    r"|(?:livello di )?(?:fiducia|confidenza)|probabilidade?|probabilité|probabilità"
-    r"|уверенность|вероятность|置信度|信心|可信度|自信度|確信度|신뢰도|확신도)"
+    rf"(?:{phrases('confidence labels')})"
     r"(?:\s?[(（](?P<scale>[^)）\n]{0,40})[)）])?[\s*_\"'`]*(?:is|of|:|：|=|-|\|)?[\s*_\"'`:]*",
     re.IGNORECASE,
 )
 SCALES = ("auto", "probability", "percent", "mixed")
 _NUMBER = r"[-+]?(?:\d{1,3}(?:[,'\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e-?\d{1,3})?"
-_PERCENT = (
-    r"[%％]|per\s?cent\b|pct\b|prozent\b|pour\s?cent\b|por\s(?:ciento|cento)\b|per\scento\b"
-    r"|процент\w{0,3}|procent\b|パーセント|퍼센트"
-)
+_PERCENT = phrases("percent")
 _OUT_OF = r"[(\[]?(?:/|out\sof|of|von|sur|de|su|из)\s?(?P<out>\d{1,4}(?:\.0)?)\b[)\]]?"
 _UNIT = rf"\s?(?:(?P<percent>{_PERCENT})|{_OUT_OF})"
 _VALUE = re.compile(
@@ -35,12 +27,7 @@ _VALUE = re.compile(
     rf"(?:{_UNIT})?",
     re.IGNORECASE,
 )
-_BOUND = re.compile(
-    r"(?:at\s(?:least|most)|(?:more|less|greater|lower|higher)\sthan|over|above|below|under|up\sto"
-    r"|no\s(?:more|less)\sthan|mindestens|höchstens|más\sde|menos\sde|plus\sde|moins\sde|[<>≤≥]=?)"
-    r"\s?$",
-    re.IGNORECASE,
-)
+_BOUND = re.compile(rf"(?:{phrases('bounds')})\s?$", re.IGNORECASE)
 _DENIED = re.compile(r"\b(?:not|isn't|no|never|nicht|pas|non|não)\s(?:\w+\s)?$", re.IGNORECASE)
 _WORDS = re.compile(
     r"(?<!\w)("

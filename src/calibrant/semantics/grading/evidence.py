@@ -15,7 +15,7 @@ from calibrant.semantics.same.forms import STOP_WORDS
 from calibrant.semantics.same.marks import GENERIC
 from calibrant.semantics.text.encoding import squeeze
 from calibrant.semantics.text.normalise import Normaliser
-from calibrant.semantics.text.words import near_word
+from calibrant.semantics.text.words import near_word, phrases
 
 # The weights of the phrase model; the file says how they were fitted.
 _MODEL = orjson.loads(resources.files(__package__).joinpath("phrase_model.json").read_bytes())
@@ -30,12 +30,7 @@ _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
 _DATE = re.compile(r"\b(\d{4}|x{4})_(\d{2}|xx)_(\d{2}|xx)\b")
 _MEANT = frozenset(("is", "are", "was", "be", "answer", "number"))
 _ENDINGS = frozenset(("st", "nd", "rd", "th"))
-_UNSURE = re.compile(
-    r"\b(?:do not|don't|cannot|can't|unable|not able|no information|not sure|unclear|sorry"
-    r"|not specified|could not find|couldn't find|no specific|more (?:context|information)"
-    r"|would require|not mention|not have)\b",
-    re.IGNORECASE,
-)
+_UNSURE = re.compile(rf"\b(?:{phrases('unsure')})\b", re.IGNORECASE)
 _GLUED_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z]{3})")
 # A footnote mark is often glued to a year ('20102').
 _GLUED_YEAR = re.compile(r"^(?:1[0-9]|20)\d{3}$")

@@ -30,6 +30,11 @@ def listed(name: str) -> list[str]:
     return " ".join(_lexicon()[name]).split()
 
 
+def phrases(name: str) -> str:
+    """Return a pattern for any of the phrases of a list in `lexicon.txt`."""
+    return "|".join(_lexicon()[name])
+
+
 def table(name: str) -> dict[str, str]:
     """Return what each word of a table in `lexicon.txt` stands for.
 
