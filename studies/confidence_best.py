@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from benchmarks.harness import DATA
 
-from calibrant.bench.measures import evaluate_multi_answer
+from calibrant.bench.measures.evaluate import evaluate_multi_answer
 from calibrant.bench.measures.leaves import Leaf
 from calibrant.bench.measures.significance import compare_aurocs
 from calibrant.confidence import METHODS, cross_fit, score_table

@@ -12,7 +12,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from calibrant.bench.measures import leaves, macro_auroc
+from calibrant.bench.measures.leaves import leaves
+from calibrant.bench.measures.macro import macro_auroc
 from calibrant.confidence import score_table
 from calibrant.semantics import annotate
 from studies._confidence_situations import area_difference

@@ -9,9 +9,9 @@ from functools import cache, partial
 import numpy as np
 
 from calibrant.bench.evaluation_claims import evaluation_claims
-from calibrant.bench.measures import macro_auroc
 from calibrant.bench.measures.evaluate import gap_change
 from calibrant.bench.measures.leaves import ScoreRows
+from calibrant.bench.measures.macro import macro_auroc
 from calibrant.bench.measures.significance import (
     ALPHA,
     Setting,

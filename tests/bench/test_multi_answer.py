@@ -9,18 +9,14 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from calibrant.bench.evaluate import bench_evaluate
-from calibrant.bench.measures import (
-    compare_aurocs,
+from calibrant.bench.measures.evaluate import evaluate_multi_answer
+from calibrant.bench.measures.leaves import leaves, mixes_of
+from calibrant.bench.measures.macro import knowledge_coverage, macro_auroc, macro_mean, spearman
+from calibrant.bench.measures.significance import compare_aurocs
+from calibrant.bench.measures.thresholds import (
     development_part,
-    evaluate_multi_answer,
-    knowledge_coverage,
-    leaves,
-    macro_auroc,
-    macro_mean,
     mass_grid,
     mass_histogram,
-    mixes_of,
-    spearman,
     tune_aggregation,
     tune_threshold,
 )

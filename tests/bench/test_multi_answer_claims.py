@@ -7,13 +7,10 @@ import polars as pl
 import pytest
 
 from calibrant.bench.evaluation_claims import evaluation_claims
-from calibrant.bench.measures import (
-    compare_aurocs,
-    evaluate_multi_answer,
-    leaves,
-    macro_auroc,
-    macro_mean,
-)
+from calibrant.bench.measures.evaluate import evaluate_multi_answer
+from calibrant.bench.measures.leaves import leaves
+from calibrant.bench.measures.macro import macro_auroc, macro_mean
+from calibrant.bench.measures.significance import compare_aurocs
 from calibrant.core.document import plain
 from calibrant.report.terminal import render_text
 from calibrant.stats.intervals import unseen_share

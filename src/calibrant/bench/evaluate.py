@@ -10,12 +10,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.bench.evaluation_claims import evaluation_claims
-from calibrant.bench.measures import (
-    evaluate_multi_answer,
-    knowledge_coverage,
-    mass_histogram,
-    tune_aggregation,
-)
+from calibrant.bench.measures.evaluate import evaluate_multi_answer
+from calibrant.bench.measures.macro import knowledge_coverage
+from calibrant.bench.measures.thresholds import mass_histogram, tune_aggregation
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.confidence import (
     METHODS,

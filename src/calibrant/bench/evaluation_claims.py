@@ -232,34 +232,32 @@ def _best(document: Mapping[str, Any], *, named: bool) -> list[Claim]:
     }
     made = []
     for entry, p_adjusted in zip(tested, holm([e["p_value"] for e in tested]), strict=True):
-        against = entry["against"]
+        against, subject = entry["against"], _subject(entry)
         closest = max(against, key=lambda test: test["p_student"])
         alpha = ALPHA / len(against)
         open_ones = [test for test in against if test["p_student"] > alpha / len(tested)]
         value, error = closest["difference"]["value"], closest["error"]
         sized = _interval(value, error, closest["freedom"])
-        facts = {
-            **sized,
-            "model": entry["model"],
-            "named": named,
-            "method": entry["method"],
-            "methods": entry["methods"],
-            "auroc": areas[entry["model"], entry["method"]],
-            "next": closest["method"],
-            "close": joined([test["method"] for test in open_ones]),
-            "more": _more(closest["n"], max(value, 0.0), error, alpha, None),
-        }
-        made.append(
-            BEST.claim(
-                "shown" if p_adjusted <= ALPHA else "undecided",
-                facts,
-                subject={"model": entry["model"], "method": entry["method"]},
-                estimate=sized,
-                p_adjusted=p_adjusted,
-                n=closest["n"],
-            )
+        facts = (
+            sized
+            | subject
+            | {
+                "named": named,
+                "methods": entry["methods"],
+                "auroc": areas[entry["model"], entry["method"]],
+                "next": closest["method"],
+                "close": joined([test["method"] for test in open_ones]),
+                "more": _more(closest["n"], max(value, 0.0), error, alpha, None),
+            }
         )
+        outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
+        more = {"estimate": sized, "p_adjusted": p_adjusted, "n": closest["n"]}
+        made.append(BEST.claim(outcome, facts, subject=subject, **more))
     return made
+
+
+def _subject(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {"model": entry["model"], "method": entry["method"]}
 
 
 def _misled(results: Sequence[Mapping[str, Any]], margin: float, *, named: bool) -> list[Claim]:
@@ -269,30 +267,24 @@ def _misled(results: Sequence[Mapping[str, Any]], margin: float, *, named: bool)
     alike = holm([_within(gap["value"]["value"], gap, margin) for gap in gaps])
     made = []
     for entry, gap, p_change, p_alike in zip(tested, gaps, changes, alike, strict=True):
-        outcome = _three_ways(p_change, p_alike)
-        sized = gap["value"]
+        outcome, sized, subject = _three_ways(p_change, p_alike), gap["value"], _subject(entry)
         least, most = sorted((abs(sized["low"]), abs(sized["high"])))
-        facts = {
-            **{name: entry["change"][name] for name in ("from", "to")},
-            **{name: sized[name] for name in ("value", "low", "high")},
-            **{name: gap[name] for name in ("accuracy", "confidence")},
-            "least": least,
-            "most": most,
-            "margin": margin,
-            "named": named,
-            **{name: entry[name] for name in ("model", "method")},
-            "more": _more(sized["n"], sized["value"], gap["error"], ALPHA, margin),
-        }
-        made.append(
-            MISLED.claim(
-                outcome,
-                facts,
-                subject={"model": entry["model"], "method": entry["method"]},
-                estimate=sized,
-                p_adjusted=p_alike if outcome == "equivalent" else p_change,
-                margin=margin,
-            )
+        facts = (
+            subject
+            | sized
+            | {
+                **{name: entry["change"][name] for name in ("from", "to")},
+                **{name: gap[name] for name in ("accuracy", "confidence")},
+                "least": least,
+                "most": most,
+                "margin": margin,
+                "named": named,
+                "more": _more(sized["n"], sized["value"], gap["error"], ALPHA, margin),
+            }
         )
+        p_adjusted = p_alike if outcome == "equivalent" else p_change
+        more = {"estimate": sized, "p_adjusted": p_adjusted, "margin": margin}
+        made.append(MISLED.claim(outcome, facts, subject=subject, **more))
     return made
 
 
@@ -319,32 +311,22 @@ def _against(document: Mapping[str, Any], margin: float, *, named: bool) -> list
         outcome = _three_ways(test["p_adjusted"], p_alike)
         if test["outcomes_differ"] and outcome != "undecided":
             outcome = _both_views(outcome, test, own, margin)
-        sized = _interval(value, test["error"], test["freedom"])
-        facts = {
-            **sized,
-            "own": own,
-            "margin": margin,
-            "named": named,
-            "mix": test["mix"],
-            **{name: entry[name] for name in ("model", "method")},
-            "reference": document["reference"],
-            "more": _more(test["n"], value, test["error"], ALPHA, margin),
-        }
-        made.append(
-            AGAINST.claim(
-                outcome,
-                facts,
-                subject={
-                    "model": entry["model"],
-                    "method": entry["method"],
-                    "reference": document["reference"],
-                },
-                estimate=sized,
-                p_adjusted=p_alike if outcome == "equivalent" else test["p_adjusted"],
-                margin=margin,
-                n=test["n"],
-            )
+        sized, subject = _interval(value, test["error"], test["freedom"]), _subject(entry)
+        subject["reference"] = document["reference"]
+        facts = (
+            sized
+            | subject
+            | {
+                "own": own,
+                "margin": margin,
+                "named": named,
+                "mix": test["mix"],
+                "more": _more(test["n"], value, test["error"], ALPHA, margin),
+            }
         )
+        p_adjusted = p_alike if outcome == "equivalent" else test["p_adjusted"]
+        more = {"estimate": sized, "p_adjusted": p_adjusted, "margin": margin, "n": test["n"]}
+        made.append(AGAINST.claim(outcome, facts, subject=subject, **more))
     return made
 
 

@@ -32,7 +32,7 @@ from typing import Any
 
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import normalised
-from calibrant.bench.questions.wording import WORDINGS, Bounds, Unit, Wording
+from calibrant.bench.questions.wording import WORDINGS, Unit, Wording, read_numbers
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
@@ -173,15 +173,11 @@ def _unit(text: str, one: str) -> Unit:
         if form
     ]
 
-    def read(found: str) -> Bounds:
-        numbers = [float(part) for part in re.findall(number, found)]
-        return numbers[0], numbers[-1]
-
     def write(low: float, high: float) -> str:
         form = one if one and low == high else text
         return form.replace("{low}", f"{low:.15g}").replace("{high}", f"{high:.15g}")
 
-    return Unit(write, "|".join(patterns), read, equal=bool(one))
+    return Unit(write, "|".join(patterns), read_numbers, equal=bool(one))
 
 
 def _fact(record: Mapping[str, Any], settings: Mapping[str, Any], source: str, row: int) -> Fact:

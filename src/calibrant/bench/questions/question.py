@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,31 +14,9 @@ import orjson
 
 from calibrant.core.errors import InputError
 from calibrant.records import read_table, source_name
+from calibrant.semantics.text.encoding import strip_accents
 
 _NOT_WORD = re.compile(r"[^\w]+", flags=re.UNICODE)
-# Letters that no decomposition turns into ASCII.
-_LETTERS = {
-    ord(letter): plain
-    for letters, plain in (
-        ("øØ", "o"), ("łŁ", "l"), ("đĐðÐ", "d"), ("ß", "ss"), ("æÆ", "ae"), ("œŒ", "oe"),
-        ("ı", "i"), ("þÞ", "th"), ("əƏ", "e"), ("ħĦ", "h"),
-    )
-    for letter in letters
-}  # fmt: skip
-
-
-def ascii_fold(text: str) -> str:
-    """Return `text` without accents.
-
-    Examples
-    --------
-    >>> ascii_fold("Bengoué"), ascii_fold("Bialałęka")
-    ('Bengoue', 'Bialaleka')
-    """
-    if text.isascii():
-        return text
-    decomposed = unicodedata.normalize("NFKD", text.translate(_LETTERS))
-    return "".join(mark for mark in decomposed if not unicodedata.combining(mark))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -53,7 +30,7 @@ def normalised(text: str) -> str:
     >>> normalised("Côte d’Ivoire")
     'cote d ivoire'
     """
-    words = _NOT_WORD.sub(" ", ascii_fold(text).casefold()).split()
+    words = _NOT_WORD.sub(" ", strip_accents(text).casefold()).split()
     return " ".join(words[1:] if len(words) > 1 and words[0] == "the" else words)
 
 

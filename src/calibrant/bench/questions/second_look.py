@@ -10,7 +10,7 @@ from math import isqrt
 from typing import Any
 
 from calibrant.bench.questions.facts import FactSet
-from calibrant.bench.questions.question import Question, ascii_fold, named_answer, normalised
+from calibrant.bench.questions.question import Question, named_answer, normalised
 from calibrant.bench.questions.shipped_facts import (
     cldr_official,
     language_names,
@@ -18,25 +18,11 @@ from calibrant.bench.questions.shipped_facts import (
     official_languages,
     state_names,
 )
+from calibrant.bench.questions.wording import WORDS
 from calibrant.core.errors import MissingDependencyError
+from calibrant.semantics.text.encoding import strip_accents
 
-UNINHABITED = (
-    "Antarctica",
-    "Bouvet Island",
-    "British Indian Ocean Territory",
-    "Chagos Archipelago",
-    "Clipperton Island",
-    "Diego Garcia",
-    "French Southern Territories",
-    "French Southern and Antarctic Lands",
-    "Heard & McDonald Islands",
-    "Heard Island and McDonald Islands",
-    "South Georgia & South Sandwich Islands",
-    "South Georgia and the South Sandwich Islands",
-    "U.S. Outlying Islands",
-    "United States Minor Outlying Islands",
-)
-_EMPTY_LAND = frozenset(normalised(name) for name in UNINHABITED)
+_EMPTY_LAND = frozenset(normalised(name) for name in WORDS["uninhabited"])
 _UNKNOWN = re.compile(
     r"\b(?:unknown|undetermined|unspecified|n/?a|none|null|nan|tbd|test)\b(?: language| region)?",
     flags=re.IGNORECASE,
@@ -150,12 +136,12 @@ def _states_with(question: Question, text: str) -> str | None:
 
 def _differ(answers: set[str], expected: frozenset[str], names: dict[str, str]) -> str | None:
     wrong, missing = sorted(answers - expected), sorted(expected - answers)
-    parts = [
-        f"{word} {', '.join(names.get(code, code) for code in codes)}"
-        for word, codes in (("another source does not have", wrong), ("it also has", missing))
-        if codes
-    ]
-    return "; ".join(parts) or None
+    return _told(*([names.get(code, code) for code in codes] for codes in (wrong, missing)))
+
+
+def _told(wrong: Sequence[str], missing: Sequence[str]) -> str | None:
+    parts = (("another source does not have", wrong), ("it also has", missing))
+    return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names) or None
 
 
 def _found_names(text: str, keys: dict[str, str]) -> list[tuple[str, str]]:
@@ -192,13 +178,11 @@ def look_at_divisions(question: Question) -> str | None:
         return UNSEEN
     low, high = (match["one"], match["one"]) if match["one"] else (match["low"], match["high"])
     answers = {normalised(name) for reference in question.references for name in reference}
-    inside = [entity for entity in names if low <= ascii_fold(entity[0])[0].upper() <= high]
+    inside = [entity for entity in names if low <= strip_accents(entity[0])[0].upper() <= high]
     missing = [e[0] for e in inside if not {normalised(name) for name in e} & answers]
     known = {normalised(name) for entity in inside for name in entity}
     wrong = [r[0] for r in question.references if not {normalised(n) for n in r} & known]
-    parts = [f"another source does not have {', '.join(wrong)}" if wrong else "",
-             f"it also has {', '.join(missing)}" if missing else ""]  # fmt: skip
-    return "; ".join(part for part in parts if part) or None
+    return _told(wrong, missing)
 
 
 def look_at_numbers(question: Question) -> str | None:

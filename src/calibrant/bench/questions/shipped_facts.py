@@ -13,9 +13,14 @@ from importlib import resources
 from typing import Any
 
 from calibrant.bench.questions.facts import Fact, FactSet
-from calibrant.bench.questions.question import ascii_fold, normalised
+from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import in_a_sentence
+<<<<<<< HEAD
 from calibrant.core.imports import optional_import
+=======
+from calibrant.core.optional import optional_import
+from calibrant.semantics.text.encoding import strip_accents
+>>>>>>> a8ab9bda (Evaluation claims share their subject; folding of accents and kappa come from where they are already; lists of places are data)
 
 _Sets = dict[str, frozenset[str]]
 
@@ -345,7 +350,7 @@ def _plain_spellings(name: str) -> Iterator[str]:
 def _spellings(name: str, others: tuple[str, ...]) -> list[str]:
     """Return every spelling without accents and marks before the first letter."""
     return [
-        re.sub(r"^[^0-9A-Za-z]+", "", ascii_fold(text))
+        re.sub(r"^[^0-9A-Za-z]+", "", strip_accents(text))
         for text in (name, *_plain_spellings(name), *others)
     ]
 

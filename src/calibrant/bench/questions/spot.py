@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.records import read_table
 from calibrant.records.tables import neutral_cells
+from calibrant.semantics.grading.agreement import cohen_kappa
 
 _COLUMNS = ("question_id", "text", "right_answers", "verdict")
 _RIGHT = frozenset({"right", "r", "ok", "yes", "1", "true"})
@@ -124,11 +127,11 @@ def _agreement(a: Sequence[bool], b: Sequence[bool]) -> dict[str, Any]:
     """Return the share of equal verdicts and Cohen's kappa; no kappa where nobody varies."""
     if not a:
         raise InputError("the two people judged no question in common")
-    equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(a)
-    rates = sum(a) / len(a), sum(b) / len(b)
-    chance = rates[0] * rates[1] + (1 - rates[0]) * (1 - rates[1])
-    kappa = None if chance == 1.0 else (equal - chance) / (1.0 - chance)
-    return {"questions": len(a), "equal": equal, "kappa": kappa}
+    pairs = Counter(zip(a, b, strict=True))
+    table = [[pairs[x, y] for y in (True, False)] for x in (True, False)]
+    kappa = cohen_kappa(table)
+    equal = (table[0][0] + table[1][1]) / len(a)
+    return {"questions": len(a), "equal": equal, "kappa": None if isnan(kappa) else kappa}
 
 
 def spot_page(sample: Sequence[Question]) -> str:

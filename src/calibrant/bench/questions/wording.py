@@ -13,7 +13,7 @@ from calibrant.core.registry import Registry
 
 Bounds = tuple[float, float]
 _FILE = resources.files(__package__ or "") / "data" / "wordings.toml"
-_DATA: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+WORDS: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def in_a_sentence(name: str) -> str:
     >>> in_a_sentence("Bahamas"), in_a_sentence("Peru")
     ('the Bahamas', 'Peru')
     """
-    return f"the {name}" if name in _DATA["with_article"] else name
+    return f"the {name}" if name in WORDS["with_article"] else name
 
 
 def _bare(text: str, article: str, subjects: Collection[str]) -> str:
@@ -163,7 +163,8 @@ def _write_letters(low: float, high: float) -> str:
     return f"the letter {first}" if first == last else f"a letter from {first} to {last}"
 
 
-def _read_numbers(text: str) -> Bounds:
+def read_numbers(text: str) -> Bounds:
+    """Return the first and the last number of a text."""
     numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
     return numbers[0], numbers[-1]
 
@@ -174,18 +175,18 @@ def _read_letters(text: str) -> Bounds:
 
 
 _UNITS = {
-    "year": Unit(_write_years, r"in \d+|from \d+ to \d+, both years included", _read_numbers),
+    "year": Unit(_write_years, r"in \d+|from \d+ to \d+, both years included", read_numbers),
     "area": Unit(
         lambda low, high: f"{low:.15g} to {high:.15g} square kilometres",
         r"[\d.]+ to [\d.]+ square kilometres",
-        _read_numbers,
+        read_numbers,
         equal=False,
     ),
     "letter": Unit(_write_letters, r"the letter [A-Z]|a letter from [A-Z] to [A-Z]", _read_letters),
 }
 
 WORDINGS: Registry[Wording] = Registry("relation")
-for _relation, _words in _DATA["relations"].items():
+for _relation, _words in WORDS["relations"].items():
     WORDINGS.add(_relation, Wording(_relation, **_words))
 
 
@@ -209,7 +210,7 @@ def read_published(text: str, relation: str, subjects: Collection[str]) -> Parse
     >>> read_published("Name a prime number between 20 and 30.", "math", [])
     Parsed(relation='math', subjects=('prime',), bounds=(20.0, 30.0))
     """
-    match = re.fullmatch(_DATA["published"].get(relation, "(?!)"), text.strip())
+    match = re.fullmatch(WORDS["published"].get(relation, "(?!)"), text.strip())
     if match is None:
         return None
     groups = match.groupdict()
@@ -235,4 +236,4 @@ def is_retired(text: str) -> bool:
     >>> is_retired("Name one country where native speakers of Danish live.")
     True
     """
-    return any(re.fullmatch(form, text) for form in _DATA["retired"])
+    return any(re.fullmatch(form, text) for form in WORDS["retired"])

@@ -17,7 +17,7 @@ _LOOKALIKES = str.maketrans(
     "'" * 5 + '"' * 4 + "-" * 6,
 )
 # Letters that Unicode does not decompose; each is written so in plain Latin spelling.
-_PLAIN_LETTERS = str.maketrans("øØłŁđĐðÐı", "oOlLdDdDi") | str.maketrans(
+_PLAIN_LETTERS = str.maketrans("øØłŁđĐðÐıəƏħĦ", "oOlLdDdDieEhH") | str.maketrans(
     {"þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ß": "ss"}
 )
 
