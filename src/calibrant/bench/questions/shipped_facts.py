@@ -15,12 +15,8 @@ from typing import Any
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import in_a_sentence
-<<<<<<< HEAD
 from calibrant.core.imports import optional_import
-=======
-from calibrant.core.optional import optional_import
 from calibrant.semantics.text.encoding import strip_accents
->>>>>>> a8ab9bda (Evaluation claims share their subject; folding of accents and kappa come from where they are already; lists of places are data)
 
 _Sets = dict[str, frozenset[str]]
 
