@@ -11,7 +11,7 @@ from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.own_domain import read_domain
 from calibrant.bench.questions.question import Question, normalised
-from calibrant.bench.questions.second_look import UNINHABITED, second_look
+from calibrant.bench.questions.second_look import second_look
 from calibrant.bench.questions.shipped_facts import (
     SHIPPED,
     official_languages,
@@ -24,6 +24,7 @@ from calibrant.bench.questions.spot import (
     spot_questions,
     write_spot_check,
 )
+from calibrant.bench.questions.wording import WORDS
 from calibrant.core.errors import InputError
 
 
@@ -33,7 +34,7 @@ def built_benchmark(request):
 
 
 def test_nothing_unknown_nobody_on_empty_land_and_the_hard_states_left_out(built_benchmark):
-    empty = {normalised(name) for name in UNINHABITED}
+    empty = {normalised(name) for name in WORDS["uninhabited"]}
     for question in built_benchmark.questions:
         assert "nknown" not in question.text
         assert not question.answers & empty

@@ -9,27 +9,14 @@ from typing import Any
 from scipy import special
 
 from calibrant.bench.measures.significance import ALPHA
-from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
+from calibrant.claims.claim import Claim, Facts, Outcome
 from calibrant.claims.margins import COMPARISON_MARGIN
-from calibrant.claims.words import (
-    joined,
-    labels_text,
-    percent,
-    points,
-    points_range,
-)
+from calibrant.claims.rule import rule
+from calibrant.claims.words import joined, labels_text, points
 from calibrant.stats.multiplicity import holm
 
 # The power of a forecast: 80 %.
 _POWER = 0.8416212335729143
-
-
-def _named(facts: Facts, text: str) -> str:
-    if facts["named"]:
-        return f"{facts['model']}: {text}"
-    # Names of methods are written as one types them.
-    literal = text.startswith((facts["method"], facts.get("reference", facts["method"])))
-    return text if literal else text[0].upper() + text[1:]
 
 
 def _questions(facts: Facts) -> str:
@@ -42,127 +29,27 @@ def _would_decide(facts: Facts) -> str:
     return f"{labels_text(facts['more'], 'questions').capitalize()} would decide."
 
 
-BEST = declare(
-    ClaimRule(
-        "bench.best_method",
-        "Which method ranks right answers above wrong ones best?",
-        "AUROC(leading method) > AUROC(every other method), all numbers of right answers pooled, "
-        "mean over domains, judged on the answers of either method",
-        "the method with the largest AUROC against each of the others: spread of a paired "
-        "bootstrap over questions, Student's law; the largest p-value counts, at 4 %",
-        "the p-value times the number of other methods, because the leading one was chosen; Holm "
-        "over models",
-        {
-            "shown": lambda facts: _named(
-                facts,
-                f"of {facts['methods']} methods {facts['method']} ranks answers best: AUROC "
-                f"{percent(facts['auroc'])}, {points(facts['value'])} above {facts['next']} "
-                f"(95 % interval {points_range(facts['low'], facts['high'])}).",
-            ),
-            "undecided": lambda facts: _named(
-                facts,
-                f"undecided which of {facts['methods']} methods ranks answers best. "
-                f"So far {facts['method']} leads (AUROC {facts['auroc']:.2f}); "
-                f"{facts['close']} may be as good. {_would_decide(facts)}",
-            ),
-        },
-    )
-)
-
-
-def _difference(facts: Facts) -> str:
-    side = "higher" if facts["value"] >= 0 else "lower"
-    low, high = (facts["low"], facts["high"])
-    if facts["value"] < 0:
-        low, high = -high, -low
-    return (
-        f"AUROC {points(abs(facts['value']))} {side} (95 % interval {points_range(low, high)}) on "
-        f"{_questions(facts)}"
-    )
-
-
-AGAINST = declare(
-    ClaimRule(
-        "bench.against_reference",
-        "Does the reference method rank answers better or worse than this one?",
-        "AUROC(reference) - AUROC(method) is not 0, questions with all numbers of right answers "
-        "pooled, mean over domains, judged on the same answer of every question",
-        "spread of a paired bootstrap over questions, Student's law with the number of the rarer "
-        "outcome less one as degrees, at 4 %; 'equivalent' by two one-sided tests; 'depends' where "
-        "it is "
-        "shown on the answers of one method and the sign turns on those of the other",
-        "Holm over all models, methods and mixes; for 'equivalent' over models and methods",
-        {
-            "shown": lambda facts: _named(
-                facts,
-                f"{facts['reference']} ranks answers "
-                f"{'better' if facts['value'] > 0 else 'worse'} than {facts['method']}: "
-                f"{_difference(facts)}.",
-            ),
-            "equivalent": lambda facts: _named(
-                facts,
-                f"{facts['reference']} and {facts['method']} rank answers equally well within "
-                f"{points(facts['margin'])} of AUROC on {_questions(facts)}.",
-            ),
-            "undecided": lambda facts: _named(
-                facts,
-                f"undecided whether {facts['reference']} ranks answers better than "
-                f"{facts['method']}: {_difference(facts)}. {_would_decide(facts)}",
-            ),
-            "depends": lambda facts: _named(
-                facts,
-                f"whether {facts['reference']} ranks better than {facts['method']} depends on "
-                f"whose answer is graded: {points(facts['value'], sign=True)} of AUROC on answers "
-                f"of {facts['reference']}, {points(facts['own'], sign=True)} on the other's.",
-            ),
-        },
-        margin=COMPARISON_MARGIN,
-    )
-)
-
-
-def _moves(facts: Facts) -> str:
-    return (
-        f"with {facts['to']} right answers instead of {facts['from']}, accuracy "
-        f"{_moved(facts['accuracy'])} and {facts['method']} {_moved(facts['confidence'])}"
-    )
-
-
 def _moved(change: float) -> str:
     if abs(change) < 5e-4:
         return "does not change"
     return f"{'rises' if change >= 0 else 'falls'} by {points(abs(change))}"
 
 
-MISLED = declare(
-    ClaimRule(
-        "bench.misled_by_k",
-        "Does confidence follow accuracy when more answers are right?",
-        "E[confidence - grade] at the largest k differs from that at the smallest k, mean over "
-        "the parts (domains, kinds of Math) that both have",
-        "Welch's test at 4 %, with one right and one wrong answer more in the variance of every "
-        "part; "
-        "'equivalent' by two one-sided tests",
-        "Holm over all models and methods; 'equivalent' in a family of its own",
-        {
-            "shown": lambda facts: _named(
-                facts,
-                f"{_moves(facts)}. Against accuracy, confidence "
-                f"{'loses' if facts['value'] < 0 else 'gains'} {points(abs(facts['value']))} "
-                f"(95 % interval {points_range(facts['least'], facts['most'])}).",
-            ),
-            "equivalent": lambda facts: _named(
-                facts,
-                f"{_moves(facts)}: the two move together within {points(facts['margin'])}.",
-            ),
-            "undecided": lambda facts: _named(
-                facts,
-                f"{_moves(facts)}: undecided whether confidence follows accuracy. "
-                f"{_would_decide(facts)}",
-            ),
-        },
-        margin=COMPARISON_MARGIN,
-    )
+BEST = rule("bench.best_method", would_decide=_would_decide)
+AGAINST = rule(
+    "bench.against_reference",
+    margin=COMPARISON_MARGIN,
+    questions=_questions,
+    would_decide=_would_decide,
+    signed=lambda facts: points(facts["value"], sign=True),
+    own_signed=lambda facts: points(facts["own"], sign=True),
+)
+MISLED = rule(
+    "bench.misled_by_k",
+    margin=COMPARISON_MARGIN,
+    would_decide=_would_decide,
+    accuracy_moved=lambda facts: _moved(facts["accuracy"]),
+    confidence_moved=lambda facts: _moved(facts["confidence"]),
 )
 
 
@@ -238,26 +125,31 @@ def _best(document: Mapping[str, Any], *, named: bool) -> list[Claim]:
         open_ones = [test for test in against if test["p_student"] > alpha / len(tested)]
         value, error = closest["difference"]["value"], closest["error"]
         sized = _interval(value, error, closest["freedom"])
-        facts = (
-            sized
-            | subject
-            | {
-                "named": named,
-                "methods": entry["methods"],
-                "auroc": areas[entry["model"], entry["method"]],
-                "next": closest["method"],
-                "close": joined([test["method"] for test in open_ones]),
-                "more": _more(closest["n"], max(value, 0.0), error, alpha, None),
-            }
-        )
+        facts = {
+            **sized,
+            **subject,
+            "named": named,
+            "name": entry["model"],
+            "methods": entry["methods"],
+            "auroc": areas[entry["model"], entry["method"]],
+            "next": closest["method"],
+            "close": joined([test["method"] for test in open_ones]),
+            "more": _more(closest["n"], max(value, 0.0), error, alpha, None),
+        }
         outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
-        more = {"estimate": sized, "p_adjusted": p_adjusted, "n": closest["n"]}
+        more: dict[str, Any] = {"estimate": sized, "p_adjusted": p_adjusted, "n": closest["n"]}
         made.append(BEST.claim(outcome, facts, subject=subject, **more))
     return made
 
 
-def _subject(entry: Mapping[str, Any]) -> dict[str, str]:
+def _subject(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": entry["model"], "method": entry["method"]}
+
+
+def _sizes(estimate: Mapping[str, float]) -> tuple[float, float]:
+    """Return the ends of an interval as sizes in the direction of its value."""
+    low, high = estimate["low"], estimate["high"]
+    return (low, high) if estimate["value"] >= 0 else (-high, -low)
 
 
 def _misled(results: Sequence[Mapping[str, Any]], margin: float, *, named: bool) -> list[Claim]:
@@ -268,22 +160,19 @@ def _misled(results: Sequence[Mapping[str, Any]], margin: float, *, named: bool)
     made = []
     for entry, gap, p_change, p_alike in zip(tested, gaps, changes, alike, strict=True):
         outcome, sized, subject = _three_ways(p_change, p_alike), gap["value"], _subject(entry)
-        least, most = sorted((abs(sized["low"]), abs(sized["high"])))
-        facts = (
-            subject
-            | sized
-            | {
-                **{name: entry["change"][name] for name in ("from", "to")},
-                **{name: gap[name] for name in ("accuracy", "confidence")},
-                "least": least,
-                "most": most,
-                "margin": margin,
-                "named": named,
-                "more": _more(sized["n"], sized["value"], gap["error"], ALPHA, margin),
-            }
-        )
+        facts = {
+            **subject,
+            **sized,
+            **{name: entry["change"][name] for name in ("from", "to")},
+            **{name: gap[name] for name in ("accuracy", "confidence")},
+            "sizes": sorted((abs(sized["low"]), abs(sized["high"]))),
+            "margin": margin,
+            "named": named,
+            "name": entry["model"],
+            "more": _more(sized["n"], sized["value"], gap["error"], ALPHA, margin),
+        }
         p_adjusted = p_alike if outcome == "equivalent" else p_change
-        more = {"estimate": sized, "p_adjusted": p_adjusted, "margin": margin}
+        more: dict[str, Any] = {"estimate": sized, "p_adjusted": p_adjusted, "margin": margin}
         made.append(MISLED.claim(outcome, facts, subject=subject, **more))
     return made
 
@@ -313,19 +202,24 @@ def _against(document: Mapping[str, Any], margin: float, *, named: bool) -> list
             outcome = _both_views(outcome, test, own, margin)
         sized, subject = _interval(value, test["error"], test["freedom"]), _subject(entry)
         subject["reference"] = document["reference"]
-        facts = (
-            sized
-            | subject
-            | {
-                "own": own,
-                "margin": margin,
-                "named": named,
-                "mix": test["mix"],
-                "more": _more(test["n"], value, test["error"], ALPHA, margin),
-            }
-        )
+        facts = {
+            **sized,
+            **subject,
+            "own": own,
+            "sizes": _sizes(sized),
+            "margin": margin,
+            "named": named,
+            "name": entry["model"],
+            "mix": test["mix"],
+            "more": _more(test["n"], value, test["error"], ALPHA, margin),
+        }
         p_adjusted = p_alike if outcome == "equivalent" else test["p_adjusted"]
-        more = {"estimate": sized, "p_adjusted": p_adjusted, "margin": margin, "n": test["n"]}
+        more: dict[str, Any] = {
+            "estimate": sized,
+            "p_adjusted": p_adjusted,
+            "margin": margin,
+            "n": test["n"],
+        }
         made.append(AGAINST.claim(outcome, facts, subject=subject, **more))
     return made
 

@@ -7,98 +7,38 @@ from typing import Any
 
 from scipy.special import betaincinv
 
-from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, Outcome, declare
-from calibrant.claims.words import count, percent
-
-
-def _second_source(facts: Facts) -> str:
-    seen, rule = facts["looked_at"], facts["not_covered"] - facts["only_listed"]
-    if not seen:
-        return "They are true by rule."
-    tail = f"; {rule:,} are true by rule" if rule else ""
-    return f"A second source agrees on {seen:,}{tail}."
-
-
-def _only_listed(facts: Facts) -> str:
-    alone, whole = facts["only_listed"], facts["questions"]
-    head = f"All {count(whole, 'question')} follow from their list, and none comes twice."
-    if alone == whole:
-        return f"{head} Not checked: only your list says so."
-    return f"{head} Not checked: for {alone:,} of them only your list says so."
-
-
-def _first(facts: Facts) -> str:
-    return f" First: {facts['first']}" if facts["first"] else ""
-
+from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
+from calibrant.claims.rule import rule
+from calibrant.claims.words import count
 
 # Places with fewer questions than asked for that a sentence names.
 _SHORT_SHOWN = 2
-_PROBLEMS = (
-    ("findings", "with other answers than listed"),
-    ("duplicates", "twice"),
-    ("shared", "in two domains"),
-    ("contradicted", "contradicted by a second source"),
-    ("called_wrong", "called wrong by people"),
-)
+_PROBLEMS = {
+    "findings": "with other answers than listed",
+    "duplicates": "twice",
+    "shared": "in two domains",
+    "contradicted": "contradicted by a second source",
+    "called_wrong": "called wrong by people",
+}
 
 
-def _problems(facts: Facts) -> str:
-    numbers = {name: f"{facts[name]:,}" for name, _ in _PROBLEMS}
+def _listed(facts: Facts) -> str:
+    numbers = {name: f"{facts[name]:,}" for name in _PROBLEMS}
     numbers["shared"] = count(facts["shared"], "answer")
-    found = [f"{numbers[name]} {words}" for name, words in _PROBLEMS if facts[name]]
-    whole = f"{count(facts['problems'], 'problem')} in {count(facts['questions'], 'question')}"
-    return f"{whole}: {', '.join(found)}"
+    return ", ".join(f"{numbers[name]} {words}" for name, words in _PROBLEMS.items() if facts[name])
 
 
-HOLD = declare(
-    ClaimRule(
-        "bench.questions_hold",
-        "Do all questions have exactly the right answers that they list?",
-        "for every question the references are all answers that the source gives, and no others; "
-        "no question comes twice; no answer belongs to two domains",
-        "answers are derived again from the text of every question by rule or from the facts, and "
-        "compared with a second source and with rules of plausibility; where only the list that "
-        "made a question speaks for it, this is undecided; no sampling is involved",
-        "none needed: every question is looked at",
-        {
-            "shown": lambda facts: (
-                f"All {count(facts['questions'], 'question')} hold: exactly the listed answers "
-                f"are right, none comes twice. {_second_source(facts)}"
-            ),
-            "undecided": _only_listed,
-        },
-    )
+def _second_source(facts: Facts) -> str:
+    return "none" if not facts["looked_at"] else "some" if facts["by_rule"] else "all"
+
+
+HOLD = rule(
+    "bench.questions_hold",
+    second_source=_second_source,
+    undecided=lambda facts: "all" if facts["only_listed"] == facts["questions"] else "some",
 )
-
-BROKEN = declare(
-    ClaimRule(
-        "bench.questions_broken",
-        "Which questions do not hold?",
-        "a question lists a wrong answer, lacks a right one, comes twice, shares an answer with "
-        "another domain, is contradicted by a second source, or is called wrong by people",
-        "as for `bench.questions_hold`: every question is looked at, no sampling is involved",
-        "none needed: every question is looked at",
-        {
-            "shown": lambda facts: f"{_problems(facts)}.{_first(facts)}",
-        },
-    )
-)
-
-SHARE = declare(
-    ClaimRule(
-        "bench.share_wrong",
-        "How many questions are wrong at most, judged by people on a sample?",
-        "share of questions that people call wrong <= bound",
-        "exact one-sided 95 % bound (Clopper and Pearson) from a simple random sample",
-        "none: one bound per document",
-        {
-            "shown": lambda facts: (
-                f"At most {percent(facts['bound'])} of the questions are wrong (95 % sure): "
-                f"people found {facts['wrong']:,} of {facts['n']:,} sampled ones wrong."
-            ),
-        },
-    )
-)
+BROKEN = rule("bench.questions_broken", listed=_listed)
+SHARE = rule("bench.share_wrong")
 
 
 def question_claims(document: Mapping[str, Any]) -> list[Claim]:
@@ -124,7 +64,8 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
         **{name: second[name] for name in ("looked_at", "not_covered", "only_listed")},
         "questions": document["questions"],
         "problems": sum(numbers.values()),
-        "first": _first_finding(document),
+        "by_rule": second["not_covered"] - second["only_listed"],
+        "first": f"First: {first}" if (first := _first_finding(document)) else "",
     }
     rule = HOLD if document["ok"] and not numbers["called_wrong"] else BROKEN
     subject = {"domains": [entry["domain"] for entry in document["results"]]}
