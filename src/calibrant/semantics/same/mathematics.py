@@ -15,19 +15,18 @@ from typing import Any
 
 from calibrant.core.imports import optional_import
 
+_DEEPEST = 4
 _MOST_TERMS = 300
-_HIGHEST_DEGREE = 2_000
+_HIGHEST_DEGREE, _HIGHEST_EXPONENT = 2_000, 200
 _OPENING, _CLOSING = "([{", ")]}"
 # Limits, sums and integrals are worked out, not compared.
 _WORKED_OUT = re.compile(r"\\(?:lim|sum|prod|i*int|oint|bigcup|bigcap)(?![a-z])|!")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _LETTER = re.compile(r"[A-Za-z]")
-_EXPONENT = re.compile(r"(?:\^|\*\*)\s*[{(]?\s*-?\s*(\d+)")
-# A product, a power or a large number in an exponent; a power of a power without brackets.
-_LARGE_POWER = re.compile(
-    r"(?:\^|\*\*)\s*(?:[{(][^{}()]*(?:[*^!({]|\\(?:cdot|times|binom|sqrt)(?![a-z])|\d{3}|\d\s+\d"
-    r"|\d[eE]\d)|\w+\s*(?:\^|\*\*))"
-)
+# An exponent: a group, or what stands before the next sign.
+_POWER = re.compile(r"(?:\^|\*\*)\s*")
+_EXPONENT = re.compile(r"-?\s*(?:\d+|\\[a-zA-Z]+|[A-Za-z])?")
+_PRODUCT = re.compile(r"[*^!]|\\(?:cdot|times|binom|sqrt)(?![a-z])|\d{3}|\d\s+\d|\d[eE]\d")
 _NUMBER = re.compile(r"\d+")
 # The sine of 99 x is a polynomial of degree 99 in that of x.
 _ANGLE = re.compile(r"(?:sin|cos|tan|cot|sec|csc)h?(?![a-z])(?:\s*\^\s*(?:\{[^{}]*\}|\w))?\s*")
@@ -37,8 +36,8 @@ _LARGEST_FACTOR = 12
 def is_small_formula(text: str) -> bool:
     r"""Return whether a formula can be worked out in bounded time.
 
-    Exponents are small numbers or letters. Multiplied out, the formula has at most some hundred
-    terms.
+    Brackets are at most four deep. Exponents are small numbers or letters. Multiplied out, the
+    formula has at most some hundred terms.
 
     Examples
     --------
@@ -53,12 +52,60 @@ def is_small_formula(text: str) -> bool:
     plain = plain.replace("\\}", ")")
     if any(_is_large_angle(plain, found.end()) for found in _ANGLE.finditer(plain)):
         return False
-    exponents = [max(1, int(number[:4])) for number in _EXPONENT.findall(plain)]
-    degree = math.prod(exponents) * max(1, plain.count(")("))
-    if _LARGE_POWER.search(plain) or degree > _HIGHEST_DEGREE or max(exponents, default=1) > 200:
+    degree = _degree(plain)
+    if degree is None or degree > _HIGHEST_DEGREE:
         return False
     letters = len(set(_LETTER.findall(_COMMAND.sub(" ", plain))))
     return math.comb(degree + letters, letters) <= _MOST_TERMS or letters == 0
+
+
+def _degree(text: str) -> int | None:
+    """Return the degree of the product of all groups; None where it cannot be bounded."""
+    sums = [0]
+    place = 0
+    last = 0
+    while place < len(text):
+        power = _POWER.match(text, place)
+        if power is not None:
+            found = _exponent(text, power.end())
+            if found is None:
+                return None
+            exponent, place = found
+            # What was raised has been added once.
+            sums[-1] += last * (exponent - 1) if last else exponent
+            last = 0
+            continue
+        letter = text[place]
+        if letter in _OPENING:
+            sums.append(0)
+            if len(sums) > _DEEPEST + 1:
+                return None
+        elif letter in _CLOSING and len(sums) > 1:
+            last = max(1, sums.pop())
+            sums[-1] += last
+        elif not letter.isspace():
+            last = 0
+        place += 1
+    return sum(sums)
+
+
+def _exponent(text: str, start: int) -> tuple[int, int] | None:
+    """Return the largest value of the exponent that starts here, and where it ends."""
+    if start < len(text) and text[start] in _OPENING:
+        end = _group_end(text, start)
+        inside = text[start:end]
+        if _PRODUCT.search(inside):
+            return None
+    else:
+        found = _EXPONENT.match(text, start)
+        end = start if found is None else found.end()
+        inside = text[start:end]
+        if "\\" in inside and text[end : end + 1] in ("(", "[", "{"):
+            return None
+    # Numbers side by side are multiplied.
+    value = math.prod(max(1, int(number[:4])) for number in _NUMBER.findall(inside))
+    tower = _POWER.match(text, end) is not None
+    return None if value > _HIGHEST_EXPONENT or tower else (value, end)
 
 
 def _group_end(text: str, start: int) -> int:
