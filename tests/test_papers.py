@@ -93,3 +93,45 @@ def test_every_method_prompt_test_and_link_is_there():
         headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
         slugs = {"#" + re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
         assert not anchor or anchor in slugs, (path, anchor)
+
+
+FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+PARTS = FINDINGS.split("\n## ")[1:]
+# Numbers that are words of the text, not results: names, shares that a sentence sets, years.
+SET = {"3.1", "0", "4", "8", "0.6", "50", "75", "90", "10", "20", "2", "100", "5", "13", "1", "52"}
+
+
+def numbers(text: str) -> set[str]:
+    """Return the numbers of a text without their signs; commas may part thousands or columns."""
+    found = (
+        re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", text.replace(",", by)) for by in ("", " ")
+    )
+    return {number for some in found for number in some}
+
+
+@pytest.mark.parametrize("part", PARTS, ids=[part[:1] for part in PARTS])
+def test_every_number_of_a_finding_stands_on_the_page_it_names(part):
+    pages = set(re.findall(r"\]\(((?:studies|simulations)/\w[\w-]*\.md)\)", part))
+    assert pages, part[:60]
+    there: set[str] = set()
+    for page in pages:
+        path = ROOT / "docs" / page
+        texts = [path, *path.parent.glob(f"tables/{path.stem}-*.csv")]
+        there |= {n for text in texts for n in numbers(text.read_text(encoding="utf-8"))}
+    prose = re.sub(r"!?\[[^\]]*\]\([^)]*\)|`[^`]*`", "", part.split("\n", 1)[1])
+    assert numbers(prose) - there - SET == set()
+
+
+@pytest.mark.parametrize("part", PARTS, ids=[part[:1] for part in PARTS])
+def test_every_finding_has_a_picture_a_command_and_limits(part):
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", part)
+    assert (ROOT / "docs" / picture).is_file()
+    (folder, name) = re.findall(r"^`python -m (studies|simulations) (\w+)`$", part, re.MULTILINE)[0]
+    assert (ROOT / folder / f"{name}.py").is_file()
+    assert "*Limits.*" in part
+
+
+def test_the_findings_are_reached_from_the_front():
+    assert 6 <= len(PARTS) <= 8
+    for page in ("README.md", "docs/index.md"):
+        assert "findings.md" in (ROOT / page).read_text(encoding="utf-8")
