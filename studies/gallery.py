@@ -99,7 +99,7 @@ EXHIBITS = (
         "Who decided: DeepSeek-V3's answers, joined and graded by rules",
         "How many answers each rule joined into a meaning, and which rule graded them.",
         [],
-        ["joined-by"],
+        [],
     ),
     Exhibit(
         "multi_answer",
@@ -126,7 +126,7 @@ EXHIBITS = (
         "Compare: seven models on multiple-choice questions (MMLU)",
         "Is one model better calibrated, or only more accurate?",
         ["calibrant compare mcq_mmlu.parquet --on-invalid drop --json compare.json"],
-        ["gaps", "league-1", "both-wrong-1"],
+        ["gaps", "both-wrong-1"],
         prepare=inputs.mcq,
     ),
     Exhibit(
@@ -138,7 +138,7 @@ EXHIBITS = (
             "age,sex,education_num,race,hours_per_week --confidence p_lr3 --correct y "
             "--json groups.json"
         ],
-        ["decomposition-1", "groups-1", "corrections-1"],
+        [],
     ),
     Exhibit(
         "cascade",

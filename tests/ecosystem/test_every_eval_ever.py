@@ -6,7 +6,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.integrations.exports import to_every_eval_ever
 from calibrant.records.convert import read_log, recognise
 
 
@@ -64,8 +63,9 @@ def test_several_replies_are_draws_without_a_grade(tmp_path):
 
 
 def test_a_record_without_samples_is_refused_by_name(tmp_path):
-    audit = cal.audit([0.5, 0.6, 0.9] * 20, [0, 1, 1] * 20, resamples=20)
     path = tmp_path / "record.json"
-    to_every_eval_ever(audit, path, dataset="D", organization="me", relationship="other")
+    record = {"schema_version": "0.2.1", "evaluation_id": "d/m/1", "model_info": {"id": "m"}}
+    rest = {"source_metadata": {}, "evaluation_results": [{"evaluation_name": "d"}]}
+    path.write_text(json.dumps({**record, **rest}))
     with pytest.raises(InputError, match="Every Eval Ever holds totals only"):
         cal.audit(path)

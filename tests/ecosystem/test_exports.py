@@ -1,14 +1,11 @@
 """Exports, read back with the tools that they are meant for."""
 
-import json
 import sys
 import types
 from xml.etree import ElementTree
 
-import jsonschema
 import numpy as np
 import pytest
-import yaml
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
@@ -19,12 +16,9 @@ from sklearn.svm import LinearSVC
 import calibrant as cal
 from calibrant.core.errors import InputError, MissingDependencyError
 from calibrant.integrations.exports import (
-    to_every_eval_ever,
     to_frame,
     to_junit,
     to_mlflow,
-    to_model_card,
-    to_model_index,
     to_table,
 )
 from calibrant.metrics import METRICS
@@ -59,25 +53,6 @@ def test_junit_writes_the_file(audit, tmp_path):
     assert ElementTree.parse(path).getroot().get("failures") == "0"
 
 
-def test_model_index_is_yaml_with_every_interval(audit):
-    card = yaml.safe_load(to_model_index(audit, model="m: 1", dataset="D", dataset_type="d/e"))
-    (entry,) = card["model-index"]
-    assert entry["name"] == "m: 1"
-    (result,) = entry["results"]
-    metrics = {metric["type"]: metric for metric in result["metrics"]}
-    ece = audit["results"][0]["metrics"]["ece"]
-    assert metrics["ece"]["value"] == pytest.approx(ece["value"], abs=1e-6)
-    assert f"[{ece['low']:.3f}, {ece['high']:.3f}]" in metrics["ece"]["name"]
-    assert all("n = 300" in metric["name"] for metric in metrics.values())
-
-
-def test_card_section_is_markdown(audit):
-    text = to_model_card(audit)
-    assert text.startswith("## Calibration")
-    assert "<&>" not in text  # a hostile name is neutralised
-    assert "| --- |" in text
-
-
 def test_mlflow_gets_numbers_and_the_document(audit, monkeypatch):
     logged = {}
     fake = types.ModuleType("mlflow")
@@ -95,82 +70,6 @@ def test_mlflow_absent_names_the_install_command(audit, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(MissingDependencyError, match="pip install"):
         to_mlflow(audit)
-
-
-TEXT, NUMBER = {"type": "string"}, {"type": "number"}
-
-
-def fields(**properties):
-    """A JSON schema of an object whose named fields are all required."""
-    return {"type": "object", "required": list(properties), "properties": properties}
-
-
-INTERVAL = fields(lower=NUMBER, upper=NUMBER, confidence_level=NUMBER)
-SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-# The required fields of Every Eval Ever 0.2.1; a continuous score must state its range.
-EVERY_EVAL_EVER = fields(
-    schema_version={"const": "0.2.1"},
-    evaluation_id=TEXT,
-    retrieved_timestamp=TEXT,
-    source_metadata=fields(
-        source_type={"enum": ["documentation", "evaluation_run"]},
-        source_organization_name=TEXT,
-        evaluator_relationship={"enum": ["first_party", "third_party", "collaborative", "other"]},
-    ),
-    eval_library=fields(name=TEXT, version=TEXT),
-    model_info=fields(name=TEXT, id=TEXT),
-    evaluation_results={
-        "type": "array",
-        "minItems": 1,
-        "items": fields(
-            evaluation_name=TEXT,
-            source_data=fields(dataset_name=TEXT, source_type={"const": "other"}),
-            metric_config=fields(
-                lower_is_better={"type": "boolean"},
-                score_type={"const": "continuous"},
-                min_score=NUMBER,
-                max_score=NUMBER,
-            ),
-            score_details=fields(
-                score=SHARE,
-                uncertainty=fields(num_samples={"type": "integer"}, confidence_interval=INTERVAL),
-            ),
-        ),
-    },
-) | {"additionalProperties": False}
-
-
-def test_records_of_every_eval_ever(audit, tmp_path):
-    about = {"dataset": "D", "organization": "me", "relationship": "third_party"}
-    path = tmp_path / "records.jsonl"
-    text = to_every_eval_ever(audit, path, timestamp=7, **about)
-    assert path.read_text(encoding="utf-8") == text
-    (record,) = map(json.loads, text.splitlines())
-    jsonschema.validate(record, EVERY_EVAL_EVER)
-    found = {entry["evaluation_name"]: entry for entry in record["evaluation_results"]}
-    ece = audit["results"][0]["metrics"]["ece"]
-    entry = found["D: ece (confidence)"]
-    assert entry["score_details"]["score"] == ece["value"]
-    assert entry["score_details"]["uncertainty"]["num_samples"] == 300
-    assert entry["score_details"]["uncertainty"]["confidence_interval"] == {
-        "lower": ece["low"],
-        "upper": ece["high"],
-        "confidence_level": 0.95,
-    }
-    assert entry["metric_config"]["lower_is_better"]
-    assert not found["D: auroc (confidence)"]["metric_config"]["lower_is_better"]
-    with pytest.raises(InputError, match="third_party"):
-        to_every_eval_ever(audit, **about | {"relationship": "friend"})
-
-
-def test_an_undefined_measure_is_left_out_of_the_record():
-    audit = cal.audit([0.5, 0.6, 0.7], [1, 1, 1], resamples=20)
-    assert audit["results"][0]["metrics"]["auroc"]["value"] is None
-    about = {"dataset": "D", "organization": "me", "relationship": "other"}
-    record = json.loads(to_every_eval_ever(audit, **about))
-    names = [entry["evaluation_name"] for entry in record["evaluation_results"]]
-    assert "D: auroc (confidence)" not in names
-    assert "D: brier (confidence)" in names
 
 
 def test_every_metric_has_a_scorer():

@@ -192,15 +192,6 @@ def test_a_pair_is_drawn_in_a_view_of_its_verdict_and_coloured_by_it():
     assert scatter.y.high > 0.95
 
 
-def test_models_are_drawn_as_answered_and_odds_shifted():
-    document = plain(document_of("compare"))
-    league = {chart.name: chart for chart in further_of(document)}["league-1"]
-    own = document["results"][0]
-    drawn = [item.dots[0].x for item in marks(league, Item) if item.row == own["model"]]
-    views = ("raw", "os_weakest", "os_strongest")
-    assert drawn == [own["views"][view]["ece"]["value"] for view in views]
-
-
 def test_mixes_go_from_few_to_many_even_where_a_line_begins_late():
     document = plain(document_of("multi_answer"))
     for entry in document["results"]:

@@ -13,7 +13,7 @@ from calibrant.report.blocks import Table
 from calibrant.report.cells import Number
 from calibrant.report.charts import charts_of
 from calibrant.report.charts.draw import save_chart
-from calibrant.report.tables._semantic import _notes
+from calibrant.report.tables.meanings import _notes
 
 
 @pytest.fixture(scope="module")

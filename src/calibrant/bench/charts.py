@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -18,7 +18,15 @@ Curve = tuple[str, str, Sequence[tuple[int, Mapping[str, Any]]]]
 """Name, tone, and estimates at the places of a list of names."""
 
 
-def answer(document: Mapping[str, Any]) -> Chart | None:
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """Yield what is right and said by the number of right answers, then each model's charts."""
+    first = _answer(document)
+    if first is not None:
+        yield first
+    yield from _further(document)
+
+
+def _answer(document: Mapping[str, Any]) -> Chart | None:
     """Return what is right and what is said, by the number of right answers."""
     results = [entry for entry in document["results"] if entry["probability"] and entry["by_k"]]
     if not results:
@@ -33,7 +41,7 @@ def answer(document: Mapping[str, Any]) -> Chart | None:
     return _by_k("answer", title, caption, own[: _METHODS - 1])
 
 
-def further(document: Mapping[str, Any]) -> list[Chart]:
+def _further(document: Mapping[str, Any]) -> list[Chart]:
     """Return all methods by k, AUROC by mix, coverage, thresholds and masses, for each model."""
     found: list[Chart | None] = []
     for number, (model, entries) in enumerate(_by_model(document).items(), 1):
@@ -43,22 +51,13 @@ def further(document: Mapping[str, Any]) -> list[Chart]:
             f"{shown[0]['method']}) should rise; a confidence that falls takes variety for doubt. "
             "Upright lines: intervals."
         )
+        if len(entries) > _METHODS:
+            caption += f" The {_METHODS} methods with the largest AUROC of {len(entries)}."
         title = f"{model}: accuracy and confidence by number of right answers"
         found += [_by_k(f"by-k-{number}", title, caption, shown), _by_mix(model, shown, number)]
         found.append(_coverage(model, document, number))
         found += [_by_tau(model, document, number), _masses(model, document, number)]
     return [chart for chart in found if chart is not None]
-
-
-def note(document: Mapping[str, Any]) -> str:
-    """Say how many methods the charts leave out."""
-    most = max((len(entries) for entries in _by_model(document).values()), default=0)
-    if most <= _METHODS:
-        return ""
-    return (
-        f"Charts show the {_METHODS} methods with the largest AUROC on the widest mix, of {most}; "
-        "the tables have them all."
-    )
 
 
 def _by_model(document: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:

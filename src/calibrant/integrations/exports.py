@@ -1,27 +1,20 @@
-"""Results in the formats of other tools: tables, JUnit XML, model cards, MLflow and more."""
+"""Results in the formats of other tools: tables, JUnit XML, MLflow."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import polars as pl
 
 from calibrant.claims.checks import checked_blocks, failed_checks, parse_check
 from calibrant.core.errors import InputError
+from calibrant.core.imports import optional_import
 from calibrant.core.places import writing
 from calibrant.records.tables import neutral_cells
-from calibrant.report.exports import (
-    RELATIONSHIPS,
-    Check,
-    card_snippet,
-    every_eval_ever_records,
-    junit_xml,
-    log_to_mlflow,
-    model_index,
-)
 from calibrant.report.result import Result
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
@@ -34,6 +27,11 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
     "high": pl.Float64,
     "n": pl.Int64,
 }
+
+
+# XML 1.0 has no way to write these; a model's name may hold anything.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_MLFLOW = re.compile(r"[^\w\-. /]")
 
 
 def to_frame(result: Result) -> pl.DataFrame:
@@ -78,56 +76,6 @@ def to_table(result: Result, path: str | Path) -> None:
         )
 
 
-def to_every_eval_ever(
-    result: Result,
-    path: str | Path | None = None,
-    *,
-    dataset: str,
-    organization: str,
-    relationship: str,
-    timestamp: int | None = None,
-) -> str:
-    """Return the records of Every Eval Ever as JSON lines, one per model, and write them.
-
-    Parameters
-    ----------
-    result
-        An audit.
-    path
-        File to write, if any.
-    dataset, organization
-        Name of the questions; who made the evaluation.
-    relationship
-        What the evaluator is to the model's maker: first_party, third_party, collaborative or
-        other.
-    timestamp
-        Seconds since 1970; None is now.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> audit = cal.audit([0.9, 0.8, 0.7, 0.9], [1, 0, 1, 1], resamples=20)
-    >>> about = {"dataset": "d", "organization": "me", "relationship": "third_party"}
-    >>> json.loads(to_every_eval_ever(audit, timestamp=0, **about))["evaluation_id"]
-    'd/model/0'
-    """
-    if relationship not in RELATIONSHIPS:
-        known = ", ".join(RELATIONSHIPS)
-        raise InputError(f"the relationship must be one of {known}, got {relationship!r}")
-    records = every_eval_ever_records(
-        result.to_dict(),
-        dataset=dataset,
-        organization=organization,
-        relationship=relationship,
-        timestamp=int(time.time()) if timestamp is None else timestamp,
-    )
-    text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
-    if path is not None:
-        with writing(path):
-            Path(path).write_text(text, encoding="utf-8")
-    return text
-
-
 def to_junit(
     result: Result,
     claims: Sequence[str],
@@ -155,24 +103,67 @@ def to_junit(
                 continue
             lines = failed_checks(result, [check], allow_undecided=allow_undecided)
             failures = [line for line in lines if line.startswith((f"{place}:", f"{text}:"))]
-            checks.append(Check(place, f"not {text}", failures[0] if failures else None))
-    xml = junit_xml(checks, suite=f"calibrant {result['source']}")
+            checks.append((place, f"not {text}", failures[0] if failures else None))
+    xml = _junit_xml(checks, f"calibrant {result['source']}")
     if path is not None:
         with writing(path):
             Path(path).write_text(xml, encoding="utf-8")
     return xml
 
 
-def to_model_index(result: Result, *, model: str, dataset: str, dataset_type: str) -> str:
-    """Return the `model-index` entry of a Hugging Face model card, as YAML."""
-    return model_index(result.to_dict(), model=model, dataset=dataset, dataset_type=dataset_type)
+def _junit_xml(checks: Sequence[tuple[str, str, str | None]], suite: str) -> str:
+    """Return checks (place, name, why it fails if it does) as a JUnit test suite."""
+    failures = sum(failure is not None for _, _, failure in checks)
+    root = ElementTree.Element(
+        "testsuite", name=_clean(suite), tests=str(len(checks)), failures=str(failures), errors="0"
+    )
+    for place, name, failure in checks:
+        case = ElementTree.SubElement(root, "testcase", classname=_clean(place), name=_clean(name))
+        if failure is not None:
+            found = ElementTree.SubElement(case, "failure", message=_clean(failure))
+            found.text = _clean(failure)
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
-def to_model_card(result: Result) -> str:
-    """Return a Markdown section for a model card."""
-    return card_snippet(result.to_dict())
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("?", text)
 
 
 def to_mlflow(result: Result) -> None:
-    """Log an audit to the active MLflow run (needs ``mlflow``)."""
-    log_to_mlflow(result.to_dict())
+    """Log an audit to the active MLflow run (needs ``mlflow``): numbers, and the document."""
+    mlflow = optional_import("mlflow", extra="mlflow", purpose="logging to MLflow")
+    try:
+        mlflow.log_metrics(mlflow_metrics(result))
+        mlflow.log_dict(result.to_dict(), "calibrant.json")
+    except Exception as error:
+        # The slim package of MLflow cannot open the data base that is its default store.
+        if "unsupported URI" not in str(error):
+            raise
+        raise InputError(
+            "this installation of MLflow cannot open its tracking store",
+            hint="pip install 'calibrant[mlflow]', or set MLFLOW_TRACKING_URI to a server",
+        ) from error
+
+
+def mlflow_metrics(document: Mapping[str, Any]) -> dict[str, float]:
+    """Return every defined number of an audit under a name that MLflow accepts.
+
+    Examples
+    --------
+    >>> metrics = {"ece": {"value": 0.1, "low": 0.0, "high": None, "n": 9}}
+    >>> entry = {"model": "m:1", "method": "verb", "group": None, "n": 9, "metrics": metrics}
+    >>> mlflow_metrics({"results": [entry]})
+    {'m_1/verb/ece': 0.1, 'm_1/verb/ece.low': 0.0, 'm_1/verb/n': 9.0}
+    """
+    found: dict[str, float] = {}
+    for entry in document["results"]:
+        group = [f"{key}={value}" for key, value in (entry.get("group") or {}).items()]
+        place = "/".join([entry["model"].replace("/", "_"), entry["method"], *group])
+        for name, estimate in entry["metrics"].items():
+            for end, part in (("", "value"), (".low", "low"), (".high", "high")):
+                if estimate[part] is not None:
+                    found[_NOT_IN_MLFLOW.sub("_", f"{place}/{name}{end}")] = float(estimate[part])
+        found[_NOT_IN_MLFLOW.sub("_", f"{place}/n")] = float(entry["n"])
+    return found

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from calibrant.report.cells import Cell
+from calibrant.report.cells import Cell, estimate_cell, number_cell
+
+Columns = Mapping[str, str | Callable[[Any], Cell]]
+"""Title of each column, and the key of an entry, or what makes a cell of the entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,39 @@ class Table:
     folded: bool = False
     main: bool = False
     name: str = ""
+
+
+Block = Paragraph | Table
+
+
+def table_of(entries: Iterable[Any], columns: Columns, title: str = "", **about: Any) -> Table:
+    """Return a table with a row per entry.
+
+    Examples
+    --------
+    >>> table = table_of([{"model": "a", "n": 12}], {"model": "model", "rows": "n"})
+    >>> table.columns, [str(cell) for cell in table.rows[0]]
+    (('model', 'rows'), ['a', '12'])
+    """
+    rows = tuple(
+        tuple(_cell(entry[own]) if isinstance(own, str) else own(entry) for own in columns.values())
+        for entry in entries
+    )
+    return Table(tuple(columns), rows, title, **about)
+
+
+def _cell(value: Any) -> Cell:
+    """Return the plain cell of a value: estimates with their interval, whole numbers as counts."""
+    if isinstance(value, Mapping):
+        return estimate_cell(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else number_cell(value)
+
+
+def claims_first(document: Mapping[str, Any]) -> list[Block]:
+    """Return what a document claims, as its first paragraphs."""
+    return [Paragraph(str(c["text"]), strong=True) for c in document.get("claims") or ()]
 
 
 def cut_text(text: str, letters: int) -> str:

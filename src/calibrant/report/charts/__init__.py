@@ -1,36 +1,35 @@
-"""Charts of result documents: a module per kind describes them, one renderer draws them."""
+"""Charts of result documents: a function per kind describes them, one renderer draws them."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from types import ModuleType
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from calibrant.core.document import kind_of
 from calibrant.report.charts.chart import Chart
 
-__all__ = ["Chart", "answer_of", "charts_note", "charts_of", "further_of"]
+__all__ = ["Chart", "answer_of", "charts_of", "further_of"]
 
-# Kinds whose charts stand in a module of another name.
-_MODULES = dict.fromkeys(
-    (
-        "bench",
-        "bench_check",
-        "demo",
-        "grade",
-        "import_logs",
-        "methods",
-        "run",
-        "semantics",
-        "study",
-    ),
-    "collected",
-) | {"multi_answer": "calibrant.bench.charts"}
-_OWN = frozenset(
-    {"audit", "cascade", "compare", "decide", "groups", "label", "leaderboard", "mend", "monitor",
-     "plan"}
+# Where the charts of a kind are described, loaded when they are asked for: the answer first.
+_COLLECTED = (
+    "bench", "bench_check", "demo", "grade", "import_logs", "methods", "run", "semantics", "study"
 )  # fmt: skip
+_KINDS = {
+    **dict.fromkeys(_COLLECTED, "collected.charts"),
+    "audit": "audit.charts",
+    "cascade": "decide.cascade_charts",
+    "compare": "compare.charts",
+    "decide": "decide.charts",
+    "groups": "groups.charts",
+    "label": "monitor.label_charts",
+    "leaderboard": "plan.leaderboard_charts",
+    "mend": "decide.mend_charts",
+    "monitor": "monitor.charts",
+    "multi_answer": "calibrant.bench.charts.charts",
+    "plan": "plan.charts",
+}
 
 
 def answer_of(document: Mapping[str, Any]) -> Chart | None:
@@ -41,38 +40,28 @@ def answer_of(document: Mapping[str, Any]) -> Chart | None:
     >>> answer_of({"schema": "calibrant.analysis/1", "done": []}) is None
     True
     """
-    module = _module(document)
-    found: Chart | None = None if module is None else module.answer(document)
-    return found
+    first = next(_charts(document), None)
+    return first if first is not None and first.name == "answer" else None
 
 
 def further_of(document: Mapping[str, Any]) -> list[Chart]:
     """Return the charts below the first; reliability diagrams have a place of their own."""
-    return _called(document, "further")
+    return [chart for chart in _charts(document) if chart.name != "answer"]
 
 
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     """Return all charts: the answer, the further ones, and every reliability diagram."""
-    first = answer_of(document)
-    found = [*further_of(document), *_called(document, "diagrams")]
-    return found if first is None else [first, *found]
+    found = _charts(document)
+    if kind_of(document) == "audit":
+        from calibrant.report.charts.audit import diagrams
+
+        found = chain(found, diagrams(document))
+    return list(found)
 
 
-def charts_note(document: Mapping[str, Any]) -> str:
-    """Return a sentence on charts that are not shown, or nothing where all are."""
-    note = getattr(_module(document), "note", None)
-    return "" if note is None else str(note(document))
-
-
-def _called(document: Mapping[str, Any], name: str) -> list[Chart]:
-    build = getattr(_module(document), name, None)
-    found: list[Chart] = [] if build is None else build(document)
-    return found
-
-
-def _module(document: Mapping[str, Any]) -> ModuleType | None:
-    kind = kind_of(document)
-    name = kind if kind in _OWN else _MODULES.get(kind)
-    if name is None:
-        return None
-    return importlib.import_module(name if "." in name else f"{__name__}.{name}")
+def _charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """Yield the charts of a document, each described when it is asked for."""
+    module, _, name = _KINDS.get(kind_of(document), "").rpartition(".")
+    if name:
+        place = module if "." in module else f"{__name__}.{module}"
+        yield from getattr(importlib.import_module(place), name)(document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,8 @@ from calibrant.report.charts.chart import (
     between,
     bounds,
 )
-from calibrant.report.charts.floors import floor_chart
 from calibrant.report.charts.meanings import meaning_charts, meaning_reliability
+from calibrant.report.charts.plan import floor_chart
 from calibrant.report.charts.reliability import reliability_chart
 from calibrant.report.charts.scales import percent, points
 
@@ -67,7 +67,28 @@ class _Entry:
         )
 
 
-def answer(document: Mapping[str, Any]) -> Chart | None:
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """Yield the answer, charts of meanings, and what the labels can show."""
+    first = _answer(document)
+    if first is not None:
+        yield first
+    results = document["results"]
+    several = len({entry["method"] for entry in results}) > 1
+    floors = [
+        (
+            _place(entry, several=several),
+            entry["metrics"]["ece"],
+            entry["verification"],
+            entry["calibration_test"]["expected_ece"],
+        )
+        for entry in results
+        if entry.get("verification") and "ece" in entry["metrics"]
+    ]
+    yield from meaning_charts(document)
+    yield from floor_chart(floors)
+
+
+def _answer(document: Mapping[str, Any]) -> Chart | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
     claims = claims_by_entry(claims_of(document))
     shown = [entry for entry in _shown(document) if _gap(entry) is not None]
@@ -88,23 +109,6 @@ def answer(document: Mapping[str, Any]) -> Chart | None:
     without = _OF_ALL if any(map(graded_without, shown)) else ""
     caption = f"Gap: mean confidence minus share right, in percentage points.{without} {legend}"
     return _dumbbells(entries, panels, caption.strip())
-
-
-def further(document: Mapping[str, Any]) -> list[Chart]:
-    """Return charts of meanings, and of what the labels can show."""
-    results = document["results"]
-    several = len({entry["method"] for entry in results}) > 1
-    floors = [
-        (
-            _place(entry, several=several),
-            entry["metrics"]["ece"],
-            entry["verification"],
-            entry["calibration_test"]["expected_ece"],
-        )
-        for entry in results
-        if entry.get("verification") and "ece" in entry["metrics"]
-    ]
-    return [*meaning_charts(document), *floor_chart(floors)]
 
 
 def diagrams(document: Mapping[str, Any]) -> list[Chart]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from calibrant.core.document import kind_of
@@ -16,27 +16,14 @@ Bars = Sequence[tuple[str, float, str]]
 """Name, count and tone of each bar."""
 
 
-def answer(document: Mapping[str, Any]) -> Chart | None:
-    """Return how many there are of what the document is about."""
-    return _KINDS[kind_of(document)](document)
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """Yield how many there are of what the document is about."""
+    found = _KINDS[kind_of(document)](document)
+    if found is not None:
+        yield found
 
 
-def further(document: Mapping[str, Any]) -> list[Chart]:
-    """Return who joined answers into meanings."""
-    joined = document.get("joined_by") if kind_of(document) == "semantics" else None
-    found = _bars(
-        _counted(joined or {}),
-        "Who joined the answers",
-        "answers",
-        "Which rule or judge put an answer into its meaning.",
-        name="joined-by",
-    )
-    return [] if found is None else [found]
-
-
-def _bars(
-    bars: Bars, title: str, what: str, caption: str = "", *, name: str = "answer"
-) -> Chart | None:
+def _bars(bars: Bars, title: str, what: str, caption: str = "") -> Chart | None:
     if not bars:
         return None
     shown = list(dict((bar[0], bar) for bar in bars).values())[:_MOST]
@@ -47,7 +34,7 @@ def _bars(
     more = f" {len(bars) - _MOST:,} more are in the table." if len(bars) > _MOST else ""
     rows = Names([row for row, _, _ in shown])
     words = f"{caption}{more}".strip() or f"{title}."
-    return Chart(name, title, words, Axis(what, words=count_words), rows, items)
+    return Chart("answer", title, words, Axis(what, words=count_words), rows, items)
 
 
 def _counted(counts: Mapping[str, Any], tone: str = "first") -> list[tuple[str, float, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -27,12 +27,7 @@ from calibrant.report.charts.chart import (
 from calibrant.report.charts.scales import count_words, in_points, points
 
 _MODELS = 20
-_HISTOGRAMS, _LEAGUES = 3, 3
-_VIEWS = (
-    ("raw", "plain", "as answered"),
-    ("os_weakest", "first", "at the weakest accuracy"),
-    ("os_strongest", "second", "at the strongest accuracy"),
-)
+_HISTOGRAMS = 3
 _SIGNS = {
     "better": ("✓", "first", 4),
     "worse": ("−", "second", 1),
@@ -49,12 +44,23 @@ _STATES = {
 }
 
 
-def answer(document: Mapping[str, Any]) -> Chart | None:
-    """Return tiers and the win matrix of the confidence that tells most models apart."""
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """Yield tiers with the win matrix, raw against aligned gaps, and both-wrong histograms."""
     leagues = document.get("league") or []
+    if leagues:
+        yield _league(document, leagues)
+    if document["pairs"]:
+        yield _scatter(document["pairs"])
+    several = len({pair["method"] for pair in document["pairs"]}) > 1
+    shared = [p for p in document["pairs"] if p.get("shared") and p["shared"]["both_wrong"]["n"]]
+    more = f" The first {_HISTOGRAMS} of {len(shared)} pairs." if len(shared) > _HISTOGRAMS else ""
+    for number, pair in enumerate(shared[:_HISTOGRAMS], 1):
+        yield _both_wrong(pair, number, more, several=several)
+
+
+def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -> Chart:
+    """Return tiers and the win matrix of the confidence that tells most models apart."""
     whole = [league for league in leagues if not league.get("group")] or leagues
-    if not whole:
-        return None
     # The first sentence is about this confidence.
     claims = claims_of(document)
     said = next(iter(headline(claims, 1)), None)
@@ -99,38 +105,6 @@ def _matrix(matrix: Mapping[str, Any], names: Sequence[str]) -> list[Cell]:
     return cells
 
 
-def further(document: Mapping[str, Any]) -> list[Chart]:
-    """Return raw against aligned gaps, errors in every view, and both-wrong histograms."""
-    detailed = [
-        pair
-        for pair in document["pairs"]
-        if pair.get("shared") and pair["shared"]["both_wrong"]["n"]
-    ]
-    several = len({pair["method"] for pair in document["pairs"]}) > 1
-    return [
-        *([_scatter(document["pairs"])] if document["pairs"] else []),
-        *(_league(own, n) for n, own in enumerate(_blocks(document)[:_LEAGUES], 1)),
-        *(
-            _both_wrong(pair, number, several=several)
-            for number, pair in enumerate(detailed[:_HISTOGRAMS], 1)
-        ),
-    ]
-
-
-def note(document: Mapping[str, Any]) -> str:
-    """Say how many charts of pairs and methods are left out."""
-    pairs = sum(bool(pair.get("shared")) for pair in document["pairs"])
-    blocks = len(_blocks(document))
-    left_out = []
-    if pairs > _HISTOGRAMS:
-        left_out.append(f"shared blind spots of the first {_HISTOGRAMS} of {pairs} pairs")
-    if blocks > _LEAGUES:
-        left_out.append(f"leagues of the first {_LEAGUES} of {blocks} confidences")
-    return (
-        f"Shown: {', '.join(left_out)}; compare fewer models to see the others." if left_out else ""
-    )
-
-
 def _scatter(pairs: Sequence[Mapping[str, Any]]) -> Chart:
     dots = [_pair(pair) for pair in pairs]
     wide = 1.15 * max(abs(dot.x) for dot in dots) or 0.01
@@ -170,46 +144,14 @@ def _pair(pair: Mapping[str, Any]) -> Dot:
     return Dot(raw, aligned["value"], *bounds(aligned), tone, size=0.3, tip=tip, key=key)
 
 
-def _blocks(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    """Return the entries of each confidence and group."""
-    found: dict[tuple[Any, str], list[Mapping[str, Any]]] = {}
-    for entry in document["results"]:
-        found.setdefault((entry["method"], str(entry.get("group"))), []).append(entry)
-    return list(found.values())
-
-
-def _league(entries: Sequence[Mapping[str, Any]], number: int) -> Chart:
-    ranked = sorted(entries, key=lambda entry: entry["views"]["raw"]["ece"]["value"])
-    shown = [view for view in _VIEWS if all(view[0] in entry["views"] for entry in entries)]
-    items = [_error(entry, view, tone, words) for entry in ranked for view, tone, words in shown]
-    method = ranked[0]["method"]
-    group = " / ".join(str(value) for value in (ranked[0].get("group") or {}).values())
-    return Chart(
-        f"league-{number}",
-        f"Calibration error of each model: {method}{': ' + group if group else ''}",
-        "As answered, and odds-shifted to the accuracy of the weakest and of the strongest model, "
-        "with intervals; the lowest as answered first. Which models are ties is said in the table.",
-        Axis("calibration error, points", words=in_points, low=0),
-        Names([str(entry["model"]) for entry in ranked]),
-        items,
-        legend=[(tone, "dot", words) for _, tone, words in shown],
-    )
-
-
-def _error(entry: Mapping[str, Any], view: str, tone: str, words: str) -> Item:
-    error, name = entry["views"][view]["ece"], str(entry["model"])
-    tip = f"{name} {words}: {in_points(round(error['value'], 4))}{between(error, in_points)}"
-    return Item(name, tone, dots=[Dot(error["value"], 0, *bounds(error), tone)], tip=tip)
-
-
-def _both_wrong(pair: Mapping[str, Any], number: int, *, several: bool) -> Chart:
+def _both_wrong(pair: Mapping[str, Any], number: int, more: str, *, several: bool) -> Chart:
     half = pair["shared"]["both_wrong"]
     title = f"Shared blind spots: {pair['a']} and {pair['b']}"
     return Chart(
         f"both-wrong-{number}",
         title + (f", {pair['method']}" if several else ""),
         f"Confidence of both models on the {half['n']:,} questions that both get wrong: mass on "
-        "the right is over-confidence that neither can blame on hard luck.",
+        f"the right is over-confidence that neither can blame on hard luck.{more}",
         Axis("confidence", low=0, high=1),
         Axis("questions", words=count_words, low=0),
         [

@@ -1,31 +1,31 @@
-"""Charts of monitoring: the gap over time, and the evidence of a change."""
+"""Charts of labels as they come in: the running estimate, the gap over time, the evidence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, between, bounds
-from calibrant.report.charts.scales import percent, points, short_number
+from calibrant.report.charts.scales import in_points, percent, points, short_number
 
+_STANDARD_ERRORS = 1.96
+"""On either side of a gap, for 95 %."""
 _MOST_EVIDENCE = 12.0
 """Powers of ten shown at most: beyond that the alarm is long since certain."""
 
 
-def answer(document: Mapping[str, Any]) -> Chart | None:
-    """Return the gap over time of the entry that matters most: one with an alarm before others."""
-    entries = [entry for entry in document["results"] if entry.get("history")]
-    entry = next((e for e in entries if e.get("alarm")), entries[0] if entries else None)
-    return None if entry is None else _over_time(entry, "answer")
-
-
-def further(document: Mapping[str, Any]) -> list[Chart]:
-    """Return the gaps of the other entries, and the evidence of each."""
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """Yield the gap over time of each entry, one with an alarm first, and the evidence."""
     entries = [entry for entry in document["results"] if entry.get("history")]
     first = next((e for e in entries if e.get("alarm")), entries[0] if entries else None)
-    others = [_over_time(e, f"over-time-{n}") for n, e in enumerate(entries, 1) if e is not first]
-    return [*others, *(_evidence(entry, n) for n, entry in enumerate(entries, 1))]
+    if first is not None:
+        yield _over_time(first, "answer")
+    for n, entry in enumerate(entries, 1):
+        if entry is not first:
+            yield _over_time(entry, f"over-time-{n}")
+    for n, entry in enumerate(entries, 1):
+        yield _evidence(entry, n)
 
 
 def _over_time(entry: Mapping[str, Any], name: str) -> Chart:
@@ -103,3 +103,76 @@ def _evidence(entry: Mapping[str, Any], number: int) -> Chart:
             Rule(limit, words=f"alarm at {entry['limit']:.3g}", tone="second", dashed=True),
         ],
     )
+
+
+def label_charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """Yield the error with its interval as labels came in, and where the gap of each block is."""
+    entry = next((e for e in document["results"] if len(e.get("history") or ()) > 1), None)
+    if entry is not None:
+        yield _running(entry, "answer")
+    for number, block in enumerate(document["results"], 1):
+        if block.get("gaps"):
+            yield _gaps(block, number)
+
+
+def _running(entry: Mapping[str, Any], name: str) -> Chart:
+    # The first looks know nothing yet, and their intervals would hide what the last ones know.
+    least = entry["history"][-1]["labels"] / 10
+    known = [
+        (row["labels"], row["ece"])
+        for row in entry["history"]
+        if row["labels"] >= least and row["ece"]["value"] is not None
+    ]
+    tips = [
+        f"{labels:,} labels: {in_points(round(ece['value'], 3))}{between(ece, in_points)} points"
+        for labels, ece in known
+    ]
+    labels, ece = known[-1]
+    now = f"{points(ece['value'])[1:]} points now"
+    return Chart(
+        name,
+        "Calibration error and its interval, as labels came in",
+        "Shaded: interval that holds at every look.",
+        Axis("labels so far", words=short_number, low=0),
+        Axis("calibration error, points", words=in_points, low=0),
+        [
+            Band([(n, e["low"], e["high"]) for n, e in known], "first"),
+            Line([(n, e["value"]) for n, e in known], tips=tips),
+            Dot(labels, ece["value"], shape="ring", label=now, side="above"),
+        ],
+    )
+
+
+def _gaps(entry: Mapping[str, Any], number: int) -> Chart:
+    known = [
+        part
+        for part in entry["gaps"]
+        if part["labels"] and part["gap"] is not None and part["standard_error"] is not None
+    ]
+    most = max((part["share"] for part in known), default=1) or 1
+    unseen = sum(not part["labels"] for part in entry["gaps"])
+    bins, are = ("1 bin has", "is") if unseen == 1 else (f"{unseen} bins have", "are")
+    missing = f" {bins} no label yet and {are} not shown." if unseen else ""
+    return Chart(
+        f"gaps-{number}",
+        f"{entry['model']} / {entry['method']}: where the gap is",
+        "Share right minus confidence in each bin, plus or minus two standard errors (within what "
+        "is possible); below 0 is over-confident. Large dots are bins that hold many items."
+        f"{missing}",
+        Axis("confidence", low=0, high=1),
+        Axis("share right − confidence, points", words=points),
+        [Rule(0), *(_gap(part, part["share"] / most) for part in known)],
+    )
+
+
+def _gap(part: Mapping[str, Any], size: float) -> Dot:
+    start, end = part["bin"]
+    spread = _STANDARD_ERRORS * part["standard_error"]
+    # No share is below 0 or above 1, so no gap leaves the range that the bin allows.
+    low, high = max(part["gap"] - spread, -end), min(part["gap"] + spread, 1 - start)
+    tip = (
+        f"{percent(start)} to {percent(end)}: {points(part['gap'])} ({points(low)} to "
+        f"{points(high)}), {part['labels']:,} labels, {percent(part['share'])} of the items"
+    )
+    key = f"bin:{start:g}:{end:g}"
+    return Dot((start + end) / 2, part["gap"], low, high, "second", size=size, tip=tip, key=key)

@@ -18,9 +18,15 @@ from calibrant.report.charts.chart import (
     Mark,
     Rule,
 )
-from calibrant.report.charts.legend import draw_legend, draw_shape, legend_rows
 from calibrant.report.charts.scales import Scale, span, ticks_of
-from calibrant.report.charts.svg import Drawing, cut_names, text_width
+from calibrant.report.charts.svg import (
+    Drawing,
+    cut_names,
+    draw_legend,
+    draw_shape,
+    legend_rows,
+    text_width,
+)
 
 _NEAR, _FAR = 12, 48
 _CROWDED = 3

@@ -6,9 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.report.charts.chart import Axis, Cell, Chart, Item, Names, Panel
-from calibrant.report.charts.legend import ROW, draw_legend, draw_shape, legend_rows
 from calibrant.report.charts.scales import Scale, span, ticks_of
-from calibrant.report.charts.svg import Drawing, cut_name, cut_names, text_width
+from calibrant.report.charts.svg import (
+    ROW,
+    Drawing,
+    cut_name,
+    cut_names,
+    draw_legend,
+    draw_shape,
+    legend_rows,
+    text_width,
+)
 from calibrant.report.names import told_apart
 
 _WIDTH, _NARROW = 760.0, 350.0

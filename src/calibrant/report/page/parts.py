@@ -14,7 +14,7 @@ from calibrant.core.document import kind_of
 from calibrant.report.answers import claim_tone, headline
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Name, Number, Text
-from calibrant.report.charts import Chart, answer_of, charts_note, further_of
+from calibrant.report.charts import Chart, answer_of, further_of
 from calibrant.report.charts.draw import draw
 from calibrant.report.glossary import explain, term_of
 from calibrant.report.tables import document_blocks, said_first
@@ -71,7 +71,6 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
             {"id": f"f{number}-{place}", "title": chart.title, **drawn(chart)}
             for place, chart in enumerate(further_of(document))
         ],
-        "figures_note": charts_note(document),
     }
 
 

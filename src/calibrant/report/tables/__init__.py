@@ -12,7 +12,7 @@ from calibrant.core.errors import SchemaError
 from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import claims_of
 from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.tables.rows import wrong_table
+from calibrant.report.tables.remarks import wrong_table
 
 # Where the blocks of a kind are made: module and function, loaded when they are asked for.
 KINDS = {
@@ -20,7 +20,7 @@ KINDS = {
     "audit": "audit.blocks",
     "bench": "calibrant.bench.question_tables.blocks",
     "bench_check": "calibrant.bench.question_tables.check_blocks",
-    "cascade": "cascade.blocks",
+    "cascade": "decide.cascade_blocks",
     "compare": "compare.blocks",
     "decide": "decide.blocks",
     "demo": "lists.demo_blocks",
@@ -28,9 +28,9 @@ KINDS = {
     "groups": "groups.blocks",
     "import_logs": "import_logs.blocks",
     "init": "lists.init_blocks",
-    "label": "label.blocks",
-    "leaderboard": "leaderboard.blocks",
-    "mend": "mend.blocks",
+    "label": "monitor.label_blocks",
+    "leaderboard": "plan.leaderboard_blocks",
+    "mend": "decide.mend_blocks",
     "methods": "methods.blocks",
     "models": "lists.models_blocks",
     "monitor": "monitor.blocks",
@@ -40,7 +40,7 @@ KINDS = {
     "run": "run.blocks",
     "semantics": "meanings.blocks",
     "serve": "lists.serve_blocks",
-    "study": "study.blocks",
+    "study": "run.study_blocks",
 }
 _SENTENCES = 3
 

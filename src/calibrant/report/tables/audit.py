@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibrant.core.hints import Hint
 from calibrant.metrics.metric import Metric
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import claims_of, graded_without, headline
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
-from calibrant.report.tables._semantic import semantic_tables
+from calibrant.report.tables.meanings import semantic_tables
 from calibrant.report.tables.remarks import correction_sentence, rows_left_out
 from calibrant.report.titles import named_table
 
@@ -31,28 +31,23 @@ _WORDS = {
 }
 
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return what a person reads first: verdict, then numbers, then what the labels can show."""
     document = _short_names(document)
     results: Sequence[Mapping[str, Any]] = document["results"]
-    parts: list[Paragraph | Table] = []
-    parts += _verdicts(document)
-    calibrated = [entry for entry in results if entry["probability"]]
-    ranking = [entry for entry in results if not entry["probability"]]
-    if calibrated:
-        parts += [_calibration(document, calibrated), _scores(document, calibrated)]
-    named = [entry for entry in results if entry.get("named_metrics")]
-    if named:
-        parts.append(_named_metrics(document, named))
-    if ranking:
-        parts.append(_ranking(document, ranking))
-    verified = [entry for entry in results if entry.get("verification")]
-    if verified:
-        parts.append(_verification(document, verified))
-    if document.get("sem_ece"):
-        parts.extend(semantic_tables(document["sem_ece"]))
-    parts.extend(_remarks(document))
-    return parts
+    tables = (
+        (_calibration, [entry for entry in results if entry["probability"]]),
+        (_scores, [entry for entry in results if entry["probability"]]),
+        (_named_metrics, [entry for entry in results if entry.get("named_metrics")]),
+        (_ranking, [entry for entry in results if not entry["probability"]]),
+        (_verification, [entry for entry in results if entry.get("verification")]),
+    )
+    return [
+        *_verdicts(document),
+        *(made(document, entries) for made, entries in tables if entries),
+        *(semantic_tables(document["sem_ece"]) if document.get("sem_ece") else ()),
+        *_remarks(document),
+    ]
 
 
 def _verdicts(document: Mapping[str, Any]) -> list[Paragraph]:
@@ -83,29 +78,30 @@ def _main(*groups: str) -> list[Metric]:
     return [metric for group in groups for metric in every if metric.group == group]
 
 
+def _columns(*groups: str) -> dict[str, Callable[[Mapping[str, Any]], Cell]]:
+    """Return a column for each metric of groups that a table without room for all of them has."""
+
+    def column(name: str) -> Callable[[Mapping[str, Any]], Cell]:
+        return lambda entry: estimate_cell(entry["metrics"][name])
+
+    return {metric.title: column(metric.name) for metric in _main(*groups)}
+
+
 def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
-    shown = _main("share", "calibration")
     without = any(map(graded_without, entries))
-    rows = tuple(
-        (
-            _place(entry),
-            _WORDS.get(entry["verdict"]["calibration"], entry["verdict"]["calibration"]),
-            number_cell(entry["n"]),
-            *([number_cell(entry["metrics"]["accuracy"]["n"])] if without else []),
-            *(_metric(entry, metric.name) for metric in shown),
-        )
-        for entry in entries
-    )
-    return Table(
-        (
-            _subject(document),
-            "verdict",
-            "n",
-            *(["graded"] if without else []),
-            *(metric.title for metric in shown),
-        ),
-        rows,
-        title=named_table("Audit", document),
+    graded: Columns = {"graded": lambda e: number_cell(e["metrics"]["accuracy"]["n"])}
+    return table_of(
+        entries,
+        {
+            _subject(document): _place,
+            "verdict": lambda e: _WORDS.get(
+                e["verdict"]["calibration"], e["verdict"]["calibration"]
+            ),
+            "n": "n",
+            **(graded if without else {}),
+            **_columns("share", "calibration"),
+        },
+        named_table("Audit", document),
         name="calibration",
         note=f"{share_cell(document['level'])} intervals, {document['bins']} bins, "
         f"seed {document['seed']}{'; accuracy: of all graded answers' if without else ''}",
@@ -114,38 +110,33 @@ def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any
 
 
 def _scores(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
-    shown = _main("score", "ranking")
-    rows = tuple(
-        (_place(entry), *(_metric(entry, metric.name) for metric in shown)) for entry in entries
-    )
-    *first, last = [metric.title for metric in shown if metric.better == "low"]
-    return Table(
-        (_subject(document), *(metric.title for metric in shown)),
-        rows,
-        title="Scores and ranking",
+    lower = [metric.title for metric in _main("score", "ranking") if metric.better == "low"]
+    return table_of(
+        entries,
+        {_subject(document): _place, **_columns("score", "ranking")},
+        "Scores and ranking",
         name="scores",
-        note=f"{', '.join(first)} and {last}: lower is better. "
+        note=f"{', '.join(lower[:-1])} and {lower[-1]}: lower is better. "
         "AUROC: higher is better, 0.5 is chance.",
     )
 
 
 def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
-    rows = tuple(
-        (
-            _place(entry),
-            name,
-            *(
-                number_cell(found[key], missing="-")
-                for key in ("value", "calibrated_mean", "calibrated_high")
-            ),
-        )
+    found = [
+        {"place": _place(entry), "metric": name, **metric}
         for entry in entries
-        for name, found in entry["named_metrics"].items()
-    )
-    return Table(
-        (_subject(document), "metric", "value", "if calibrated", "at most"),
-        rows,
-        title="Metrics asked for by name",
+        for name, metric in entry["named_metrics"].items()
+    ]
+    return table_of(
+        found,
+        {
+            _subject(document): "place",
+            "metric": "metric",
+            "value": lambda e: number_cell(e["value"], missing="-"),
+            "if calibrated": lambda e: number_cell(e["calibrated_mean"], missing="-"),
+            "at most": lambda e: number_cell(e["calibrated_high"], missing="-"),
+        },
+        "Metrics asked for by name",
         name=NAMED_METRICS,
         note="If calibrated: mean, and upper end, of what a calibrated model shows on these rows.",
         labels=2,
@@ -153,15 +144,12 @@ def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, A
 
 
 def _ranking(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
-    shown = [metric for metric in _main("share", "ranking") if not metric.probability]
-    rows = tuple(
-        (_place(entry), number_cell(entry["n"]), *(_metric(entry, one.name) for one in shown))
-        for entry in entries
-    )
-    return Table(
-        (_subject(document), "n", *(metric.title for metric in shown)),
-        rows,
-        title="Scores that are not probabilities",
+    shown = {metric.title for metric in _main("share", "ranking") if not metric.probability}
+    metrics = {title: own for title, own in _columns("share", "ranking").items() if title in shown}
+    return table_of(
+        entries,
+        {_subject(document): _place, "n": "n", **metrics},
+        "Scores that are not probabilities",
         name="ranking",
         note=Hint(
             "They rank answers; a calibration error exists only after {recalibrate}."
@@ -176,41 +164,33 @@ def _subject(document: Mapping[str, Any]) -> str:
     return "model" + (" / method" if several else "") + (" / group" if grouped else "")
 
 
-def _metric(entry: Mapping[str, Any], name: str) -> Cell:
-    if name not in entry["metrics"]:
-        return "not a probability"
-    return estimate_cell(entry["metrics"][name])
-
-
 def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Table:
     several = any((entry.get("significance") or {}).get("tests", 0) > 2 for entry in results)
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (
-            _place(entry),
-            _cell(entry["verification"]["error_rate"]),
-            _cell(entry["verification"]["lipschitz"]),
-            _cell(entry["verification"]["passive_floor"]),
-            _cell(entry["verification"]["active_floor"]),
-            number_cell(entry["calibration_test"]["expected_ece"]),
-            *_p_values(entry, several=several),
-        )
-        for entry in results
-    )
-    return Table(
-        (
-            _subject(document),
-            "error rate",
-            "L",
-            "passive floor",
-            "active floor",
-            "ECE if calibrated",
-            *(("p", "p corrected") if several else ("p",)),
-        ),
-        rows,
-        title="What these labels can show",
+
+    def checked(name: str) -> Callable[[Mapping[str, Any]], Cell]:
+        return lambda entry: _cell(entry["verification"][name])
+
+    return table_of(
+        results,
+        {
+            _subject(document): _place,
+            "error rate": checked("error_rate"),
+            "L": checked("lipschitz"),
+            "passive floor": checked("passive_floor"),
+            "active floor": checked("active_floor"),
+            "ECE if calibrated": lambda e: number_cell(e["calibration_test"]["expected_ece"]),
+            "p": lambda e: p_cell(e["calibration_test"]["p_value"]),
+            **({"p corrected": _p_corrected} if several else {}),
+        },
+        "What these labels can show",
         name="verification",
         note=" ".join([_FLOORS, *dict.fromkeys(_steepness_notes(results))]),
     )
+
+
+def _p_corrected(entry: Mapping[str, Any]) -> Number:
+    test = (entry.get("significance") or {}).get("calibration")
+    return p_cell(None if test is None else test["p_adjusted"])
 
 
 def _steepness_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -221,15 +201,6 @@ def _steepness_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
         for block in blocks
         if _cell(block["lipschitz"]).value is None and block.get("lipschitz_note")
     ]
-
-
-def _p_values(entry: Mapping[str, Any], *, several: bool) -> tuple[Number, ...]:
-    """Return p of perfect calibration, and its value corrected where there are several tests."""
-    own = p_cell(entry["calibration_test"]["p_value"])
-    if not several:
-        return (own,)
-    test = (entry.get("significance") or {}).get("calibration")
-    return own, p_cell(None if test is None else test["p_adjusted"])
 
 
 def _cell(value: Any) -> Number:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibrant.core.method_words import method_name
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Block, Paragraph, Table, table_of
 from calibrant.report.cells import (
     Cell,
     Number,
@@ -34,11 +34,11 @@ _PAIRS_SHOWN = 40
 _SENTENCES_SHOWN = 5
 
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the verdicts, the league, the pairs and how often the order turns round."""
     document = _short_names(document)
     pairs = document["pairs"]
-    parts: list[Paragraph | Table] = [
+    parts: list[Block] = [
         Paragraph(text, strong=number == 0)
         for number, text in enumerate(headline(claims_of(document), _SENTENCES_SHOWN))
     ]
@@ -57,7 +57,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return [*parts, *_not_compared(document)]
 
 
-def _not_compared(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _not_compared(document: Mapping[str, Any]) -> list[Block]:
     """Return what could not be compared, one sentence per reason."""
     places: dict[str, list[str]] = {}
     for entry in document.get("not_compared", ()):
@@ -92,22 +92,18 @@ def _place(entry: Mapping[str, Any]) -> str:
 
 
 def _tiers(league: Mapping[str, Any], *, named: bool) -> Table:
-    rows = tuple(
-        (
-            str(entry["model"]),
-            "none" if entry["tier"] is None else number_cell(entry["tier"]),
-            "" if entry["rank"] is None else rank_cell(entry["rank"]["low"], entry["rank"]["high"]),
-            estimate_cell(entry["score"]),
-            share_cell(entry["accuracy"]),
-            number_cell(len(entry["beats"])),
-            _marks(entry),
-        )
-        for entry in league["entries"]
-    )
-    return Table(
-        ("model", "tier", "rank", "score", "right", "beats", "mind"),
-        rows,
-        title=f"Tiers{': ' + str(league['method']) if league['method'] else ''}",
+    return table_of(
+        league["entries"],
+        {
+            "model": "model",
+            "tier": lambda e: number_cell(e["tier"], missing="none"),
+            "rank": lambda e: rank_cell(e["rank"]["low"], e["rank"]["high"]) if e["rank"] else "",
+            "score": "score",
+            "right": lambda e: share_cell(e["accuracy"]),
+            "beats": lambda e: number_cell(len(e["beats"])),
+            "mind": _marks,
+        },
+        f"Tiers{': ' + str(league['method']) if league['method'] else ''}",
         note=f"{'By ' + method_name(league['method']) + '. ' if named else ''}Score: "
         "skill at equal accuracy on its own questions; a constant confidence has 0, a perfect one "
         "1. Tiers, ranks and 'beats' follow from the verdict 'better' on each pair.",
@@ -133,25 +129,22 @@ def _league(document: Mapping[str, Any]) -> Table:
             entry["views"]["raw"]["ece"]["value"],
         ),
     )
-    rows = tuple(
-        (
-            _place(entry) + entry["model"],
-            estimate_cell(entry["accuracy"]),
-            *(estimate_cell(entry["views"][view]["ece"]) for view in views),
-            _tied_with(entry, document["pairs"]),
-        )
-        for entry in ranked
-    )
-    titles = tuple(f"ECE {view.upper() if view != 'raw' else 'raw'}" for view in views)
-    return Table(
-        ("model", "accuracy", *titles, "tied with"),
-        rows,
-        title=named_table("Models", document),
-        note=(
-            "DA: reweighted to one accuracy, confidences unchanged. IA: questions on which all "
-            "models share the outcome. CA: all models score the same answers. These views "
-            "describe and decide nothing alone."
-        ),
+
+    def error(view: str) -> Callable[[Mapping[str, Any]], Cell]:
+        return lambda entry: estimate_cell(entry["views"][view]["ece"])
+
+    return table_of(
+        ranked,
+        {
+            "model": lambda e: _place(e) + e["model"],
+            "accuracy": "accuracy",
+            **{f"ECE {view if view == 'raw' else view.upper()}": error(view) for view in views},
+            "tied with": lambda e: _tied_with(e, document["pairs"]),
+        },
+        named_table("Models", document),
+        note="DA: reweighted to one accuracy, confidences unchanged. IA: questions on which all "
+        "models share the outcome. CA: all models score the same answers. These views "
+        "describe and decide nothing alone.",
     )
 
 
@@ -167,41 +160,26 @@ def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> 
 
 
 def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
-    rows = tuple(
-        (
-            _place(pair) + f"{pair['a']} - {pair['b']}",
-            _verdict(pair),
-            estimate_cell(pair["accuracy_gap"]),
-            _gap(pair, "raw"),
-            _equal_accuracy(pair),
-            _gap(pair, "da"),
-            _gap(pair, "ia"),
-            pair["pattern"],
-            number_cell(pair["floor"]),
-            share_cell(pair["retention"]),
-        )
-        for pair in pairs[:_PAIRS_SHOWN]
-    )
     more = len(pairs) - _PAIRS_SHOWN
     note = (
         "A gap below zero prefers the first model; 'tie' where these labels cannot tell; 'alone' "
         "where they could if this were the only pair. Intervals are of each pair alone."
     )
-    return Table(
-        (
-            "pair",
-            "verdict",
-            "accuracy",
-            "raw ECE gap",
-            "at equal accuracy",
-            "DA",
-            "IA",
-            "turns round",
-            "floor",
-            "kept by IA",
-        ),
-        rows,
-        title="Pairs",
+    return table_of(
+        pairs[:_PAIRS_SHOWN],
+        {
+            "pair": lambda e: _place(e) + f"{e['a']} - {e['b']}",
+            "verdict": _verdict,
+            "accuracy": "accuracy_gap",
+            "raw ECE gap": lambda e: _gap(e, "raw"),
+            "at equal accuracy": lambda e: estimate_cell(e["gaps"]["sos"]["ece"]),
+            "DA": lambda e: _gap(e, "da"),
+            "IA": lambda e: _gap(e, "ia"),
+            "turns round": "pattern",
+            "floor": "floor",
+            "kept by IA": lambda e: share_cell(e["retention"]),
+        },
+        "Pairs",
         note=note + (f" {more} more pairs in the JSON." if more > 0 else ""),
     )
 
@@ -210,10 +188,6 @@ def _gap(pair: Mapping[str, Any], view: str) -> Number:
     mark = "tie" if pair["ties"][view]["ece"] else "alone"
     shown = pair["better"][view] is not None
     return estimate_cell(pair["gaps"][view]["ece"], mark="" if shown else mark)
-
-
-def _equal_accuracy(pair: Mapping[str, Any]) -> Cell:
-    return estimate_cell(pair["gaps"]["sos"]["ece"])
 
 
 def _verdict(pair: Mapping[str, Any]) -> str:
@@ -252,34 +226,30 @@ def _turns(part: Mapping[str, Any]) -> Table:
 
 def _by_gap(part: Mapping[str, Any]) -> Table:
     """Return how often the order turns, by the size of the accuracy gap."""
+
+    def turned(view: str) -> Callable[[Mapping[str, Any]], Cell]:
+        return lambda row: share_cell(row[view]["value"])
+
     summary = part["summary"]
-    views = list(summary["rates"])
-    return Table(
-        ("accuracy gap, points", "pairs", *(_FOOTINGS[view] for view in views)),
-        tuple(
-            (
-                f"{100 * row['low']:g} to {100 * row['high']:g}",
-                number_cell(row["cases"]),
-                *(share_cell(row[view]["value"]) for view in views),
-            )
-            for row in summary["by_accuracy_gap"]
-            if row["cases"]
-        ),
-        title="How often the order turns round, by the gap in accuracy",
+    return table_of(
+        [row for row in summary["by_accuracy_gap"] if row["cases"]],
+        {
+            "accuracy gap, points": lambda e: f"{100 * e['low']:g} to {100 * e['high']:g}",
+            "pairs": "cases",
+            **{_FOOTINGS[view]: turned(view) for view in summary["rates"]},
+        },
+        "How often the order turns round, by the gap in accuracy",
     )
 
 
 def _self_preference(rows: Sequence[Mapping[str, Any]]) -> Table:
-    return Table(
-        ("judge", "own minus others", "on right answers", "on wrong answers"),
-        tuple(
-            (
-                _place(row) + row["judge"],
-                estimate_cell(row["bias"]),
-                estimate_cell(row["on_right"]),
-                estimate_cell(row["on_wrong"]),
-            )
-            for row in rows
-        ),
-        title="Self-preference: confidence in own answers minus others', at equal grade",
+    return table_of(
+        rows,
+        {
+            "judge": lambda e: _place(e) + e["judge"],
+            "own minus others": "bias",
+            "on right answers": "on_right",
+            "on wrong answers": "on_wrong",
+        },
+        "Self-preference: confidence in own answers minus others', at equal grade",
     )

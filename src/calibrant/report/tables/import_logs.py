@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.hints import Hint
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, number_cell
 
 _PROBLEMS_SHOWN = 20
 _LOGS_SIDE_BY_SIDE = 3
 
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the logs, their confidences, and the parts that could not be read."""
     results: Sequence[Mapping[str, Any]] = document["results"]
-    parts: list[Paragraph | Table] = [_verdict(results), _logs(results)]
+    parts: list[Block] = [_verdict(results), _logs(results)]
     if document["scores"]:
         parts.append(_scores(document["scores"]))
     else:
@@ -88,18 +88,14 @@ def _short_names(sources: Sequence[str]) -> list[str]:
 
 
 def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
-    rows = tuple(
-        (
-            str(entry["model"] or "not named"),
-            str(entry["method"]),
-            "a probability" if entry["probability"] else "ranks only",
-            number_cell(entry["n"]),
-            number_cell(entry["graded"]),
-        )
-        for entry in scores
-    )
-    columns = ("model", "method", "score", "rows", "with grade")
-    return Table(columns, rows, title="Confidences", labels=3)
+    columns: Columns = {
+        "model": lambda e: str(e["model"] or "not named"),
+        "method": "method",
+        "score": lambda e: "a probability" if e["probability"] else "ranks only",
+        "rows": "n",
+        "with grade": "graded",
+    }
+    return table_of(scores, columns, "Confidences", labels=3)
 
 
 def _problems(results: Sequence[Mapping[str, Any]]) -> Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.hints import Hint
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import number_cell, said_cell
 from calibrant.report.charts.draw import FORMATS
 
@@ -49,22 +49,21 @@ def reason_text(entry: Mapping[str, str]) -> str:
     return f"{words}; to have it: {' '.join(hint.split())}" if mark else words
 
 
-def analysis_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def analysis_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the parts that were done and the reasons for those that were not."""
-    parts: list[Paragraph | Table] = [Paragraph(f"Done: {', '.join(document['done'])}.")]
+    parts: list[Block] = [Paragraph(f"Done: {', '.join(document['done'])}.")]
     if document["left_out"]:
-        rows = tuple(
-            (part_name(entry["part"]), reason_text(entry)) for entry in document["left_out"]
-        )
-        parts.append(Table(("part", "why it was left out"), rows, title="Left out", labels=2))
+        columns: Columns = {
+            "part": lambda e: part_name(e["part"]),
+            "why it was left out": reason_text,
+        }
+        parts.append(table_of(document["left_out"], columns, "Left out", labels=2))
     return parts
 
 
-def demo_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def demo_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return where the report is and what to try next."""
-    parts: list[Paragraph | Table] = [
-        Paragraph(text, strong=True) for text in document.get("findings") or []
-    ]
+    parts: list[Block] = [Paragraph(text, strong=True) for text in document.get("findings") or []]
     pages = document.get("parts") or {"recorded": document}
     for name, part in pages.items():
         what = "recorded answers" if name == "recorded" else "answers of the model on this machine"
@@ -93,23 +92,19 @@ def init_blocks(document: Mapping[str, Any]) -> list[Paragraph]:
     ]
 
 
-def models_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def models_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the table of models."""
-    rows = tuple(
-        (
-            entry["name"],
-            "yes" if entry["fetched"] else "no",
-            said_cell(entry["bytes"], f"{entry['bytes'] / 1e6:.0f} MB"),
-            entry["licence"],
-            entry["about"],
-        )
-        for entry in document["results"]
-    )
-    columns = ("model", "fetched", "size", "licence", "about")
+    columns: Columns = {
+        "model": "name",
+        "fetched": lambda e: "yes" if e["fetched"] else "no",
+        "size": lambda e: said_cell(e["bytes"], f"{e['bytes'] / 1e6:.0f} MB"),
+        "licence": "licence",
+        "about": "about",
+    }
     note = f"Kept in {document['folder']}; any other GGUF file can be named by its path."
     missing = [entry["name"] for entry in document["results"] if not entry["fetched"]]
     return [
-        Table(columns, rows, title="Embedded models", note=note, labels=len(columns)),
+        table_of(document["results"], columns, "Embedded models", note=note, labels=len(columns)),
         *(Paragraph(f"To fetch the weights: calibrant models fetch {name}") for name in missing),
     ]
 
@@ -117,7 +112,7 @@ def models_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 _PLACES = Hint("A page, Markdown or figures: {html}, {markdown} or {figures}.").shell()
 
 
-def report_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def report_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the paths that were written, or the tables of every document."""
     if document.get("viewed"):
         return [Paragraph(f"viewed: {document['viewed']}")]
@@ -134,16 +129,16 @@ def report_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     ]
 
 
-def _tables(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _tables(document: Mapping[str, Any]) -> list[Block]:
     # Loaded here: the package finds this module by name.
     from calibrant.report.tables import document_blocks
 
     return [block for part in document.get("documents", ()) for block in document_blocks(part)]
 
 
-def serve_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def serve_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return questions, cost, and who answered."""
-    parts: list[Paragraph | Table] = []
+    parts: list[Block] = []
     for totals in document["results"]:
         count, cost = totals["questions"], totals["cost"]
         parts.append(Paragraph(f"Served {count:,} questions for {cost:.4g} in all.", strong=True))

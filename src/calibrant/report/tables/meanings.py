@@ -1,4 +1,4 @@
-"""Meanings and grades of answers: who joined and graded them, and what became of samples."""
+"""Meanings and grades of answers: who joined and graded them, and calibration by meaning."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from pathlib import PurePath
 from typing import Any
 
 from calibrant.claims.sem_ece import judge_limit_warning, sample_warnings
-from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.cells import number_cell, share_cell
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
+from calibrant.report.cells import (
+    Cell,
+    Number,
+    Text,
+    estimate_cell,
+    number_cell,
+    said_cell,
+    share_cell,
+)
 
 _EXAMPLES = 5
 _LETTERS = 60
 
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.semantics/1`` document."""
-    parts: list[Paragraph | Table] = [Paragraph(_verdict(document), strong=True), _judge(document)]
+    parts: list[Block] = [Paragraph(_verdict(document), strong=True), _judge(document)]
     parts += [
         _counts(title, first, document[name])
         for name, title, first in (
@@ -55,15 +63,17 @@ def _judge(document: Mapping[str, Any]) -> Paragraph:
 
 def _counts(title: str, first: str, counts: Mapping[str, int]) -> Table:
     total = sum(counts.values())
-    rows = tuple(
-        (str(name), number_cell(n), share_cell(n / total, digits=1)) for name, n in counts.items()
-    )
-    return Table((first, "answers", "share"), rows, title=title)
+    columns: Columns = {
+        first: lambda e: str(e[0]),
+        "answers": lambda e: number_cell(e[1]),
+        "share": lambda e: share_cell(e[1] / total, digits=1),
+    }
+    return table_of(counts.items(), columns, title)
 
 
-def _doubts(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _doubts(document: Mapping[str, Any]) -> list[Block]:
     """Say what a reader should look at: contradictions, mixed meanings, masked instructions."""
-    parts: list[Paragraph | Table] = []
+    parts: list[Block] = []
     doubts = (
         ("conflicts", "Pairs of answers that different steps both joined and kept apart"),
         ("mixed_classes", "Meanings that hold both right and wrong answers"),
@@ -107,13 +117,13 @@ _ROLES = {
 }
 
 
-def grade_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def grade_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the grades by model, the columns used, the methods scored and what was written."""
     results = document["results"]
     questions = max((entry["questions"] for entry in results), default=0)
     draws = sum(entry["draws"] for entry in results)
     scored = [entry["method"] for entry in document["methods"] if entry["available"]]
-    parts: list[Paragraph | Table] = [
+    parts: list[Block] = [
         Paragraph(
             f"Graded {draws:,} answers to {questions:,} questions; "
             f"{len(scored)} confidence methods are scored.",
@@ -143,22 +153,17 @@ def _written(paths: Sequence[str]) -> list[Paragraph]:
 
 
 def _grades(document: Mapping[str, Any]) -> Table:
-    rows = tuple(
-        (
-            entry["model"],
-            number_cell(entry["questions"]),
-            number_cell(entry["draws"]),
-            number_cell(entry["classes"]),
-            number_cell(entry["right"]),
-            number_cell(entry["wrong"]),
-            number_cell(entry["ungraded"]),
-            number_cell(sum(entry["without_answer"].values())),
-            number_cell(entry["several_right"]),
-        )
-        for entry in document["results"]
+    names = ("model", "questions", "draws", "classes", "right", "wrong")
+    return table_of(
+        document["results"],
+        {
+            **{name: name for name in names},
+            "no grade": "ungraded",
+            "no answer": lambda e: number_cell(sum(e["without_answer"].values())),
+            "several right": "several_right",
+        },
+        "Classes and grades",
     )
-    head = ("model", "questions", "draws", "classes", "right", "wrong", "no grade", "no answer")
-    return Table((*head, "several right"), rows, title="Classes and grades")
 
 
 def _columns(samples: Mapping[str, Any]) -> str:
@@ -169,3 +174,129 @@ def _columns(samples: Mapping[str, Any]) -> str:
         for role, name in samples["columns"].items()
     )
     return f"Columns used ({samples['shape']}): {used}."
+
+
+# -- Sem-ECE ----------------------------------------------------------------------------------
+
+_HARD_SHOWN = 5
+_LETTERS_OF_ANSWER = 40
+_LETTERS_OF_QUESTION = 80
+_LETTERS_KEPT = 2_000
+
+
+def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """Return Sem1 and Sem2 per model, what the theory predicts, and the hardest questions."""
+    parts: list[Block] = [
+        table_of(
+            blocks,
+            {
+                "model": _name,
+                "questions x draws": lambda e: said_cell(
+                    e["questions"], f"{e['questions']:,} x {e['draws']}"
+                ),
+                "accuracy": "accuracy",
+                "Sem1-ECE": "sem1",
+                "Sem2-ECE": "sem2",
+                "noise floor": _floor,
+                "Sem1 - Sem2": lambda e: estimate_cell(e["gap"]["ece"]),
+                "confidence gap": lambda e: estimate_cell(e["gap"]["confidence"]),
+                "predicted": "predicted_gap",
+            },
+            "Calibration by meaning (Sem-ECE)",
+            note="Sem1-ECE and Sem2-ECE measure this number of draws. Sem1's confidence is too "
+            "high, Sem2's too low. The error with unlimited draws may lie outside both. Noise "
+            "floor: the Sem2-ECE that chance alone would show.",
+        )
+    ]
+    for block in blocks:
+        parts.extend(_notes(block))
+    return parts
+
+
+def _name(block: Mapping[str, Any]) -> str:
+    groups = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
+    return ", ".join([str(block["model"]), *groups])
+
+
+def _floor(block: Mapping[str, Any]) -> Number:
+    found = (block.get("noise_floor") or {}).get("sem2") or {"floor": None}
+    return number_cell(found["floor"], missing="not tested")
+
+
+def _notes(block: Mapping[str, Any]) -> list[Block]:
+    notes: list[Block] = []
+    if block["left_out"]:
+        counts = ", ".join(f"{reason} {n:,}" for reason, n in block["left_out"].items())
+        notes.append(Paragraph(f"{_name(block)}: questions left out: {counts}."))
+    refused = (block.get("noise_floor") or {}).get("refused")
+    if refused:
+        notes.append(Paragraph(f"{_name(block)}: chance is not tested: {refused}."))
+    notes.extend(Paragraph(f"{_name(block)}: {text}") for text in _clustering(block))
+    bounds = block.get("bounds") or {}
+    near, allowed = (bounds.get(f"near_an_edge{end}", 0.0) for end in ("", "_allowed"))
+    if near > allowed:
+        notes.append(
+            Paragraph(
+                f"{_name(block)}: {100 * near:.0f} % of the confidences lie within a standard "
+                f"error of a bin's edge. The theory of 'predicted' asks for far fewer than "
+                f"{100 * allowed:.0f} %, so read it as a rough guide."
+            )
+        )
+    hard = [row for row in block["hardest"] if row["gap"] > 0][:_HARD_SHOWN]
+    return [*notes, _hardest(_name(block), hard)] if hard else notes
+
+
+def _clustering(block: Mapping[str, Any]) -> list[str]:
+    """Return how far Sem2-ECE hangs on who clustered and graded."""
+    texts = []
+    judged = block.get("judging")
+    if judged:
+        texts.append(
+            f"with the errors of classes and grades, as a second judge finds them in "
+            f"{judged['questions']:,} questions, Sem1-ECE is {estimate_cell(judged['sem1'])} and "
+            f"Sem2-ECE {estimate_cell(judged['sem2'])}."
+        )
+    value = block["sem2"]["value"] if "sem2" in block else None
+    for key, when in (
+        ("clustering_shift", "only answers of the same letters were one meaning"),
+        ("right_joined_shift", "all answers that are graded right were one meaning"),
+    ):
+        shift = block.get(key)
+        if shift and value is not None:
+            other = number_cell(value - shift["sem2"]["value"])
+            texts.append(f"if {when}, Sem2-ECE would be {other} instead of {number_cell(value)}.")
+    return texts
+
+
+def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the questions by their text, with their id; ids alone where there is no text."""
+
+    def answers(row: Mapping[str, Any]) -> str:
+        return "; ".join(
+            f"{cut_text(a['answer'], _LETTERS_OF_ANSWER)} ({a['draws']})"
+            for a in row.get("answers", [])
+        )
+
+    return table_of(
+        hard,
+        {
+            "question": _question,
+            "answers (draws)": answers,
+            "Sem1": "sem1",
+            "Sem2": "sem2",
+            "margin": "margin",
+            "regime": "regime",
+        },
+        f"{model}: where the mode is least settled",
+        labels=2,
+    )
+
+
+def _question(row: Mapping[str, Any]) -> Cell:
+    text, name = row.get("text"), str(row["question_id"])
+    if not text:
+        return name
+    words = f"{cut_text(text, _LETTERS_OF_QUESTION)} ({name})"
+    if len(text) <= _LETTERS_OF_QUESTION:
+        return words
+    return Text(words, f"{name}: {text[:_LETTERS_KEPT]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Block, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, said_cell
 
 _ABOUT = {
@@ -18,31 +18,25 @@ _ABOUT = {
 }
 
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the table of methods, or what a study can use of them."""
     if document["results"]:
         return _for_study(document)
     methods: Sequence[Mapping[str, Any]] = document["methods"]
-    rows = tuple(
-        (
-            entry["name"],
-            entry["summary"],
-            ", ".join(entry["needs"]),
-            _about(entry),
-            "yes" if entry["probability"] else f"no, {_range(entry)}",
-        )
-        for entry in methods
-    )
     ranking = sum(not entry["probability"] for entry in methods)
     return [
-        Table(
-            columns=("method", "what it is", "needs", "about", "probability"),
-            rows=rows,
-            title=f"{len(methods)} confidence methods (higher is surer)",
-            note=(
-                f"{ranking} are ranking scores: calibration metrics refuse them until they are "
-                "recalibrated."
-            ),
+        table_of(
+            methods,
+            {
+                "method": "name",
+                "what it is": "summary",
+                "needs": "needs",
+                "about": _about,
+                "probability": lambda e: "yes" if e["probability"] else f"no, {_range(e)}",
+            },
+            f"{len(methods)} confidence methods (higher is surer)",
+            note=f"{ranking} are ranking scores: calibration metrics refuse them until they are "
+            "recalibrated.",
             labels=5,
         )
     ]
@@ -59,10 +53,10 @@ def _range(entry: Mapping[str, Any]) -> str:
     return f"{low} to {high}"
 
 
-def _for_study(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _for_study(document: Mapping[str, Any]) -> list[Block]:
     results: Sequence[Mapping[str, Any]] = document["results"]
     models = list(dict.fromkeys(entry["model"] for entry in results))
-    parts: list[Paragraph | Table] = []
+    parts: list[Block] = []
     for model in models:
         ours = [entry for entry in results if entry["model"] == model]
         usable = sum(entry["available"] for entry in ours)

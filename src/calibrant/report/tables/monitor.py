@@ -1,23 +1,39 @@
-"""Monitoring as text: alarms first, then the latest stretches of time."""
+"""Labels as they come in, as text: the state of labelling, and monitoring over time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.cells import number_cell, percent_cell, points_cell, said_cell
+from calibrant.claims.words import count, percent, subject_name
+from calibrant.report.blocks import Block, Paragraph, Table, claims_first, table_of
+from calibrant.report.cells import (
+    Number,
+    number_cell,
+    percent_cell,
+    points_cell,
+    said_cell,
+    share_cell,
+)
 from calibrant.report.tables.remarks import rows_left_out
+
+Entry = Mapping[str, Any]
 
 _LAST = 12
 _MONTH = 30
 
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    """Return the blocks of a ``calibrant.monitor/1`` document."""
-    said = [str(claim["text"]) for claim in document.get("claims") or ()]
-    parts: list[Paragraph | Table] = [Paragraph(text, strong=True) for text in said]
-    entries = document["results"]
+def _name(entry: Entry) -> str:
+    return f"{entry['model']} / {entry['method']}"
+
+
+# -- monitoring -------------------------------------------------------------------------------
+
+
+def blocks(document: Mapping[str, Any]) -> list[Block]:
+    """Return the blocks of a ``calibrant.monitor/1`` document: alarms, then the latest times."""
+    parts, entries = claims_first(document), document["results"]
+    said = bool(parts)
     # A short view has room for one table: that of an alarm, where there is one.
     first = next((entry for entry in entries if entry["alarm"]), entries[0])
     for entry in entries:
@@ -30,51 +46,51 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             parts.append(Paragraph(f"Right minus says changes by {change} points in 30 days."))
         if entry["expiry"]:
             parts.append(Paragraph(_expiry(entry["expiry"])))
-    parts.extend(rows_left_out(document))
-    return parts
+    return [*parts, *rows_left_out(document)]
 
 
-def _verdict(entry: Mapping[str, Any]) -> str:
-    name = f"{entry['model']} / {entry['method']}"
+def _verdict(entry: Entry) -> str:
     alarm = entry["alarm"]
     if alarm is None:
         return (
-            f"{name}: no alarm in {entry['n']:,} labels. Reference: {entry['reference']}. "
+            f"{_name(entry)}: no alarm in {entry['n']:,} labels. Reference: {entry['reference']}. "
             f"Evidence {entry['capital']:.3g}; the alarm is at {entry['limit']:.3g}."
         )
     place = "overall"
     if alarm["bin"] is not None:
         place = f"at confidence {alarm['bin'][0]:.2f} to {alarm['bin'][1]:.2f}"
     return (
-        f"{name}: ALARM at {alarm['when']}: more {alarm['direction']} {place} than "
+        f"{_name(entry)}: ALARM at {alarm['when']}: more {alarm['direction']} {place} than "
         f"{entry['reference']}, since about {alarm['since']} (p = {alarm['p_value']:.2g}; any "
         f"false alarm has probability at most {entry['alpha']:g})."
     )
 
 
-def _history(entry: Mapping[str, Any], *, named: bool, main: bool) -> Table:
-    rows = tuple(
-        (
-            row["when"] + (" ALARM" if row["alarm"] else ""),
-            number_cell(row["n"]),
-            percent_cell(row["accuracy"]),
-            percent_cell(row["mean_confidence"]),
-            points_cell(row["gap"]),
-            said_cell(row["capital"], f"{row['capital']:.3g}" if row["capital"] < 1e6 else "> 1e6"),
-        )
-        for row in entry["history"][-_LAST:]
-    )
+def _history(entry: Entry, *, named: bool, main: bool) -> Table:
     note = (
         "Difference: right minus says, in points. Evidence of a change: what a bet against "
         f"'no change' has won; the alarm is at {entry['limit']:.3g}."
     )
     if entry["batches"] > _LAST:
         note += f" The last {_LAST} of {entry['batches']:,}; the JSON document holds more."
-    columns = ("when", "labels", "right", "says", "difference", "evidence")
-    name = f"{entry['model']} / {entry['method']}" if named else None
-    return Table(
-        columns, rows, title=name or "", note=f"{name}. {note}" if name else note, main=main
+    return table_of(
+        entry["history"][-_LAST:],
+        {
+            "when": lambda e: e["when"] + (" ALARM" if e["alarm"] else ""),
+            "labels": "n",
+            "right": lambda e: percent_cell(e["accuracy"]),
+            "says": lambda e: percent_cell(e["mean_confidence"]),
+            "difference": lambda e: points_cell(e["gap"]),
+            "evidence": lambda e: _evidence(e["capital"]),
+        },
+        _name(entry) if named else "",
+        note=f"{_name(entry)}. {note}" if named else note,
+        main=main,
     )
+
+
+def _evidence(capital: float) -> Number:
+    return said_cell(capital, f"{capital:.3g}" if capital < 1e6 else "> 1e6")
 
 
 def _expiry(expiry: Mapping[str, Any]) -> str:
@@ -82,4 +98,138 @@ def _expiry(expiry: Mapping[str, Any]) -> str:
     return (
         f"A verification to +/- {expiry['precision']:g} holds for {expiry['days']:,.0f} days"
         f"{date}, at a drift of {expiry['drift_per_day']:.2g} per day ({expiry['drift_source']})."
+    )
+
+
+# -- labelling --------------------------------------------------------------------------------
+
+
+def label_blocks(document: Mapping[str, Any]) -> list[Block]:
+    """Return the blocks of a ``calibrant.label/1`` document."""
+    if document.get("grader"):
+        return _grader(document["grader"])
+    batch, added = document["batch"], document["added"]
+    parts: list[Block] = [Paragraph(_batch(batch), strong=True)] if batch else []
+    if added:
+        parts.append(
+            Paragraph(
+                f"{added['labels']:,} labels taken, {added['left_empty']:,} left empty; table "
+                f"written to {added['written']}"
+            )
+        )
+    parts.extend(rows_left_out(document))
+    labelled = [entry for entry in document["results"] if entry["labelled"]]
+    if not batch:
+        several = len(labelled) > 1
+        parts.extend(Paragraph(_stop(entry, named=several), strong=True) for entry in labelled)
+    if labelled:
+        parts.append(_state(labelled, document["target"]))
+    parts.extend(_judge(entry) for entry in labelled if "judge" in entry)
+    if not labelled and not batch:
+        parts.append(Paragraph("There is no label yet, so nothing can be said.", strong=True))
+    return parts
+
+
+def _grader(grader: Mapping[str, Any]) -> list[Block]:
+    """Return how good the grades are that people checked, and where they fail."""
+    checked = [entry for entry in grader["models"] if entry["checked"]]
+    if not checked:
+        return [Paragraph("No grade is checked yet, so nothing can be said.", strong=True)]
+    return [
+        table_of(
+            checked,
+            {
+                "model": "model",
+                "checked": lambda e: _part(e["checked"], e["answers"]),
+                "doubtful": lambda e: share_cell(e["doubtful"]),
+                "found wrong": "wrong",
+                "wrong of all": lambda e: percent_cell(e["error"]),
+                "kappa": lambda e: number_cell(e["kappa"], digits=2),
+            },
+            "The grader on this data",
+            note="'Wrong of all': share of all grades that people would not share, with its 95 % "
+            "interval. Kappa: agreement with people beyond chance.",
+        ),
+        table_of(
+            grader["rules"],
+            {"rule": "rule", "graded": "graded", "checked": "checked", "wrong": "wrong"},
+            "Where it fails",
+        ),
+    ]
+
+
+def _part(number: int, whole: int) -> Number:
+    return said_cell(number, f"{number:,} of {whole:,}")
+
+
+def _batch(batch: Mapping[str, Any]) -> str:
+    side = f", steered by {batch['side']}" if batch["side"] else ""
+    return (
+        f"Batch {batch['number']} with {batch['items']:,} items ({batch['design']}{side}) is in "
+        f"{batch['path']}: fill the column `correct` with 1 or 0, then run `calibrant label add`."
+    )
+
+
+def _stop(entry: Entry, *, named: bool) -> str:
+    text = _stop_text(entry)
+    return f"{subject_name(entry)}: {text}" if named else text[0].upper() + text[1:]
+
+
+def _stop_text(entry: Entry) -> str:
+    stop = entry["stop"]
+    if not stop["stop"] and stop["reason"].startswith("no goal"):
+        found = entry["claimed_accuracy"]
+        return (
+            f"right in {percent(found['value'])} of all answers ({percent(found['low'])} "
+            f"to {percent(found['high'])}), by {count(entry['labelled'], 'label')}. Name a "
+            "precision or a threshold to learn when to stop."
+        )
+    word = "you may stop" if stop["stop"] else "label more"
+    return f"{word}: {stop['reason']}."
+
+
+def _state(entries: list[dict[str, Any]], target: str) -> Table:
+    several = len({entry["method"] for entry in entries}) > 1
+    return table_of(
+        entries,
+        {
+            "model": _name if several else "model",
+            "labelled": lambda e: _part(e["labelled"], e["n"]),
+            "right": lambda e: percent_cell(e["accuracy"]),
+            "says": lambda e: share_cell(e["mean_confidence"]),
+            "ECE": lambda e: points_cell(e["ece"], sign=False),
+            "ECE for all looks": lambda e: _range(e["stop"]["interval"]),
+        },
+        "Running estimate",
+        note=f"ECE in points. Target: {target}. 'For all looks': holds over all looks together, so "
+        "look after every batch and stop when you like.",
+    )
+
+
+def _range(estimate: Mapping[str, Any]) -> Number:
+    low, high = estimate["low"], estimate["high"]
+    return said_cell(high, f"{100 * low:.1f} to {100 * high:.1f}")
+
+
+def _judge(entry: Entry) -> Table:
+    judged = entry["judge"]
+    names = {"accuracy": "accuracy", "brier": "Brier", "gap": "right - said"}
+    rows = [{"name": text, **judged[name]} for name, text in names.items()]
+    rows += [
+        {"name": f"right - said at {part['low']:.2f} to {part['high']:.2f}", **part["gap"]}
+        for part in judged["bins"]
+    ]
+    return table_of(
+        rows,
+        {
+            "quantity": "name",
+            "gold and judge": "combined",
+            "gold alone": "gold_only",
+            "judge alone": lambda e: Number(e["judge_only"]),
+            "gold labels saved": "gold_saved",
+        },
+        f"{_name(entry)}: {judged['gold_labels']:,} gold labels and "
+        f"{judged['judge_labels']:,} of the judge",
+        note="The judge's own number has no valid interval; stretches of the confidence hold all "
+        "at once. 'Right - said': accuracy minus confidence, below 0 is over-confident.",
     )

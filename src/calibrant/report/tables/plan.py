@@ -1,25 +1,32 @@
-"""The plan as text: what it costs, step by step."""
+"""A plan and a leaderboard as text: what labels cost, step by step, and what they can show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from calibrant.claims.words import count, percent, points
+from calibrant.claims.words import count, percent, points, points_range
 from calibrant.core.hints import Hint
-from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.cells import Number, estimate_cell, number_cell, said_cell
-from calibrant.report.tables._theory import is_asked, theory_tables
-from calibrant.report.tables.leaderboard import blocks as leaderboard_blocks
+from calibrant.report.answers import warnings_of
+from calibrant.report.blocks import Block, Paragraph, Table, table_of
+from calibrant.report.cells import (
+    Cell,
+    Number,
+    estimate_cell,
+    number_cell,
+    percent_cell,
+    rank_cell,
+    said_cell,
+    share_cell,
+)
 
 _ALPHA = 0.05
 
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.plan/1`` document."""
     entry = document["results"][0]
-    known = (document.get("data") or {}).get("warnings") or ()
-    parts: list[Paragraph | Table] = [Paragraph(str(warning["text"])) for warning in known]
+    parts: list[Block] = [Paragraph(str(warning["text"])) for warning in warnings_of(document)]
     plans = document["plans"] or []
     if any(plan.get("needed") for plan in plans):
         parts.append(_labels_for_claim([plan for plan in plans if plan.get("needed")], entry))
@@ -58,20 +65,6 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _labels_for_claim(plans: list[dict[str, Any]], entry: Mapping[str, Any]) -> Table:
     """Return the labels that show the claim; what the worst case asks for is a remark."""
-    rows = []
-    for plan in plans:
-        for truth in ("calibrated", "half"):
-            labels = plan["needed"][truth]
-            error = labels["true_error"]
-            rows.append(
-                (
-                    _named(plan, plans),
-                    said_cell(error, points(error) if error else "calibrated"),
-                    _labels(labels["one_look"]),
-                    _labels(labels["all_looks"]),
-                    _labels(labels["mean_used"]),
-                )
-            )
     needed, worst = plans[0]["needed"], entry["passive_labels"]
     note = "By the test that label and audit use."
     if worst is not None and entry["precision"] is not None:
@@ -79,32 +72,42 @@ def _labels_for_claim(plans: list[dict[str, Any]], entry: Mapping[str, Any]) -> 
             f" In the worst case {worst:,} random labels tell the error within "
             f"{points(entry['precision'])}."
         )
-    return Table(
-        ("model", "if its error is", "one look", "looking all the time", "then used, on average"),
-        tuple(rows),
-        title=(
-            f"Labels that show an error below {points(needed['threshold'])} with a chance of "
-            f"{percent(needed['power'])}"
-        ),
+    return table_of(
+        [
+            {"name": _named(plan, plans), **plan["needed"][truth]}
+            for plan in plans
+            for truth in ("calibrated", "half")
+        ],
+        {
+            "model": "name",
+            "if its error is": lambda e: _error(e["true_error"]),
+            "one look": lambda e: _labels(e["one_look"]),
+            "looking all the time": lambda e: _labels(e["all_looks"]),
+            "then used, on average": lambda e: _labels(e["mean_used"]),
+        },
+        f"Labels that show an error below {points(needed['threshold'])} with a chance of "
+        f"{percent(needed['power'])}",
         note=note,
     )
 
 
+def _error(error: float) -> Number:
+    return said_cell(error, points(error) if error else "calibrated")
+
+
 def _shown_by_labels(plans: list[dict[str, Any]]) -> Table:
     """Return the smallest errors that a number of labels can show."""
-    rows = tuple(
-        (_named(plan, plans), _below(plan["shows"]["calibrated"]), _below(plan["shows"]["half"]))
-        for plan in plans
-    )
     shows = plans[0]["shows"]
-    return Table(
-        ("model", "if it is calibrated", "if its error is half of that"),
-        rows,
-        title=f"What {count(shows['labels'], 'label')} can show",
-        note=(
-            f"The smallest limit that the error can be shown to be below, with a chance of "
-            f"{percent(shows['power'])}, by the test that label and audit use."
-        ),
+    return table_of(
+        plans,
+        {
+            "model": lambda e: _named(e, plans),
+            "if it is calibrated": lambda e: _below(e["shows"]["calibrated"]),
+            "if its error is half of that": lambda e: _below(e["shows"]["half"]),
+        },
+        f"What {count(shows['labels'], 'label')} can show",
+        note="The smallest limit that the error can be shown to be below, with a chance of "
+        f"{percent(shows['power'])}, by the test that label and audit use.",
     )
 
 
@@ -154,15 +157,14 @@ _PRECISION = {
 
 
 def _steps(rows: list[dict[str, Any]], title: str, fields: Mapping[str, str]) -> Table:
-    cells = tuple((row["step"], *(_cell(row[name]) for name in fields.values())) for row in rows)
+    def rate(name: str) -> Callable[[Mapping[str, Any]], Cell]:
+        return lambda row: number_cell(row[name], digits=4, missing="impossible")
+
     note = Hint(
         "Rates of the worst case. What these answers need: {claim}.", claim="'ece<0.05'"
     ).shell()
-    return Table(("what is checked", *fields), cells, title=title, note=note)
-
-
-def _cell(value: float | None) -> Number:
-    return number_cell(value, digits=4, missing="impossible")
+    rates = {words: rate(name) for words, name in fields.items()}
+    return table_of(rows, {"what is checked": "step", **rates}, title, note=note)
 
 
 def _preset(preset: Mapping[str, Any]) -> str:
@@ -189,40 +191,28 @@ def _expiry(expiry: Mapping[str, Any]) -> str:
 
 def _measured(blocks: list[dict[str, Any]]) -> Table:
     several = len({block["method"] for block in blocks}) > 1
-    rows = []
-    for block in blocks:
-        found = block["verification"]
-        name = f"{block['model']} / {block['method']}" if several else str(block["model"])
-        rows.append(
-            (
-                name,
-                estimate_cell(found["error_rate"], digits=2),
-                estimate_cell(found["lipschitz"], digits=1),
-                estimate_cell(found["passive_floor"], digits=2),
-                Number(found["resolution"]["half_width"]),
-                _shown(block),
-            )
-        )
     tests = max(block["significance"]["tests"] for block in blocks)
     labels = {block["verification"]["labels"] for block in blocks}
     size = f"{min(labels):,}" if len(labels) == 1 else f"{min(labels):,} to {max(labels):,}"
-    return Table(
-        (
-            "model",
-            "error rate",
-            "Lipschitz",
-            "passive floor",
-            "ECE +/-",
-            "shown to be miscalibrated",
-        ),
-        tuple(rows),
-        title=f"Measured on the table, {size} labels per model",
-        note=(
-            "'ECE +/-': half the 95 % interval of the ECE on this very data, 15 bins. 'yes': as in "
-            "an audit of this table, by two tests of each model (perfect calibration, mean gap), "
-            f"corrected by Holm's rule for {tests:,} tests. 'below the floor': shown here, but "
-            "a claim of this size cannot be verified with as many labels in the worst case."
-        ),
+
+    def checked(name: str, digits: int) -> Callable[[Mapping[str, Any]], Cell]:
+        return lambda block: estimate_cell(block["verification"][name], digits=digits)
+
+    return table_of(
+        blocks,
+        {
+            "model": lambda e: f"{e['model']} / {e['method']}" if several else str(e["model"]),
+            "error rate": checked("error_rate", 2),
+            "Lipschitz": checked("lipschitz", 1),
+            "passive floor": checked("passive_floor", 2),
+            "ECE +/-": lambda e: Number(e["verification"]["resolution"]["half_width"]),
+            "shown to be miscalibrated": _shown,
+        },
+        f"Measured on the table, {size} labels per model",
+        note="'ECE +/-': half the 95 % interval of the ECE on this very data, 15 bins. 'yes': as "
+        "in an audit of this table, by two tests of each model (perfect calibration, mean gap), "
+        f"corrected by Holm's rule for {tests:,} tests. 'below the floor': shown here, but "
+        "a claim of this size cannot be verified with as many labels in the worst case.",
     )
 
 
@@ -233,3 +223,150 @@ def _shown(block: Mapping[str, Any]) -> str:
         return "no"
     below = block["verification"].get("verdict", "verified") != "verified"
     return "yes, below the floor" if below else "yes"
+
+
+# -- what else was asked ----------------------------------------------------------------------
+
+Row = tuple[Cell, ...]
+
+
+def is_asked(found: Mapping[str, Any]) -> bool:
+    """Return whether an option asked for any of this, not the table alone."""
+    return bool(found.keys() - {"temperature", "self_evaluation"})
+
+
+def theory_tables(found: Mapping[str, Any]) -> list[Table]:
+    """Return what is a rate, for random and for chosen labels, and what was computed."""
+    rates, computed = (
+        tuple(row for name, made in rows.items() if name in found for row in made(found[name]))
+        for rows in (_RATES, _COMPUTED)
+    )
+    tables = (
+        Table(
+            ("asked", "random labels", "chosen labels"),
+            rates,
+            title="What else was asked",
+            note="Rates of the worst case, with constant 1.",
+        ),
+        Table(
+            ("asked", "answer"),
+            computed,
+            title="What the numbers themselves say",
+            note="Correlations are between ranks of bins of confidence, tested by permutation.",
+            labels=2,
+        ),
+    )
+    return [table for table in tables if table.rows]
+
+
+def _horizon(found: Mapping[str, Any]) -> Iterator[Row]:
+    sizes = (said_cell(found[kind], f"{found[kind]:,.3g}") for kind in ("passive", "active"))
+    yield ("largest size still verified", *sizes)
+
+
+def _scaling(found: Mapping[str, Any]) -> Iterator[Row]:
+    yield (f"labels at size {found['size']:,.3g}", "", Number(found["labels"], unit="count"))
+
+
+def _dynamics(found: Mapping[str, Any]) -> Iterator[Row]:
+    def when(side: Mapping[str, Any]) -> str:
+        if side["outcome"] in ("always", "never"):
+            return str(side["outcome"])
+        time = f"time {side['time']:,.3g}"
+        return f"from {time} on" if side["outcome"] == "from" else f"until {time}"
+
+    yield "labelling keeps up", when(found["passive"]), when(found["active"])
+
+
+def _transfer(found: Mapping[str, Any]) -> Iterator[Row]:
+    yield f"labels for a shift of {points(found['shift'])}", number_cell(found["labels"]), ""
+
+
+def _effective(found: float) -> Iterator[Row]:
+    yield ("worth, in independent labels", Number(found, unit="count"), "")
+
+
+def _robustness(found: Mapping[str, Any]) -> Iterator[Row]:
+    yield "precision when perturbed", points(found["passive"]), points(found["active"])
+
+
+def _depth(found: Mapping[str, Any]) -> Iterator[Row]:
+    stages = count(found["deepest"], "stage")
+    yield (f"deepest pipeline, steepness {found['stage']:g}", stages, "")
+
+
+def _published(found: Mapping[str, Any]) -> Iterator[Row]:
+    gap = found["gap"]
+    told = f"{100 * gap['value']:+.1f} ({points_range(gap['low'], gap['high'])}) points"
+    yield ("difference of the scores, 95 % interval", told)
+    if found["labels_needed"] is not None:
+        yield ("questions to tell it from 0", number_cell(found["labels_needed"]))
+
+
+def _temperature(found: list[Mapping[str, Any]]) -> Iterator[Row]:
+    for entry in found:
+        name = f"{entry['model']}: " if len(found) > 1 else ""
+        yield (f"{name}if a temperature is off", points(entry["error"]))
+
+
+def _self_evaluation(found: list[Mapping[str, Any]]) -> Iterator[Row]:
+    for entry in found:
+        name = f"{entry['model']}: " if len(found) > 1 else ""
+        gap, right = entry["gap"], entry["accuracy"]
+        if gap["correlation"] is None or right["correlation"] is None:
+            continue
+        for what, part in (("the size of its gap", gap), ("accuracy", right)):
+            told = f"correlation {part['correlation']:.2f} (p {part['p_value']:.2g})"
+            yield (f"{name}confidence against {what}", told)
+
+
+_RATES: dict[str, Any] = {
+    "horizon": _horizon,
+    "scaling": _scaling,
+    "dynamics": _dynamics,
+    "depth": _depth,
+    "transfer": _transfer,
+    "effective_labels": _effective,
+    "robustness_floor": _robustness,
+}
+_COMPUTED: dict[str, Any] = {
+    "published": _published,
+    "temperature": _temperature,
+    "self_evaluation": _self_evaluation,
+}
+
+
+# -- leaderboard ------------------------------------------------------------------------------
+
+
+def leaderboard_blocks(document: Mapping[str, Any]) -> list[Block]:
+    """Return the blocks of a ``calibrant.leaderboard/1`` document: ranks, and what is open."""
+    metric, unstable = document["metric"], document["instability"]
+    ties = sum(pair["tie"] for pair in document["pairs"])
+    share = share_cell(unstable["share"])
+    measured = percent_cell if metric == "accuracy" else estimate_cell
+    return [
+        Paragraph(
+            f"{len(document['groups'])} groups among {len(document['results'])} models; {ties} of "
+            f"{len(document['pairs'])} pairs are ties.",
+            strong=True,
+        ),
+        table_of(
+            document["results"],
+            {
+                "model": "model",
+                "rank": "rank",
+                "rank interval": lambda e: rank_cell(e["rank_low"], e["rank_high"]),
+                "group": "group",
+                metric: lambda e: measured(e[metric]),
+                f"rank moves at {share}": lambda e: share_cell(unstable["models"][e["model"]]),
+            },
+            f"Leaderboard by {metric}, {document['questions']:,} questions",
+            note=f"Rank intervals hold all at once ({share_cell(document['level'])}). In "
+            f"resamples of {share} of the questions the best model changes in "
+            f"{share_cell(unstable['best_changes'])}, the order of all in "
+            f"{share_cell(unstable['any_change'])}; "
+            f"{share_cell(unstable['pairs_flipped'], digits=1)} of pairs flip.",
+            main=True,
+        ),
+    ]

@@ -1,12 +1,12 @@
-"""Sentences below tables: rows that were left out, and how many tests were corrected for."""
+"""Below tables: rows that were left out or asked for, and how many tests were corrected for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph
-from calibrant.report.cells import share_cell
+from calibrant.report.blocks import Columns, Paragraph, Table, cut_text, table_of
+from calibrant.report.cells import Cell, Text, share_cell
 
 
 def rows_left_out(document: Mapping[str, Any]) -> list[Paragraph]:
@@ -91,3 +91,46 @@ is at most 2 %. Other verdicts are of each pair by itself.
         f"the chance of any false claim is at most {share_cell(rule['alpha'])}"
         f"{' in each of the two' if groups else ''}. Other verdicts are of each pair by itself."
     )
+
+
+TITLE = "Wrong with the highest confidence"
+_LETTERS = 60
+_TEXTS = ("question", "answer", "reference")
+
+
+def wrong_table(document: Mapping[str, Any]) -> list[Table]:
+    """Return the table of the most confidently wrong answers, where a document lists them."""
+    rows = document.get("wrong")
+    if not rows:
+        return []
+    texts = [name for name in _TEXTS if any(row.get(name) for row in rows)]
+    own = [name for name in ("model", "method") if len({row[name] for row in rows}) > 1]
+    ids = [] if "question" in texts else ["question_id"]
+    columns: Columns = {name.replace("_id", ""): _column(name) for name in [*ids, *texts, *own]}
+    says: Columns = {"says": lambda row: share_cell(row["confidence"])}
+    return [table_of(rows, {**says, **columns}, TITLE, labels=1 + len(columns))]
+
+
+def _column(name: str) -> Callable[[Mapping[str, Any]], Cell]:
+    return lambda row: _cell(row.get(name))
+
+
+def told_row(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a row in two lines: what was asked, and what was answered by whom.
+
+    Examples
+    --------
+    >>> told_row({"question": "2+2?", "answer": "5", "reference": "4", "model": "m"})
+    ('2+2?', 'answers 5; right: 4 (m)')
+    """
+    asked = row.get("question") or f"question {row['question_id']}"
+    answer, right = row.get("answer"), row.get("reference")
+    said = "; ".join([*([f"answers {answer}"] if answer else []),
+                      *([f"right: {right}"] if right else [])])  # fmt: skip
+    return str(asked), f"{said} ({row['model']})".strip() if said else str(row["model"])
+
+
+def _cell(value: Any) -> Cell:
+    whole = "" if value is None else str(value)
+    words = cut_text(whole, _LETTERS)
+    return words if words == whole else Text(words, whole)

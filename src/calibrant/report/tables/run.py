@@ -1,4 +1,4 @@
-"""Tables of a run: what it would send, what it got, what came out."""
+"""Tables of a run and of a study: what it would send, what it got, what came out, who was asked."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from calibrant.claims.words import count as counted
 from calibrant.core.hints import Hint
-from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.cells import estimate_cell, money_cell, number_cell
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
+from calibrant.report.cells import Cell, estimate_cell, money_cell, number_cell
 
 _FAILURES_SHOWN = 5
 
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return what a person wants to know before or after a run."""
     if document.get("probe"):
         return _probed(document)
@@ -32,7 +32,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     ]
 
 
-def _stopped(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _stopped(document: Mapping[str, Any]) -> list[Block]:
     """Say first that a cap was reached: everything below rests on what was asked until then."""
     if not document.get("stopped"):
         return []
@@ -40,7 +40,7 @@ def _stopped(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return [Paragraph(text, strong=True)]
 
 
-def _repaired(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _repaired(document: Mapping[str, Any]) -> list[Block]:
     repair = document.get("repair")
     if repair is None:
         return []
@@ -56,9 +56,9 @@ def _repaired(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     ]
 
 
-def _probed(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _probed(document: Mapping[str, Any]) -> list[Block]:
     """Say what each endpoint takes, and what it refuses in its own words."""
-    said: list[Paragraph | Table] = []
+    said: list[Block] = []
     for one in document["probe"]:
         if one["problem"]:
             said.append(Paragraph(f"{one['model']} does not answer: {one['problem']}", strong=True))
@@ -79,7 +79,7 @@ def _probed(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 # -- before a run ----------------------------------------------------------------------------
 
 
-def _plan(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _plan(document: Mapping[str, Any]) -> list[Block]:
     total = document["plan"]["total"]
     wanted, held = total["draws_wanted"], total["draws_held"]
     if total["calls"] == 0:
@@ -90,29 +90,6 @@ def _plan(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             f"ledger: {total['calls']:,} calls to send, {_cost(total['cost'])}. "
             "Nothing was sent."
         )
-    rows = [
-        (
-            row["model"],
-            row["probe"],
-            number_cell(row["draws_wanted"]),
-            number_cell(row["draws_held"]),
-            number_cell(row["calls"]),
-            number_cell(row["prompt_tokens"]),
-            number_cell(row["completion_tokens"]),
-            money_cell(row["cost"]),
-        )
-        for row in document["plan"]["rows"]
-    ]
-    columns = (
-        "model",
-        "probe",
-        "draws",
-        "in ledger",
-        "calls",
-        "prompt tokens",
-        "reply tokens",
-        "cost",
-    )
     note = (
         "Prompt tokens are estimated from the length of the texts. Reply tokens and cost are the "
         "most they can be."
@@ -120,27 +97,43 @@ def _plan(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     notes = dict.fromkeys(row["note"] for row in document["plan"]["rows"] if row.get("note"))
     return [
         Paragraph(text, strong=True),
-        Table(columns, tuple(rows), note=" ".join([note, *notes]), labels=2),
+        table_of(
+            document["plan"]["rows"],
+            {
+                "model": "model",
+                "probe": "probe",
+                "draws": "draws_wanted",
+                "in ledger": "draws_held",
+                "calls": "calls",
+                "prompt tokens": "prompt_tokens",
+                "reply tokens": "completion_tokens",
+                "cost": lambda e: money_cell(e["cost"]),
+            },
+            note=" ".join([note, *notes]),
+            labels=2,
+        ),
     ]
 
 
-def _unavailable(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _unavailable(document: Mapping[str, Any]) -> list[Block]:
     rows = [
-        (model["model"], method, reason)
+        {"model": model["model"], "method": method, "reason": reason}
         for model in document["models"]
         for method, reason in model["unavailable"].items()
     ]
-    if not rows:
-        return []
-    title = "Methods that cannot be served"
-    return [Table(("model", "method", "because"), tuple(rows), title=title, labels=3, folded=True)]
+    return _reasons(rows, "Methods that cannot be served")
+
+
+def _reasons(rows: Sequence[Mapping[str, Any]], title: str) -> list[Block]:
+    columns: Columns = {"model": "model", "method": "method", "because": "reason"}
+    return [table_of(rows, columns, title, labels=3, folded=True)] if rows else []
 
 
 # -- after a run -----------------------------------------------------------------------------
 
 
-def _got(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    parts: list[Paragraph | Table] = []
+def _got(document: Mapping[str, Any]) -> list[Block]:
+    parts: list[Block] = []
     for entry in document["counts"]:
         draws = entry["draws_new"] + entry["draws_cached"]
         tokens = entry["prompt_tokens"] + entry["completion_tokens"]
@@ -157,8 +150,8 @@ def _got(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return parts
 
 
-def _remarks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    parts: list[Paragraph | Table] = []
+def _remarks(document: Mapping[str, Any]) -> list[Block]:
+    parts: list[Block] = []
     for finding in document["findings"]:
         parts.append(Paragraph(f"Note on {finding['model']}: {finding['message']}"))
     for model, count in document["skipped_second_turns"].items():
@@ -182,7 +175,7 @@ def _remarks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return parts + _failures(document["failures"])
 
 
-def _failures(failures: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _failures(failures: Mapping[str, Any]) -> list[Block]:
     if not failures["count"]:
         return []
     reasons = Counter(entry["reason"] for entry in failures["shown"])
@@ -193,43 +186,101 @@ def _failures(failures: Mapping[str, Any]) -> list[Paragraph | Table]:
     return [Table(("reason", "times"), rows, title=title)]
 
 
-def _scores(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _scores(document: Mapping[str, Any]) -> list[Block]:
     results: Sequence[Mapping[str, Any]] = document["results"]
     if not results:
         return [Paragraph("No question could be scored.")]
-    rows = tuple(
-        (
-            entry["model"],
-            entry["method"],
-            number_cell(entry["n"]),
-            estimate_cell(entry.get("accuracy"), digits=2),
-            estimate_cell(entry.get("mean_confidence"), digits=2) if entry["probability"] else "-",
-            estimate_cell(entry.get("ece"), digits=2) if entry["probability"] else "-",
-            estimate_cell(entry.get("auroc"), digits=2),
-        )
-        for entry in results
-    )
-    columns = ("model", "method", "n", "accuracy", "confidence", "ECE", "AUROC")
     note = "n counts scored and graded questions. '-': the score is no probability."
     lacking = {entry["method"] for entry in document["methods"] if not entry["available"]}
     if lacking:
         note += Hint(
             " {0} without inputs: {full} says why.", counted(len(lacking), "method")
         ).shell()
-    return [Table(columns, rows, title="What came of it", note=note, labels=2)]
+    columns: Columns = {
+        "model": "model",
+        "method": "method",
+        "n": "n",
+        "accuracy": lambda e: estimate_cell(e.get("accuracy"), digits=2),
+        "confidence": lambda e: _of_probability(e, "mean_confidence"),
+        "ECE": lambda e: _of_probability(e, "ece"),
+        "AUROC": lambda e: estimate_cell(e.get("auroc"), digits=2),
+    }
+    return [table_of(results, columns, "What came of it", note=note, labels=2)]
 
 
-def _not_scored(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    rows = tuple(
-        (entry["model"], entry["method"], entry["reason"])
-        for entry in document["methods"]
-        if not entry["available"]
-    )
-    if not rows:
-        return []
-    title = "Methods without their inputs"
-    return [Table(("model", "method", "because"), rows, title=title, labels=3, folded=True)]
+def _of_probability(entry: Mapping[str, Any], name: str) -> Cell:
+    return estimate_cell(entry.get(name), digits=2) if entry["probability"] else "-"
+
+
+def _not_scored(document: Mapping[str, Any]) -> list[Block]:
+    rows = [entry for entry in document["methods"] if not entry["available"]]
+    return _reasons(rows, "Methods without their inputs")
 
 
 def _cost(cost: float | None) -> str:
     return "at a cost that is unknown" if cost is None else f"for at most {money_cell(cost)}"
+
+
+# -- a study ----------------------------------------------------------------------------------
+
+
+def study_blocks(document: Mapping[str, Any]) -> list[Block]:
+    """Return the blocks of a ``calibrant.study/1`` document."""
+    parts: list[Block] = [Paragraph(_sentence(document), strong=True)]
+    if document["asked"]:
+        parts.append(_asked(document["asked"]))
+    if document["prompts"]:
+        parts.append(_prompts(document["prompts"]))
+    if document["graders"]:
+        rows = tuple((name, number_cell(count)) for name, count in document["graders"].items())
+        parts.append(Table(("grader", "answers"), rows, title="Who graded"))
+    versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items())
+    parts.append(Paragraph(f"Made with {versions}."))
+    return parts
+
+
+def _sentence(document: Mapping[str, Any]) -> str:
+    models = ", ".join(
+        f"{entry['model']} ({entry['name_at_endpoint']} by {entry['client']}, temperature "
+        f"{entry['temperature']:g})"
+        for entry in document["models"]
+    )
+    draws = sum(entry["draws"] for entry in document["asked"])
+    purposes = len({entry["purpose"] for entry in document["asked"]})
+    costs = [entry.get("cost") for entry in document["asked"]]
+    known = [cost for cost in costs if cost is not None]
+    price = f" for ${sum(known):,.2f}" if costs and len(known) == len(costs) else ""
+    unknown = "" if price else " What they cost is not known."
+    by = f" of {models}" if models else ""
+    kinds = f" to {purposes} kinds of prompt" if purposes > 1 else ""
+    return f"{document['name']}: {draws:,} answers{by}{kinds}{price}.{unknown}"
+
+
+def _asked(entries: Sequence[Mapping[str, Any]]) -> Table:
+    return table_of(
+        entries,
+        {
+            "model": "model",
+            "purpose": "purpose",
+            "draws": "draws",
+            "prompt tokens": lambda e: number_cell(e.get("prompt_tokens")),
+            "reply tokens": lambda e: number_cell(e.get("completion_tokens")),
+            "cut off": lambda e: number_cell(e.get("cut_off")),
+            "cost": lambda e: money_cell(e.get("cost")),
+        },
+        "What was asked",
+        note="'Cut off': replies that reached their longest length, as one-token votes always do.",
+        labels=2,
+    )
+
+
+def _prompts(entries: Sequence[Mapping[str, Any]]) -> Table:
+    names = ("purpose", "prompt", "models", "system", "user", "examples")
+    return table_of(
+        entries,
+        {**{name: name for name in names}, "most tokens": "max_tokens"},
+        "Prompts",
+        note="Names in braces are filled in for each question; worked examples go before it.",
+        labels=5,
+        folded=True,
+    )

@@ -22,7 +22,7 @@ from calibrant.report.cells import Cell, Form, Number, written
 from calibrant.report.names import cut_cells, short_names
 from calibrant.report.shown_command import broken_command
 from calibrant.report.tables.audit import NAMED_METRICS
-from calibrant.report.tables.rows import TITLE, told_row
+from calibrant.report.tables.remarks import TITLE, told_row
 from calibrant.report.terminal._fit import more_rows, safe_text
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 from calibrant.report.titles import title_line
