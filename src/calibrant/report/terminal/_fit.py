@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 from rich import box
@@ -20,24 +21,12 @@ from calibrant.report.cells import Form, written
 # What a terminal would obey instead of showing: control characters and turned directions.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _PARTS = re.compile(r"[^/_\-]*[/_\-]+|[^/_\-]+")
-# Widths that the names of rows get before numbers are stacked.
-_NAME_WIDTH, _TEXT_WIDTH = 34, 26
-# Widths of names tried where a table is split: the widest that needs no further table.
-_NAMES_IN_PARTS = (28, 24, 20)
-_NARROW = 100
+# Letters that names of rows keep before numbers are stacked, and where a table is split.
+_NAME_WIDTH, _NAME_IN_PARTS = 26, 24
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """How columns are drawn; a narrow terminal gets no upright lines."""
-
-    box: box.Box
-    between: int
-    edge: int
-
-
-_WIDE_LOOK = _Look(box.HEAVY_HEAD, between=3, edge=1)
-_NARROW_LOOK = _Look(box.SIMPLE_HEAD, between=2, edge=0)
+_BETWEEN = 2
+_WORD = 11
 
 
 def safe_text(text: str) -> str:
@@ -57,16 +46,19 @@ def fitted(table: Table, width: int) -> list[RenderableType]:
     First numbers keep their interval beside them; where that is too wide it goes below them;
     where that is still too wide, columns move to a further table.
     """
-    look = _NARROW_LOOK if width < _NARROW else _WIDE_LOOK
-    stacked = _written(table, "stacked")
-    for candidate in (_written(table, "whole"), stacked):
-        widths = _widths(candidate, width, look)
-        if widths is not None:
-            return _drawn(candidate, _with_heads(candidate, widths, width, look), look)
-    looks = dict.fromkeys((look, _NARROW_LOOK))
-    split = {look: _parts(stacked, width, look) for look in looks}
-    best = min(split, key=lambda look: len(split[look]))
-    return [block for part in split[best] for block in _drawn(*part, best)]
+    forms: tuple[Form, ...] = ("whole", "stacked")
+    for form, heads in product(forms, "\n "):
+        made = _written(table, form)
+        natural = _natural(made, heads)
+        least = sum(min(size, _NAME_WIDTH) for size in natural[: made.labels])
+        room = _room(width, len(natural)) - sum(natural[made.labels :])
+        if made.labels >= len(natural) and sum(natural) > room:
+            return _drawn(made, _by_length(made, room))
+        if least <= room:
+            names = shared_out(natural[: made.labels], room)
+            return _drawn(made, [*names, *natural[made.labels :]])
+    parts = _parts(made, width)
+    return [block for part in parts for block in _drawn(part, _part_widths(part, width))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,115 +78,54 @@ def _written(table: Table, form: Form) -> _Written:
     return _Written(columns, rows, table.title, table.note, table.labels)
 
 
-def _widths(table: _Written, width: int, look: _Look) -> list[int] | None:
-    """Return the width of every column, or None where they do not fit."""
-    room = width - look.edge - look.between * len(table.columns)
-    natural = [_widest(table, place) for place in range(len(table.columns))]
-    names = range(min(table.labels, len(natural)))
-    numbers = sum(natural[len(names) :])
-    least = [_least(table, place) for place in names]
-    if len(names) == len(natural):
-        # Words alone can always be wrapped.
-        return natural if sum(natural) <= room else _by_length(table, natural, room)
-    if numbers + sum(least) > room:
-        return None
+def _natural(table: _Written, heads: str = " ") -> list[int]:
+    """Return the width that each column takes; headers are broken at `heads`."""
     return [
-        *shared_out([natural[place] for place in names], room - numbers),
-        *natural[len(names) :],
+        max(cell_len(line) for line in "\n".join([*cells, *head.split(heads)]).split("\n"))
+        for head, *cells in zip(table.columns, *table.rows, strict=True)
     ]
 
 
-def _with_heads(table: _Written, widths: list[int], width: int, look: _Look) -> list[int]:
-    """Use what room is left for headers on one line."""
-    spare = width - look.edge - look.between * len(widths) - sum(widths)
-    for place, name in enumerate(table.columns):
-        more = cell_len(name) - widths[place]
-        if 0 < more <= spare:
-            widths[place] += more
-            spare -= more
-    return widths
-
-
-def _least(table: _Written, place: int) -> int:
-    """Return the width below which the words of a column would be hard to read."""
-    natural = _widest(table, place)
-    if place == 0:
-        return min(natural, _NAME_WIDTH)
-    return min(max(_longest_word(table, place), natural // 2), natural, _TEXT_WIDTH)
+def _by_length(table: _Written, room: int) -> list[int]:
+    """Share the room out among words, which can always be wrapped: by the length of all of them."""
+    lengths = [sum(map(cell_len, cells)) or 1 for cells in zip(*table.rows, strict=True)]
+    least = [min(size, room // len(lengths), _WORD) for size in _natural(table)]
+    left = room - sum(least)
+    wanted = [left * length // sum(lengths) for length in lengths]
+    spare = [max(size - own, 0) for size, own in zip(_natural(table), least, strict=True)]
+    more = [min(want, most) for want, most in zip(wanted, spare, strict=True)]
+    # What short columns leave goes to the longest one.
+    more[lengths.index(max(lengths))] += left - sum(more)
+    return [max(own + extra, 1) for own, extra in zip(least, more, strict=True)]
 
 
 def shared_out(natural: Sequence[int], room: int) -> list[int]:
     """Share the room out: short columns get what they need, long ones the rest alike."""
     given = [0] * len(natural)
-    left, open_places = max(room, len(natural)), list(range(len(natural)))
-    while open_places:
-        share = left // len(open_places)
-        small = [place for place in open_places if natural[place] <= share]
-        if not small:
-            for place in open_places:
-                given[place] = max(share, 1)
-            return given
-        for place in small:
-            given[place] = max(natural[place], 1)
-            left -= natural[place]
-            open_places.remove(place)
+    left = max(room, len(natural))
+    for done, place in enumerate(sorted(range(len(natural)), key=natural.__getitem__)):
+        given[place] = max(min(natural[place], left // (len(natural) - done)), 1)
+        left -= given[place]
     return given
 
 
-def _by_length(table: _Written, natural: Sequence[int], room: int) -> list[int]:
-    """Share the room out among words: the longest word of each column, the rest by length."""
-    places = range(len(natural))
-    given = [min(_longest_word(table, place), room // len(natural)) for place in places]
-    lengths = [sum(cell_len(row[place]) for row in table.rows) for place in places]
-    left = room - sum(given)
-    total = sum(length for place, length in enumerate(lengths) if natural[place] > given[place])
-    for place in sorted(places, key=lambda place: natural[place] - given[place]):
-        if natural[place] > given[place]:
-            more = min(natural[place] - given[place], left * lengths[place] // max(total, 1))
-            given[place] += more
-            left -= more
-            total -= lengths[place]
-    return given
-
-
-def _longest_word(table: _Written, place: int) -> int:
-    words = [word for row in table.rows for word in row[place].split()]
-    return max(map(cell_len, [*words, *table.columns[place].split()]), default=1)
-
-
-def _widest(table: _Written, place: int) -> int:
-    """Return the width that a column takes: names on one line, headers broken between words."""
-    cells = [line for row in table.rows for line in row[place].split("\n")]
-    head = table.columns[place].split(" ")
-    return max(map(cell_len, [*cells, *head]), default=1)
-
-
-def _parts(table: _Written, width: int, look: _Look) -> list[tuple[_Written, list[int]]]:
+def _parts(table: _Written, width: int) -> list[_Written]:
     """Share the columns out over several tables, each with the names of the rows."""
-    natural = _widest(table, 0)
-    tried = [_groups(table, min(natural, name), width, look) for name in _NAMES_IN_PARTS]
-    groups = min(tried, key=len)
-    return [
-        _part(table, group, (number, len(groups)), width, look)
-        for number, group in enumerate(groups, 1)
-    ]
-
-
-def _groups(table: _Written, name: int, width: int, look: _Look) -> list[list[int]]:
-    """Return which columns go together beside names of this width."""
-    groups: list[list[int]] = [[]]
     keys = _keys(table)
-    start = look.edge + look.between + name
-    start += sum(_own(table, place, width) + look.between for place in range(1, keys))
-    used = start
+    wide = [min(size, width // 2) for size in _natural(table)]
+    names = sum(min(size, _NAME_IN_PARTS) for size in wide[:keys])
+    groups: list[list[int]] = [[]]
     for place in range(keys, len(table.columns)):
-        wide = _own(table, place, width) + look.between
-        if groups[-1] and used + wide > width:
-            groups.append([])
-            used = start
-        groups[-1].append(place)
-        used += wide
-    return groups
+        tried = [*groups[-1], place]
+        need = names + sum(wide[one] for one in tried)
+        if groups[-1] and need > _room(width, keys + len(tried)):
+            groups.append([place])
+        else:
+            groups[-1] = tried
+    return [
+        _part(table, [*range(keys), *places], number, len(groups))
+        for number, places in enumerate(groups, 1)
+    ]
 
 
 def _keys(table: _Written) -> int:
@@ -205,37 +136,32 @@ def _keys(table: _Written) -> int:
     return max(min(table.labels, len(table.columns) - 1), 1)
 
 
-def _own(table: _Written, place: int, width: int) -> int:
-    need = _least(table, place) if place < table.labels else _widest(table, place)
-    return min(need, width // 2)
-
-
-def _part(
-    table: _Written, places: Sequence[int], of: tuple[int, int], width: int, look: _Look
-) -> tuple[_Written, list[int]]:
-    number, parts = of
-    chosen = [*range(_keys(table)), *places]
-    made = replace(
+def _part(table: _Written, places: Sequence[int], number: int, parts: int) -> _Written:
+    return replace(
         table,
-        columns=tuple(table.columns[place] for place in chosen),
-        rows=tuple(tuple(row[place] for place in chosen) for row in table.rows),
+        columns=tuple(table.columns[place] for place in places),
+        rows=tuple(tuple(row[place] for place in places) for row in table.rows),
         title=table.title if number == 1 else f"{table.title} ({number} of {parts})".strip(),
         note=table.note if number == parts else "",
-        labels=sum(place < table.labels for place in chosen),
+        labels=sum(place < table.labels for place in places),
     )
-    own = [_own(made, place, width) for place in range(1, len(chosen))]
-    room = width - look.edge - look.between * len(chosen) - sum(own)
-    return made, [max(min(_widest(made, 0), room), 1), *own]
 
 
-def _drawn(table: _Written, widths: Sequence[int], look: _Look) -> list[RenderableType]:
+def _part_widths(table: _Written, width: int) -> list[int]:
+    keys = _keys(table)
+    wide = [min(size, width // 2) for size in _natural(table)]
+    room = _room(width, len(wide)) - sum(wide[keys:])
+    return [*shared_out(wide[:keys], room), *wide[keys:]]
+
+
+def _room(width: int, columns: int) -> int:
+    """Return the letters that so many columns share."""
+    return width - _BETWEEN * columns
+
+
+def _drawn(table: _Written, widths: Sequence[int]) -> list[RenderableType]:
     """Return the table below a free line and its title, above its note, both in full width."""
-    drawn = RichTable(
-        box=look.box,
-        pad_edge=look is _WIDE_LOOK,
-        show_edge=look is _WIDE_LOOK,
-        collapse_padding=look is _NARROW_LOOK,
-    )
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     for place, (name, width) in enumerate(zip(table.columns, widths, strict=True)):
         justify: Literal["left", "right"] = "left" if place < table.labels else "right"
         # Fold, never cut: a name that ends in dots is no name.
