@@ -95,13 +95,6 @@ EXHIBITS = (
         prepare=inputs.deepseek,
     ),
     Exhibit(
-        "semantics",
-        "Who decided: DeepSeek-V3's answers, joined and graded by rules",
-        "How many answers each rule joined into a meaning, and which rule graded them.",
-        [],
-        [],
-    ),
-    Exhibit(
         "multi_answer",
         "Several right answers: DeepSeek-V3",
         "The same model by number of right answers, and on mixes of them.",
@@ -110,16 +103,6 @@ EXHIBITS = (
             "--reference consistency --tune '' --on-invalid drop --json multi_answer.json"
         ],
         ["by-k-1", "by-mix-1", "coverage-1"],
-    ),
-    Exhibit(
-        "bench",
-        "A benchmark with exactly k right answers",
-        "What `calibrant bench mace` generated.",
-        [
-            "calibrant bench mace --domain math,language,region --per-k 25 --out questions.jsonl "
-            "--json bench.json"
-        ],
-        [],
     ),
     Exhibit(
         "compare",

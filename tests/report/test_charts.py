@@ -30,7 +30,7 @@ from documents import KINDS, document_of
 from support import ROOT
 
 # Kinds that have nothing to draw.
-WITHOUT = {"analysis", "report", "serve"}
+WITHOUT = {"analysis", "bench", "demo", "methods", "report", "semantics", "serve"}
 GALLERY = ROOT / "docs" / "studies" / "gallery.md"
 SHARE = Axis("share", low=0, high=1)
 

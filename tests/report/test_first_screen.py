@@ -17,7 +17,7 @@ from calibrant.report.page.screen import first_screen
 from documents import KINDS, document_of
 
 # Lists of what was done: there is nothing to see in them.
-WITHOUT_PICTURE = {"analysis", "report", "serve"}
+WITHOUT_PICTURE = {"analysis", "bench", "demo", "methods", "report", "semantics", "serve"}
 WORDS_BEFORE_PICTURE = 60
 
 
@@ -62,7 +62,8 @@ def test_the_first_sentence_is_a_claim_of_the_document(kind):
     texts += ["Knowing the calibration error within"] if kind == "plan" else []
     sentence = screen_of(kind).sentence
     assert any(text.startswith(sentence) or sentence.startswith(text) for text in texts)
-    assert sentence != answer_of(document).title
+    chart = answer_of(document)
+    assert chart is None or sentence != chart.title
 
 
 def test_the_badge_says_how_many_of_the_confidences_it_is_about():

@@ -11,6 +11,7 @@ from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.places import bare_name
+from calibrant.report.glossary import kind_words
 
 SYMBOLS = {
     "over_confident": "▲",
@@ -28,26 +29,6 @@ SYMBOLS = {
 
 _FIELDS = tuple(Claim.__dataclass_fields__)
 _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
-# A verdict in the words of the question that was asked.
-_OUTCOME_WORDS = {
-    ("decide", "shown"): "certified",
-    ("decide", "undecided"): "not certified",
-    # Costs alone certify nothing.
-    ("decide.cheaper", "shown"): "cheaper",
-    ("decide.cheaper", "undecided"): "undecided",
-    ("multi_answer", "shown"): "one method ranks best",
-    ("groups", "undecided"): "no group stands out",
-    ("bench_check", "shown"): "questions hold",
-    ("bench_check", "undecided"): "only your list says so",
-    ("mend", "shown"): "mended",
-    ("mend", "equivalent"): "not worth mending",
-    ("mend", "undecided"): "too few labels",
-    ("label", "shown"): "precise enough",
-    ("label", "undecided"): "keep labelling",
-    ("plan", "shown"): "told apart",
-    ("plan", "undecided"): "too few labels",
-    ("leaderboard", "shown"): "told apart",
-}
 _COUNTED = {"groups": "of them"}
 # What a comparison calls its verdicts at a glance.
 _COMPARED = {
@@ -218,8 +199,10 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
     if found is None:
         return None
     word, mark, rest = found.words.partition(",")
-    of_kind = _OUTCOME_WORDS.get((kind, found.tone), word)
-    return Badge(found.tone, _OUTCOME_WORDS.get((own[0].id, word), of_kind) + mark + rest)
+    # A verdict in the words of the question that was asked.
+    of_kind = (kind_words(kind, "badge") or {}).get(found.tone, word)
+    words = (kind_words(own[0].id, "badge") or {}).get(word, of_kind)
+    return Badge(found.tone, words + mark + rest)
 
 
 def _compared(claims: Sequence[Claim]) -> Badge:

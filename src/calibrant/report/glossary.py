@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from calibrant.metrics.registry import METRICS
 
@@ -30,9 +31,19 @@ _NAMED_BY_DATA = (
 
 
 @cache
-def _of_tables() -> dict[str, Term]:
-    text = resources.files("calibrant.report").joinpath("glossary.toml").read_text("utf-8")
-    return {name: Term(**term) for name, term in tomllib.loads(text).items()}
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("calibrant.report").joinpath(name).read_text("utf-8"))
+
+
+def kind_words(kind: str, what: str) -> Any:
+    """Return what a kind of document is called (see kinds.toml), or None.
+
+    Examples
+    --------
+    >>> kind_words("audit", "section"), kind_words("groups", "badge")
+    ('How sure can we be?', {'undecided': 'no group stands out'})
+    """
+    return _read("kinds.toml").get(kind, {}).get(what)
 
 
 def glossary() -> dict[str, Term]:
@@ -40,7 +51,7 @@ def glossary() -> dict[str, Term]:
     metrics = {
         metric.title: Term(metric.words, metric.formula, "metrics") for metric in METRICS.values()
     }
-    return metrics | _of_tables()
+    return metrics | {name: Term(**term) for name, term in _read("glossary.toml").items()}
 
 
 def term_of(column: str) -> str | None:

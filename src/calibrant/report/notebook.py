@@ -10,24 +10,12 @@ from calibrant.core.document import kind_of
 from calibrant.report.cells import written
 from calibrant.report.charts.draw import draw
 from calibrant.report.charts.svg import standalone
+from calibrant.report.page import page_asset
 from calibrant.report.page.screen import first_screen
 from calibrant.report.tables import document_blocks
 from calibrant.report.terminal.compact import short_table
 
 _ROWS = 12
-_STYLE = """
-.calibrant-out { font: 14px/1.45 system-ui, sans-serif; max-width: 860px; }
-.calibrant-out .cal-badge { display: inline-block; border-radius: 999px; padding: 2px 12px; font-weight: 650; background: #eaeef2; color: #4a525c; }
-.calibrant-out .over_confident, .calibrant-out .miscalibrated, .calibrant-out .alarm { background: #fde8dc; color: #9a3206; }
-.calibrant-out .under_confident, .calibrant-out .shown { background: #dcecf9; color: #0b4f85; }
-.calibrant-out .calibrated, .calibrant-out .equivalent { background: #d9f2e6; color: #0a5c42; }
-.calibrant-out .cal-sentence { font-size: 18px; font-weight: 650; margin: 8px 0; }
-.calibrant-out .cal-warning { background: #fff4d6; color: #4a3500; border-left: 4px solid #b07a00; padding: 4px 10px; margin: 6px 0; }
-.calibrant-out table { border-collapse: collapse; margin-top: 8px; font-variant-numeric: tabular-nums; }
-.calibrant-out th, .calibrant-out td { padding: 2px 12px 2px 0; text-align: right; border-bottom: 1px solid #d8dee4; }
-.calibrant-out th:first-child, .calibrant-out td:first-child { text-align: left; }
-.calibrant-out .cal-soft { color: #57606a; font-size: 13px; }
-"""  # noqa: E501
 
 
 def notebook_html(document: Mapping[str, Any]) -> str:
@@ -40,7 +28,10 @@ def notebook_html(document: Mapping[str, Any]) -> str:
     True
     """
     screen = first_screen(document)
-    parts = [f"<style>{_STYLE}</style>", f'<div class="cal-soft">{escape(screen.title)}</div>']
+    parts = [
+        f"<style>\n{page_asset('notebook.css')}</style>",
+        f'<div class="cal-soft">{escape(screen.title)}</div>',
+    ]
     parts += [f'<div class="cal-warning">{escape(text)}</div>' for text in screen.warnings]
     if screen.badge is not None:
         words = escape(f"{screen.badge.symbol} {screen.badge.words}")

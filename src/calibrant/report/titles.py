@@ -11,33 +11,7 @@ from calibrant.claims.words import count
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_name, method_words
 from calibrant.report.answers import source_name, whole_entries
-
-_TITLES = {
-    "audit": "Audit",
-    "compare": "Comparison",
-    "groups": "Groups",
-    "cascade": "Cascade",
-    "decide": "Threshold",
-    "mend": "Mending",
-    "plan": "Plan",
-    "multi_answer": "Several right answers",
-    "methods": "Confidence methods",
-    "monitor": "Monitoring",
-    "label": "Labelling",
-    "leaderboard": "Leaderboard",
-    "run": "Collection",
-    "analysis": "Analysis",
-    "bench": "Benchmark",
-    "bench_check": "Check",
-    "semantics": "Meanings and grades",
-    "grade": "Meanings and grades",
-    "study": "Study",
-    "import_logs": "Imported logs",
-}
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
+from calibrant.report.glossary import kind_words
 
 
 def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: bool = True) -> str:
@@ -50,7 +24,7 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     'Plan for scores'
     """
     kind = kind_of(document)
-    words = _TITLES.get(kind, kind.replace("_", " ").capitalize())
+    words = kind_words(kind, "title") or kind.replace("_", " ").capitalize()
     name = title or source_name(document)
     link = "for" if kind in ("decide", "plan", "cascade") else "of"
     parts = [f"{words} {link} {name}" if name else words, *_amounts(document, kind)]
@@ -139,4 +113,4 @@ def page_date() -> str:
     """Return today's date in words; SOURCE_DATE_EPOCH fixes it for builds that must repeat."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH")
     day = dt.datetime.fromtimestamp(int(fixed), dt.UTC).date() if fixed else dt.date.today()
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+    return f"{day.day} {day:%B} {day.year}"

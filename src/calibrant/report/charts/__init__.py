@@ -13,11 +13,7 @@ from calibrant.report.charts.chart import Chart
 __all__ = ["Chart", "answer_of", "charts_of", "further_of"]
 
 # Where the charts of a kind are described, loaded when they are asked for: the answer first.
-_COLLECTED = (
-    "bench", "bench_check", "demo", "grade", "import_logs", "methods", "run", "semantics", "study"
-)  # fmt: skip
 _KINDS = {
-    **dict.fromkeys(_COLLECTED, "collected.charts"),
     "audit": "audit.charts",
     "cascade": "decide.cascade_charts",
     "compare": "compare.charts",

@@ -16,31 +16,10 @@ from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Name, Number, Text
 from calibrant.report.charts import Chart, answer_of, further_of
 from calibrant.report.charts.draw import draw
-from calibrant.report.glossary import explain, term_of
+from calibrant.report.glossary import explain, kind_words, term_of
 from calibrant.report.tables import document_blocks, said_first
 from calibrant.report.tables.audit import OF_ENTRIES
 
-_TITLES = {
-    "audit": "How sure can we be?",
-    "compare": "Comparison at equal accuracy",
-    "groups": "Where the confidence is wrong",
-    "cascade": "When to ask a larger model",
-    "decide": "When it may answer alone",
-    "plan": "How precise labels let you be",
-    "multi_answer": "Several right answers",
-    "methods": "Confidence methods",
-    "monitor": "Calibration over time",
-    "label": "Labelling",
-    "leaderboard": "Ranks and ties",
-    "run": "How the answers were collected",
-    "analysis": "What was done and what was not",
-    "bench": "The questions",
-    "bench_check": "The questions, checked",
-    "semantics": "Meanings and grades",
-    "grade": "Meanings and grades",
-    "study": "How it was asked",
-    "import_logs": "What was read",
-}
 _LONG = ("reliability", "results", "pairs", "sem_ece", "groups", "curve", "prompts", "claims")
 _ROWS_SHOWN = 12
 _CLAIMS_LISTED = 40
@@ -77,7 +56,7 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
 def _title(document: Mapping[str, Any], kind: str) -> str:
     if kind == "audit" and any(entry.get("group") for entry in document["results"]):
         return "Calibration by group"
-    return _TITLES.get(kind, kind.replace("_", " ").capitalize())
+    return str(kind_words(kind, "section") or kind.replace("_", " ").capitalize())
 
 
 def _hint(claims: Sequence[Claim]) -> str:

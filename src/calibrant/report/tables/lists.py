@@ -11,17 +11,7 @@ from calibrant.core.hints import Hint
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import number_cell, said_cell
 from calibrant.report.charts.draw import FORMATS
-
-_QUESTIONS = {
-    "audit": "is the confidence calibrated",
-    "audit_by_group": "is it calibrated in every group of questions",
-    "compare": "is one model better calibrated, or only more accurate",
-    "multi_answer": "does the confidence hold where several answers are right",
-    "groups": "for whom is the confidence wrong",
-    "cascade": "when to ask another model",
-    "plan": "what can this many labels show",
-    "methods": "which confidences the answers allow",
-}
+from calibrant.report.glossary import kind_words
 
 
 def part_name(part: str) -> str:
@@ -32,7 +22,7 @@ def part_name(part: str) -> str:
     >>> part_name("groups")
     'groups (for whom is the confidence wrong?)'
     """
-    question = _QUESTIONS.get(part)
+    question = kind_words(part, "asks")
     return part if question is None else f"{part} ({question}?)"
 
 
