@@ -9,10 +9,9 @@ from typing import Any
 
 from calibrant.core.hints import Hint
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
-from calibrant.report.cells import Cell, Number, number_cell
+from calibrant.report.cells import Number, number_cell
 
 _PROBLEMS_SHOWN = 20
-_LOGS_SIDE_BY_SIDE = 3
 
 
 def blocks(document: Mapping[str, Any]) -> list[Block]:
@@ -45,32 +44,19 @@ def _verdict(results: Sequence[Mapping[str, Any]]) -> Paragraph:
 
 
 def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
-    """Return one column per log where few are given: long names then have room."""
-    fields = ("kind", "model", "task", "questions", "draws", "expected", "ungraded", "unreadable")
-    cells = [dict(zip(fields, _cells(entry), strict=True)) for entry in results]
     names = _short_names([entry["source"] for entry in results])
-    if len(results) <= _LOGS_SIDE_BY_SIDE:
-        rows = tuple((field, *(entry[field] for entry in cells)) for field in fields)
-        # All of it is words, which are wrapped: a task of HELM is a line long.
-        return Table(("", *names), rows, title="Logs", labels=1 + len(names))
-    kept = tuple(field for field in fields if field != "task")
-    rows = tuple(
-        (name, *(entry[field] for field in kept)) for name, entry in zip(names, cells, strict=True)
-    )
-    return Table(("log", *kept), rows, title="Logs", labels=3)
-
-
-def _cells(entry: Mapping[str, Any]) -> tuple[Cell, ...]:
-    return (
-        entry["kind"],
-        ", ".join(str(name or "not named") for name in entry["models"]),
-        ", ".join(map(str, entry["tasks"])),
-        number_cell(entry["questions"]),
-        number_cell(entry["draws"]),
-        _expected(entry),
-        number_cell(sum(entry["ungraded"].values())),
-        number_cell(entry["unreadable"]),
-    )
+    columns: Columns = {
+        "log": lambda e: e[0],
+        "kind": lambda e: e[1]["kind"],
+        "model": lambda e: ", ".join(str(name or "not named") for name in e[1]["models"]),
+        "task": lambda e: ", ".join(map(str, e[1]["tasks"])),
+        "questions": lambda e: number_cell(e[1]["questions"]),
+        "draws": lambda e: number_cell(e[1]["draws"]),
+        "expected": lambda e: _expected(e[1]),
+        "ungraded": lambda e: number_cell(sum(e[1]["ungraded"].values())),
+        "unreadable": lambda e: number_cell(e[1]["unreadable"]),
+    }
+    return table_of(zip(names, results, strict=True), columns, "Logs", labels=4)
 
 
 def _expected(entry: Mapping[str, Any]) -> Number:

@@ -14,7 +14,7 @@ from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import written
 from calibrant.report.tables import document_blocks
 from calibrant.report.terminal._fit import fitted, safe_text
-from calibrant.report.terminal.compact import LISTS, MORE, compact_lines
+from calibrant.report.terminal.compact import LISTS, compact_lines
 
 __all__ = [
     "print_block",
@@ -29,13 +29,7 @@ LEAST_WIDTH = 20
 
 
 def terminal_blocks(
-    document: Mapping[str, Any],
-    *,
-    width: int = 120,
-    full: bool = False,
-    top: int | None = None,
-    sort: str | None = None,
-    more: str = MORE,
+    document: Mapping[str, Any], *, width: int = 120, full: bool = False, **view: Any
 ) -> list[RenderableType]:
     """Return what a terminal of this width shows of the document.
 
@@ -47,17 +41,14 @@ def terminal_blocks(
         Letters of a line.
     full
         Every table, instead of the answer with one table.
-    top, sort
-        Rows of the one table, and the metric or column by which it is sorted.
-    more
-        How to see more.
+    **view
+        What the short view shows, see `compact_lines`.
     """
     width = max(width, LEAST_WIDTH)
     blocks = document_blocks(document)
     if full or kind_of(document) in LISTS:
         return [_safe(part) for block in blocks for part in _rich(block, width)]
-    lines = compact_lines(document, blocks, width=width, top=top, sort=sort, more=more)
-    return [_safe(line) for line in lines]
+    return [_safe(line) for line in compact_lines(document, blocks, width=width, **view)]
 
 
 def _safe(block: RenderableType) -> RenderableType:
@@ -67,22 +58,12 @@ def _safe(block: RenderableType) -> RenderableType:
     return block
 
 
-def render_text(
-    document: Mapping[str, Any],
-    *,
-    width: int = 120,
-    full: bool = False,
-    top: int | None = None,
-    sort: str | None = None,
-    more: str = MORE,
-) -> str:
-    """Return the terminal view as plain text."""
+def render_text(document: Mapping[str, Any], *, width: int = 120, **view: Any) -> str:
+    """Return the terminal view as plain text; `view` as in `terminal_blocks`."""
     width = max(width, LEAST_WIDTH)
     console = Console(width=width, color_system=None, force_terminal=False)
     with console.capture() as capture:
-        for block in terminal_blocks(
-            document, width=width, full=full, top=top, sort=sort, more=more
-        ):
+        for block in terminal_blocks(document, width=width, **view):
             print_block(console, block)
     return capture.get().rstrip("\n")
 
