@@ -187,7 +187,7 @@ def test_a_running_study_shows_how_far_it_is_and_what_it_cost(running):
     page = viewed.page()
     assert 'data-live="/progress?page=' in page
     assert "connect-src" in page
-    assert "Answers drawn, by purpose" in page
+    assert "What was asked" in page
 
 
 def test_what_cannot_be_shown_is_refused_with_its_name(tmp_path):
