@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.rng import named_stream
-from calibrant.inputs.grading import checks_path
+from calibrant.inputs.labelled_rows import checks_path
 from calibrant.records import Study
 from calibrant.records.label_store import ItemKey, LabelStore
 from calibrant.stats.graded import Graded, choose_checks

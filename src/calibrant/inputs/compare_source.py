@@ -130,7 +130,7 @@ def _same_answers(table: pl.DataFrame, source: Any) -> None:
 
 
 if TYPE_CHECKING:
-    from calibrant.inputs.grading import Grades
+    from calibrant.inputs.labelled_rows import Grades
 
 NOT_A_PROBABILITY = "the score is no probability, and calibration is what is compared"
 _RECALIBRATE = Hint(

@@ -70,7 +70,10 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
         # A model of which nothing is missing, as of most, needs no look at its rows.
         related = rows.related(key, missing) if own["n"] and missing + lost["n"] else _UNRELATED
         models.append({**entry, **related})
-    shared = _shared(kept, len(kept_by)) if known and len(kept_by) > 1 else None
+    shared = None
+    if known and len(kept_by) > 1:
+        held = kept.select(*_KEYS, "question_id").unique()["question_id"].value_counts()
+        shared = int((held["count"] == len(kept_by)).sum())
     whole = {
         "rows": kept.height,
         "rows_read": kept.height + rejected.height + scores.weightless.height,
@@ -176,12 +179,6 @@ def _difficulty(kept: pl.DataFrame) -> pl.DataFrame | None:
     return once.group_by("question_id", maintain_order=True).agg(
         pl.col("correct").sum().alias("_right"), pl.len().alias("_models")
     )
-
-
-def _shared(kept: pl.DataFrame, count: int) -> int:
-    """Return how many questions all `count` models and methods have."""
-    held = kept.select(*_KEYS, "question_id").unique()
-    return int((held["question_id"].value_counts()["count"] == count).sum())
 
 
 class _Rows:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from calibrant.inputs.audit_source import AuditOptions
-    from calibrant.inputs.grading import Grades
+    from calibrant.inputs.labelled_rows import Grades
     from calibrant.records import Scores
 
 

@@ -26,7 +26,7 @@ from calibrant.records.label_schema import SPREAD
 from calibrant.stats.common_draws import Stream
 
 if TYPE_CHECKING:
-    from calibrant.inputs.grading import Grades
+    from calibrant.inputs.labelled_rows import Grades
 
 _IN_MEMORY = {"way": "in memory"}
 # Columns that may explain errors are looked for in tables of so many rows; topics have so many

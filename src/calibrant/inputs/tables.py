@@ -23,7 +23,7 @@ from calibrant.records.score_table import models_by_file
 from calibrant.records.tables import collect, column_names, plain_array, with_fields
 
 if TYPE_CHECKING:
-    from calibrant.inputs.grading import Grades
+    from calibrant.inputs.labelled_rows import Grades
 
 _ARRAYS = "arrays in memory"
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
@@ -310,7 +310,7 @@ class OpenStudy(Opened):
     def grades(self) -> Grades | None:
         """Return the grades of the study with the checks of people beside it."""
         # Loaded here: reading a table needs no store of checks.
-        from calibrant.inputs.grading import study_grades
+        from calibrant.inputs.labelled_rows import study_grades
 
         return study_grades(self.study)
 

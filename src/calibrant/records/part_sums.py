@@ -134,7 +134,8 @@ def _add(
     if plan.percent:
         confidence = confidence / 100
     unanswered = batch.answer is not None and batch.answer.null_count
-    named = all(_all_named(batch, column) for column in (plan.model, plan.method))
+    labels = [batch.labels[column][1] for column in (plan.model, plan.method) if column]
+    named = all(map(all, labels))
     sound = named and not missing and not unanswered
     sound = sound and _in_range(confidence) and _binary(correct)
     keep = None if sound else _kept(batch, name, confidence, correct, part, plan, out)
@@ -232,11 +233,6 @@ def _label(batch: Batch, column: str | None, fixed: str) -> tuple[Array | None, 
     """Return codes and texts; a missing group reads ``None``, as in a table."""
     codes, values = (None, [fixed]) if column is None else batch.labels[column]
     return codes, ["None" if value is None else value for value in values]
-
-
-def _all_named(batch: Batch, column: str | None) -> bool:
-    """Return whether no label of the column is missing or empty."""
-    return column is None or all(batch.labels[column][1])
 
 
 def _kept(

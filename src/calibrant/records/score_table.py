@@ -119,16 +119,12 @@ class Scores:
         # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
         unique = "question_id" in self.assumed
         for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
-            unscored = self._unscored_like(pair, "model", "method")
+            unscored = _alike(self.unscored, pair, "model", "method")
             yield _block(pair, (), unscored, unique=unique)
             for column in by:
                 for part in pair.partition_by(column, maintain_order=True):
                     own = _alike(unscored, part, column)
                     yield _block(part, (column,), own, unique=unique)
-
-    def _unscored_like(self, pair: pl.DataFrame, *columns: str) -> pl.DataFrame:
-        rows = self.unscored
-        return _alike(rows, pair, *columns) if rows.height else rows
 
 
 def _alike(rows: pl.DataFrame, part: pl.DataFrame, *columns: str) -> pl.DataFrame:

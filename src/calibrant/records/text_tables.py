@@ -71,7 +71,11 @@ def scan_text_table(
         table = pl.scan_csv(path, glob=False, **options)
     else:
         table = pl.read_csv(io.BytesIO(_plain(path)), **options).lazy()
-    return table.rename(own) if kind.schema is not None and any(map(_padded, own)) else table
+    return (
+        table.rename(own)
+        if kind.schema is not None and any(name != name.strip() for name in own)
+        else table
+    )
 
 
 def read_cells(path: Path) -> pl.DataFrame:
@@ -92,10 +96,6 @@ def name_columns(columns: list[str]) -> list[str]:
     """
     usual = {*usual_columns("model", columns), *usual_columns("question_id", columns)}
     return [column for column in columns if column in _NAMES or column in usual]
-
-
-def _padded(name: str) -> bool:
-    return name != name.strip()
 
 
 def _rewritten(dtype: pl.DataType) -> bool:

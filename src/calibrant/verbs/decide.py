@@ -26,7 +26,7 @@ from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import refuse_outcome, without_missing
-from calibrant.inputs.grading import Grades, study_grades
+from calibrant.inputs.labelled_rows import Grades, study_grades
 from calibrant.inputs.provenance import document_head, input_files
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import DecideResult

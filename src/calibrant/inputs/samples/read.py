@@ -94,13 +94,10 @@ def read_samples(
     found = read[0] if len(read) == 1 else _joined(read)
     if references is not None:
         found = match_references(found, load_questions(references), source_name(references))
-        found = replace(found, beside=str(references)) if _is_file(references) else found
+        if isinstance(references, str | Path):
+            found = replace(found, beside=str(references))
     _require(found, source_name(parts[0]))
     return found
-
-
-def _is_file(given: Any) -> bool:
-    return isinstance(given, str | Path)
 
 
 def _read_one(data: Any, wanted: SampleColumns, *, model: str, known: bool) -> Samples:

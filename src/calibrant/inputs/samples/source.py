@@ -22,7 +22,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.inputs.audit_source import AuditOptions, AuditSource
 from calibrant.inputs.draws import GRADE, drawn_again, graded_by_given
-from calibrant.inputs.grading import Grades
+from calibrant.inputs.labelled_rows import Grades
 from calibrant.inputs.objects import as_table
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.row_source import row_source
@@ -244,17 +244,13 @@ class JudgeChoice:
         {'kind': 'ollama', 'model': 'qwen3'}
         """
         kind, _, name = self.model.partition(":")
-        if not name or not _has_kind(self.model):
+        if not name or kind not in _KINDS:
             kind, name = "openai", self.model
         spec: dict[str, Any] = {"kind": kind, "model": name}
         return spec if self.url is None else {**spec, "base_url": self.url}
 
 
 _KINDS = ("openai", "anthropic", "gemini", "ollama", "vllm", "llamacpp", "embedded", "mistral")
-
-
-def _has_kind(model: str) -> bool:
-    return model.partition(":")[0] in _KINDS
 
 
 @contextmanager

@@ -189,7 +189,8 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             source=str(path),
             hint="fetch the file first: git lfs pull",
         )
-    if path.name in _HELM | _BESIDE_HELM and _is_part_of_helm(path):
+    beside = all((path.parent / name).is_file() for name in _HELM)
+    if path.name in _HELM | _BESIDE_HELM and beside:
         raise InputError(
             "this is one file of a HELM run, and the run is its folder",
             source=str(path),
@@ -208,10 +209,6 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             source=str(path),
             hint="give the file *_allresults.json, or the HTML report",
         )
-
-
-def _is_part_of_helm(path: Path) -> bool:
-    return all((path.parent / name).is_file() for name in _HELM)
 
 
 def _is_overview(head: bytes) -> bool:

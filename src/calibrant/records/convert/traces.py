@@ -255,7 +255,7 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in row.items():
         if name not in _TRACE_FIELDS and (value is None or isinstance(value, list | str)):
             single = _single(value)
-            if single is None or not isinstance(single, str) or _short(single):
+            if single is None or not isinstance(single, str) or len(single) <= 40:
                 found.setdefault(name, single)
     return found
 
@@ -270,10 +270,6 @@ def _single(value: Any) -> Any:
     if isinstance(value, list):
         return value[0] if len(value) == 1 else None
     return None if value == "" else value
-
-
-def _short(text: str) -> bool:
-    return len(text) <= 40
 
 
 def _require_zeros(

@@ -8,10 +8,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibrant.records.ledger.accounts import Account, Accounts, Refusal, other_accounts
 from calibrant.records.ledger.leases import Leases, end_sessions, start_session
 from calibrant.records.ledger.repair import ledger_error
-from calibrant.records.ledger.schema import Attempt, Claim, Failure, LedgerKey, StoredDraw
+from calibrant.records.ledger.schema import (
+    Account,
+    Accounts,
+    Attempt,
+    Claim,
+    Failure,
+    LedgerKey,
+    Refusal,
+    StoredDraw,
+    other_accounts,
+)
 
 BATCH = 500
 """Keys per SQL statement; bounds both memory and the number of statement variables."""

@@ -14,7 +14,6 @@ import orjson
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
-from calibrant.records.ledger.accounts import open_accounts
 from calibrant.records.ledger.leases import this_machine
 from calibrant.records.ledger.page_scan import Row, scan_rows
 from calibrant.records.ledger.schema import (
@@ -22,6 +21,7 @@ from calibrant.records.ledger.schema import (
     TABLES,
     LedgerKey,
     is_running,
+    open_accounts,
     statements,
 )
 

@@ -14,13 +14,13 @@ from itertools import accumulate
 from pathlib import Path
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.records.ledger.accounts import Accounts
 from calibrant.records.ledger.leases import Leases, beat, end_sessions
 from calibrant.records.ledger.lookup import LedgerLookup
 from calibrant.records.ledger.repair import ledger_error
 from calibrant.records.ledger.schema import (
     SCHEMA_VERSION,
     TABLES,
+    Accounts,
     DrawRow,
     LedgerKey,
     statements,

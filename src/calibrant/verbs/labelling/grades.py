@@ -15,7 +15,7 @@ from calibrant.core.document import given_places
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
-from calibrant.inputs.grading import ANSWER, checks_path, study_grades
+from calibrant.inputs.labelled_rows import ANSWER, checks_path, study_grades
 from calibrant.inputs.provenance import document_head
 from calibrant.planning.labelling.session import people_of
 from calibrant.records import Study
