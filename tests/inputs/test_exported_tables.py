@@ -168,3 +168,30 @@ def test_accuracy_is_ranked_on_every_graded_row(shared_data):
     assert found["questions"] == 12_032
     for entry in found["results"]:
         assert entry["accuracy"]["value"] == right[entry["model"]]
+
+
+def test_compared_accuracies_are_those_of_every_graded_row(shared_data):
+    path = shared_data / "scores" / "mmlu_pro_16_models.parquet"
+    names = ["Meta-Llama-3.1-70B-Instruct-Turbo", "Meta-Llama-3.1-8B-Instruct-Turbo"]
+    said = {"confidence": "verbal_numerical_confidence", "on_invalid": "drop"}
+    found = cal.compare(path, models=names, resamples=20, **said)
+    rows = pl.read_parquet(path).group_by("model")
+    stated = pl.col("verbal_numerical_confidence").is_between(0, 1)
+    facts = rows.agg(pl.col("correct").cast(float).mean(), pl.len(), stated.sum().alias("stated"))
+    known = {name: tuple(counts) for name, *counts in facts.iter_rows()}
+    assert [entry["model"] for entry in found["results"]] == names
+    for entry in found["results"]:
+        told = (entry["accuracy"]["value"], entry["accuracy"]["n"], entry["n"])
+        assert told == known[entry["model"]]
+    assert "2 models · 12,032 questions" in str(found)
+
+
+def test_a_share_of_the_questions_says_which_it_leaves_out():
+    rng = np.random.default_rng(0)
+    said = rng.uniform(0.5, 1, 1_000)
+    right = rng.random(1_000) < 0.68 + 0.3 * said
+    whole = cal.decide({"confidence": said, "correct": right}, max_error=0.2)["claims"][0]
+    assert "May answer 100 % of the questions alone" in whole["text"]
+    said[::5] = np.nan
+    part = cal.decide({"confidence": said, "correct": right}, max_error=0.2)["claims"][0]
+    assert "100 % of the questions that state a confidence (80 % of all) alone" in part["text"]

@@ -30,6 +30,13 @@ def _kept(facts: Facts) -> str:
     return "traffic" if facts["for"] == "traffic" else "like"
 
 
+def _questions(facts: Facts) -> str:
+    """Return which questions a share is of: rows without a confidence are in no such share."""
+    if facts["stated"] == 1:
+        return "the questions"
+    return f"the questions that state a confidence ({percent(facts['stated'])} of all)"
+
+
 def _asked(facts: Facts) -> str:
     asked = facts["asked"]
     if not asked:
@@ -60,6 +67,7 @@ ERROR_LIMIT = rule(
     where=_where,
     at_most=_limit,
     asked=_asked,
+    questions=_questions,
     may=lambda facts: f"{facts['name']} may" if facts["named"] else "May",
     whose=lambda facts: f" for {facts['name']}" if facts["named"] else "",
 )
@@ -68,11 +76,12 @@ CHEAPER = rule(
     # A threshold that answers everything or nothing has no saving to estimate.
     undecided=lambda facts: "none" if facts["low"] == facts["high"] == 0 else "open",
     where=_where,
+    questions=_questions,
     always=lambda facts: "always answering" if facts["answering"] else "always asking",
 )
 
 
-def decide_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
+def decide_claims(entry: Mapping[str, Any], *, named: bool, stated: float = 1.0) -> list[Claim]:
     """Return the claims of one model.
 
     Parameters
@@ -81,11 +90,14 @@ def decide_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
         Entry of a decide document, as plain data.
     named
         Whether the sentences name the model: there are several.
+    stated
+        Share of its graded answers that have a confidence.
     """
     subject = {"model": entry.get("model"), "method": entry.get("method")}
     facts = {
         "name": subject_name(subject),
         "named": named,
+        "stated": stated,
         "score": entry["score"],
         "threshold": entry["threshold"],
         "n": entry["n"],

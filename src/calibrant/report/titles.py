@@ -56,7 +56,8 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     if kind == "compare" and results:
         models = len({entry["model"] for entry in results})
         own = max(entry["accuracy"]["n"] for entry in results)
-        questions = (document.get("data") or {}).get("questions") or own
+        # Answers without a confidence are graded, too, and count for who is right more often.
+        questions = max((document.get("data") or {}).get("questions") or 0, own)
         methods = len({entry["method"] for entry in results})
         found = [f"{methods} confidences"] if methods > 1 else []
         return [*found, f"{models} models", count(questions, "question")]

@@ -201,8 +201,12 @@ def decide(
     kept = kept_shares(covered["models"])
     claims = [
         resting(claim, kept).to_dict()
-        for entry in plain(results)
-        for claim in decide_claims(entry, named=len(results) > 1)
+        for entry, block in zip(plain(results), blocks, strict=True)
+        for claim in decide_claims(
+            entry,
+            named=len(results) > 1,
+            stated=entry["n"] / (entry["n"] + block.unscored.height),
+        )
     ]
     document = {
         **head,
