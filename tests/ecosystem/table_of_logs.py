@@ -29,7 +29,8 @@ def own_files():
         *("inspect.eval", "inspect.json", "helm", "openai_evals.jsonl", "simple_evals.json"),
         *("simple_evals.html", "promptfoo.json", "promptfoo.jsonl", "deepeval.json"),
         *("langfuse.json", "phoenix", "phoenix/experiment.json", "phoenix/spans.parquet"),
-        *("mlflow/genai.json", "mlflow/table.json", "ragas.csv", "lm_polygraph.pth", "uqlm.csv"),
+        *("mlflow/genai.json", "mlflow/table.json", "mlflow/traces.json", "ragas.csv"),
+        *("lm_polygraph.pth", "uqlm.csv"),
         *("langsmith.csv", "braintrust.jsonl", "wandb.table.json"),
     ]
     found = [fixtures / name for name in named]

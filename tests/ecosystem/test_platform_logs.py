@@ -178,7 +178,7 @@ def test_phoenix_spans_alone_have_no_grades():
 # -- MLflow and ragas ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["genai.json", "table.json"])
+@pytest.mark.parametrize("name", ["genai.json", "table.json", "traces.json"])
 def test_mlflow_tables(name):
     log = read_log(MLFLOW / name)
     assert recognise(MLFLOW / name).kind == log.kind == "mlflow"

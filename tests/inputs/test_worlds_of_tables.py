@@ -64,6 +64,7 @@ def false_claims(table, options, about):
         (unsure_and_wrong, FALSE[:2]),
     ],
 )
-def test_no_more_than_one_run_in_twenty_says_what_is_false(world, about):
+def test_hardly_a_run_says_what_is_false(world, about):
     tables = (world(np.random.default_rng(run)) for run in range(RUNS))
-    assert sum(false_claims(*table, about) for table in tables) <= RUNS / 20
+    # Where one run in twenty is false, more than nine of a hundred are so in 3 % of replays.
+    assert sum(false_claims(*table, about) for table in tables) <= 9

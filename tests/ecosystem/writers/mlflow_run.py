@@ -1,7 +1,7 @@
 """Write ``fixtures/mlflow/`` with MLflow (3.17): its default store, scorers by rule, no model.
 
 `genai.json` is the table of `mlflow.genai.evaluate`, `table.json` the artifact of
-`mlflow.models.evaluate`.
+`mlflow.models.evaluate`, `traces.json` that of `mlflow.search_traces` with feedback of people.
 """
 
 import os
@@ -21,6 +21,7 @@ os.chdir(place)
 
 import mlflow  # noqa: E402
 import pandas as pd  # noqa: E402
+from mlflow.entities import AssessmentSource  # noqa: E402
 from mlflow.genai.scorers import scorer  # noqa: E402
 
 
@@ -79,3 +80,22 @@ with mlflow.start_run() as run:
         run_id=run.info.run_id, artifact_path="eval_results_table.json"
     )
 shutil.copy(kept, target / "table.json")
+
+mlflow.set_experiment("traces")
+PERSON = AssessmentSource(source_type="HUMAN", source_id="reader")
+
+
+@mlflow.trace
+def answer(question):
+    return next({"answer": said, "confidence": c} for q, said, _, c in CASES if q == question)
+
+
+for asked, said, right, _ in CASES:
+    answer(asked)
+    mlflow.flush_trace_async_logging()
+    about = {"trace_id": mlflow.get_last_active_trace_id(), "source": PERSON}
+    mlflow.log_feedback(name="correctness", value=said == right, **about)
+    mlflow.log_expectation(name="expected_response", value=right, **about)
+traces = mlflow.search_traces(return_type="pandas")
+traces = traces.drop(columns=["trace", "trace_metadata", "tags", "spans"])
+traces.to_json(target / "traces.json", orient="records", default_handler=str)

@@ -77,6 +77,11 @@ def _table_row(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
         raise NoAnswerError("there is no question, or no answer")
     known = {*_QUESTIONS, *_ANSWERS, *_REFERENCES, *_NO_SCORES}
     scores = {_score_name(name): value for name, value in row.items() if name not in known}
+    for one in row.get("assessments") or ():  # what people and judges said of a trace of MLflow
+        if one.get("feedback"):
+            scores.setdefault(str(one["assessment_name"]), one["feedback"]["value"])
+        elif one.get("expectation") and right is None:
+            right = one["expectation"]["value"]
     wanted = options.columns.get("confidence", CONFIDENCE)
     stated = scores.pop(wanted, None)
     yield Exchange(
