@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
+from calibrant.comparison.ece_interval import ece_estimate, gaps_of
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.deferral.split_intervals import SplitMeans
 from calibrant.planning.watching.batch import batch_estimates
@@ -127,7 +127,7 @@ def model_gaps(lines):
                 _, found = views_of(confidence, correct, rng, resamples=RESAMPLES, target=GOAL)
                 for row, view in enumerate(("raw", "da")):
                     gaps = found[0][1].paper[view].ece - found[1][0].paper[view].ece
-                    both_ways = gap_estimate(gaps, n), moved_back(gaps, n)
+                    both_ways = gaps_of(gaps[None])[0].estimate(n, level=0.95), moved_back(gaps, n)
                     inside[row] += [e.low <= wanted[row] <= e.high for e in both_ways]
                     width[row] += [e.high - e.low for e in both_ways]
             for row, view in enumerate(("raw", "DA")):

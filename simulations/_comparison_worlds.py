@@ -17,8 +17,7 @@ from scipy.stats import beta
 
 from calibrant.comparison.evidence import pair_evidence
 from calibrant.comparison.footings import all_footings
-from calibrant.comparison.questions import QuestionBlock
-from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.questions import QuestionBlock, resample_counts
 from calibrant.comparison.sums import model_sums
 from calibrant.comparison.survey import survey_block
 

@@ -15,7 +15,7 @@ from calibrant.comparison.candidates import Candidates, candidate_views, self_pr
 from calibrant.comparison.decision import decide_pairs
 from calibrant.comparison.entries import judges_entry
 from calibrant.comparison.league import is_uninformative
-from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.questions import resample_counts
 from simulations import _comparison_intervals as intervals
 from simulations._comparison_worlds import (
     BETAS,

@@ -13,8 +13,7 @@ from calibrant.comparison.compare import compare_models
 from calibrant.comparison.decision import adjusted, decide_pairs
 from calibrant.comparison.diagnostics import missing_questions
 from calibrant.comparison.entries import judges_entry
-from calibrant.comparison.questions import QuestionBlock
-from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.questions import QuestionBlock, resample_counts
 from calibrant.comparison.survey import survey_block
 from simulations._comparison_worlds import (
     MARGIN,

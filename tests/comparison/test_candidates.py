@@ -12,7 +12,7 @@ from calibrant.comparison.candidates import (
     self_preference,
 )
 from calibrant.comparison.compare import compare_models
-from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.questions import resample_counts
 from comparison.worlds import block_of, table_of
 
 

@@ -7,8 +7,13 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.comparison.questions import BLOCK_QUESTIONS, QuestionBlock, align_models, deal_blocks
-from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.questions import (
+    BLOCK_QUESTIONS,
+    QuestionBlock,
+    align_models,
+    deal_blocks,
+    resample_counts,
+)
 from calibrant.comparison.survey import survey_block
 
 N, TIMES = 400, 4

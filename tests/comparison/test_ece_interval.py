@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.comparison.ece_interval import ece_estimate, gap_estimate, gap_p_value
+from calibrant.comparison.ece_interval import ece_estimate, gaps_of
 from comparison.worlds import block_of, views_of
 
 GOAL = 0.4
@@ -14,6 +14,10 @@ WORLDS = {
     "over-confident": lambda p: np.clip(p - 0.15, 0, 1),
     "in part": lambda p: np.where(p > 0.7, p - 0.2, p),
 }
+
+
+def gap_of(replicates):
+    return gaps_of(replicates[None])[0]
 
 
 def truth(chance, size=400_000):
@@ -103,7 +107,7 @@ def test_a_gap_has_room_for_the_bias_that_two_models_do_not_share():
         confidence, correct = (np.stack(part) for part in zip(*both, strict=True))
         _, views = views_of(block_of(confidence, correct), resamples=200, rng=rng)
         gaps = views[0][1].paper["raw"].ece - views[1][0].paper["raw"].ece
-        found = gap_estimate(gaps, n)
+        found = gap_of(gaps).estimate(n, level=0.95)
         inside += found.low <= wanted <= found.high
         half = 1.96 * gaps[1:].std()
         plain += abs(found.value - wanted) <= half
@@ -113,12 +117,12 @@ def test_a_gap_has_room_for_the_bias_that_two_models_do_not_share():
 
 def test_equal_errors_leave_the_percentiles_as_they_are():
     draws = 0.05 * np.random.default_rng(0).standard_normal(4000)
-    found = gap_estimate(np.append(0.02, 0.02 + draws - draws.mean()), 100)
+    found = gap_of(np.append(0.02, 0.02 + draws - draws.mean())).estimate(100, level=0.95)
     assert found.low == pytest.approx(0.02 - 1.96 * 0.05, abs=0.005)
     assert found.high == pytest.approx(0.02 + 1.96 * 0.05, abs=0.005)
-    leaning = gap_estimate(np.append(0.02, 0.02 + draws - draws.mean() + 0.01), 100)
+    leaning = gap_of(np.append(0.02, 0.02 + draws - draws.mean() + 0.01))
+    leaning = leaning.estimate(100, level=0.95)
     assert leaning.high == pytest.approx(found.high)
     assert leaning.low == pytest.approx(found.low - 0.01 / (np.sqrt(2) - 1))
-    assert gap_p_value(np.append(0.12, 0.12 + draws), 900) < gap_p_value(
-        np.append(0.12, 0.12 + draws + 0.01), 900
-    )
+    plain, moved = gap_of(np.append(0.12, 0.12 + draws)), gap_of(np.append(0.12, 0.13 + draws))
+    assert plain.student_p_value(900) < moved.student_p_value(900)

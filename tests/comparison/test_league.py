@@ -24,7 +24,7 @@ def test_the_score_agrees_with_plain_computation_in_data_and_resamples():
     rng = np.random.default_rng(0)
     models = [calibrated(odds, 500, rng) for odds in (-0.5, 1.5)]
     block = block_of([c for c, _ in models], [z for _, z in models])
-    from calibrant.comparison.resampled import resample_counts
+    from calibrant.comparison.questions import resample_counts
 
     counts = resample_counts(500, 10, 3).counts
     _, views = views_of(block, resamples=10, rng=3)

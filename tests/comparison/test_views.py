@@ -5,8 +5,7 @@ import pytest
 
 from calibrant.comparison.compare import compare_models
 from calibrant.comparison.footings import effective_size
-from calibrant.comparison.questions import align_models
-from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.questions import align_models, resample_counts
 from calibrant.core.errors import InputError
 from comparison.worlds import block_of, table_of, views_of
 
@@ -66,7 +65,7 @@ def test_pairs_agree_with_plain_computation(three, target):
         assert found.paper["ia"].n == same.sum()
         assert found.target == pytest.approx(goal, abs=1e-12)
         w = weights(z[a], goal)
-        assert found.effective["da"] == pytest.approx(w.sum() ** 2 / (w @ w))
+        assert found.effective == pytest.approx(w.sum() ** 2 / (w @ w))
 
 
 def test_every_pair_uses_the_questions_that_both_have(three):

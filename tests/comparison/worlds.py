@@ -6,8 +6,7 @@ from scipy.special import expit
 
 from calibrant.comparison.evidence import pair_evidence, unstated_shares
 from calibrant.comparison.footings import all_footings
-from calibrant.comparison.questions import QuestionBlock
-from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.questions import QuestionBlock, resample_counts
 from calibrant.comparison.sums import model_sums
 from calibrant.comparison.survey import survey_block
 

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.comparison.ece_interval import Residuals, residuals_of
 from calibrant.comparison.footings import Scores
 from calibrant.comparison.intervals import interval
 from calibrant.comparison.odds import MASS_BINS
-from calibrant.comparison.questions import QuestionBlock
-from calibrant.comparison.resampled import Resamples
-from calibrant.comparison.residuals import Residuals, residuals_of
+from calibrant.comparison.questions import QuestionBlock, Resamples
 from calibrant.comparison.survey import CELLS, cell_index, mass_bins
 from calibrant.core.arrays import Floats
 from calibrant.stats.binning import width_edges
@@ -124,7 +123,7 @@ def candidate_views(
         shares = sums[:-1] / sums[-1]
     return CandidateViews(
         Scores.of(shares[-1], shares[:bins], rows.size),
-        residuals_of(shares[bins : bins + MASS_BINS], shares[bins + MASS_BINS : -1]),
+        *residuals_of(shares[None, bins : bins + MASS_BINS], shares[None, bins + MASS_BINS : -1]),
     )
 
 

@@ -33,8 +33,13 @@ from calibrant.comparison.pipeline import (
     pair_views,
     surveys,
 )
-from calibrant.comparison.questions import BLOCK_QUESTIONS, QuestionBlock, align_models, deal_blocks
-from calibrant.comparison.resampled import Resamples
+from calibrant.comparison.questions import (
+    BLOCK_QUESTIONS,
+    QuestionBlock,
+    Resamples,
+    align_models,
+    deal_blocks,
+)
 from calibrant.comparison.reversal import summary_of_pairs
 from calibrant.comparison.survey import Survey
 from calibrant.core.errors import InputError

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from calibrant.comparison.evidence import NEAR, REACH, SHIFTED, SQUARED, PairEvidence
+from calibrant.comparison.ece_interval import REACH
+from calibrant.comparison.evidence import NEAR, SHIFTED, SQUARED, PairEvidence
 from calibrant.stats.multiplicity import holm
 
 # Two calibration errors closer than this are of no practical difference.
@@ -89,16 +90,7 @@ def _decided(
         worst = decide(pair.worst_case(), margin=margin, stands=stands, leads=leads)
         if (worst.word, worst.winner) != (found.word, found.winner):
             found = Decision("depends", found.winner, "missing", found.word)
-    return Decision(
-        found.word,
-        found.winner,
-        found.depends_on,
-        found.by,
-        found.missing,
-        found.alone,
-        p_better,
-        p_accurate,
-    )
+    return replace(found, p_adjusted=p_better, p_accuracy_adjusted=p_accurate)
 
 
 def decide(

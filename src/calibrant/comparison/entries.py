@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from scipy import special
 from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import CandidateViews
 from calibrant.comparison.diagnostics import blind_spots, exchangeability
-from calibrant.comparison.ece_interval import ece_estimate, gap_estimate, gap_p_value
-from calibrant.comparison.evidence import VERDICT_LEVEL, PairEvidence, squared_gap_z
+from calibrant.comparison.ece_interval import VERDICT_LEVEL, Gap, ece_estimate, gaps_of
+from calibrant.comparison.evidence import PairEvidence, squared_gap_z
 from calibrant.comparison.footings import Footings, Scores
 from calibrant.comparison.intervals import (
     design_effect,
@@ -21,7 +21,6 @@ from calibrant.comparison.intervals import (
     mean_interval,
     normal_interval,
     rate_interval,
-    spread_interval,
     without_ends,
 )
 from calibrant.comparison.league import corp_parts
@@ -35,6 +34,7 @@ from calibrant.stats.intervals import area_interval
 from calibrant.stats.ranking import Ranked, area_under_curve
 
 METRICS = ("brier", "ece")
+_SPREAD = "bootstrap-normal"
 # Names of numbers that come from a test.
 _TESTED = frozenset({"p_accuracy", "p_gap"})
 _CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
@@ -143,7 +143,14 @@ def pair_entry(
     scores = {view: (first.paper[view], second.paper[view]) for view in ("raw", "ia", "da")}
     if candidates is not None:
         scores["ca"] = (candidates[0].scores, candidates[1].scores)
-    gaps: dict[str, Any] = {view: _gaps(*both, level) for view, both in scores.items()}
+    apart = {view: _gaps(*both) for view, both in scores.items()}
+    gaps: dict[str, Any] = {
+        view: {
+            "brier": normal_interval(brier.value, brier.sd, scores[view][0].n, level, _SPREAD),
+            "ece": _of_enough(ece.estimate(scores[view][0].n, level=level)),
+        }
+        for view, (brier, ece) in apart.items()
+    }
     ties = {
         view: {metric: _holds_zero(gap[metric]) for metric in METRICS} for view, gap in gaps.items()
     }
@@ -166,7 +173,10 @@ def pair_entry(
         "rms": _roots(first, second),
         "floor": _floor(first, second, lipschitz),
         "ties": ties,
-        "p_value": _p_values(scores, first, second),
+        "p_value": {
+            view: _p_value(ece, min(first.effective, second.effective), scores[view][0].n, view)
+            for view, (_, ece) in apart.items()
+        },
         "reversal": {view: reverses(*both) for view, both in turned.items()},
         "reversal_brier": {
             view: reverses(gaps["raw"]["brier"].value, gaps[view]["brier"].value)
@@ -176,7 +186,7 @@ def pair_entry(
         "pattern": reversal_pattern(values),
         "retention": agreed / first.n if first.n else math.nan,
         "target": first.target,
-        "effective_size": {"a": first.effective["da"], "b": second.effective["da"]},
+        "effective_size": {"a": first.effective, "b": second.effective},
         "evidence": {
             "level": VERDICT_LEVEL,
             "footings": {
@@ -234,11 +244,9 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
     return {**found, "ties": ties, "p_value": p_values, "exchangeability": unlike}
 
 
-def _gaps(first: Scores, second: Scores, level: float) -> dict[str, Estimate]:
-    return {
-        "brier": spread_interval(first.brier - second.brier, first.n, level=level),
-        "ece": _of_enough(gap_estimate(first.ece - second.ece, first.n, level=level)),
-    }
+def _gaps(first: Scores, second: Scores) -> list[Gap]:
+    """Return the gaps of Brier score and ECE."""
+    return gaps_of(np.stack([first.brier - second.brier, first.ece - second.ece]))
 
 
 def _holds_zero(gap: Estimate) -> bool:
@@ -254,17 +262,11 @@ def _floor(first: Footings, second: Footings, lipschitz: float) -> float:
     return passive_floor(error_rate=rate, labels=first.n, lipschitz=lipschitz)
 
 
-def _p_values(
-    scores: Mapping[str, tuple[Scores, Scores]], first: Footings, second: Footings
-) -> dict[str, float]:
-    """Return the p-value of each view's ECE gap, from the questions that the view leaves."""
-    weighted = min(first.effective["da"], second.effective["da"])
-    return {
-        view: gap_p_value(one.ece - other.ece, weighted if view == "da" else one.n)
-        if one.n >= LEAST_QUESTIONS
-        else math.nan
-        for view, (one, other) in scores.items()
-    }
+def _p_value(gap: Gap, weighted: float, n: int, view: str) -> float:
+    """Return the p-value of a view's ECE gap, from the questions that the view leaves."""
+    if n < LEAST_QUESTIONS:
+        return math.nan
+    return gap.student_p_value(weighted if view == "da" else n)
 
 
 def judges_entry(both: tuple[CandidateViews, CandidateViews], level: float) -> dict[str, Any]:
@@ -273,7 +275,8 @@ def judges_entry(both: tuple[CandidateViews, CandidateViews], level: float) -> d
     n = first.scores.n
     gaps = first.statistics.error - second.statistics.error
     z = squared_gap_z(first.statistics, second.statistics)
-    gap, p_gap = gap_estimate(gaps, n, level=level), gap_p_value(gaps, n)
+    (found,) = gaps_of(gaps[None])
+    gap, p_gap = found.estimate(n, level=level), found.student_p_value(n)
     p_square = float(2 * special.ndtr(-abs(z)))
     side = (gap.low > 0) - (gap.high < 0)
     return {

@@ -12,82 +12,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from calibrant.comparison.ece_interval import SEEN_AGAIN
+from calibrant.comparison.ece_interval import Gap, Residuals, gaps_of
 from calibrant.comparison.footings import Footings
-from calibrant.comparison.residuals import Residuals
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
-from calibrant.core.estimate import Estimate
 from calibrant.stats.bootstrap import quantiles
 
-# 98 % intervals: at 95 % up to 4 % of verdicts were false where the truth is known.
-REACH = 2.326
-VERDICT_LEVEL = 0.98
 # Both models brought to the accuracy of one with the odds moved along, and the same with
 # near-certain statements taken at their word.
 SHIFTED = ("os_a", "os_b")
 NEAR = ("os_a_near", "os_b_near")
 SQUARED = ("raw", *SHIFTED)
 SIX = ("raw", *SHIFTED, *NEAR, "sda")
-_NOTHING = 1e-6
 # Fewer answers without a confidence, right as often as the rest, are taken to be like the rest.
 FEW_MISSING = 0.05
 # The resamples overstate the variance of a squared error; no more than this share is taken off.
 _LEAST_VARIANCE = 1 / 3
 # The sum of two ends lies further out than this many errors of the gap.
 _ENDS_REACH = 1.3
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Error of the first model minus that of the second; below 0 the first is better.
-
-    `bias` is by how much at most the value is too high (below 0: too low), `slack` how far
-    answers without a stated confidence could move it.
-    """
-
-    value: float
-    sd: float
-    bias: float
-    slack: float = 0.0
-
-    @classmethod
-    def of(cls, replicates: Floats) -> Gap:
-        """Return the gap of the data (entry 0) and its spread over the resamples."""
-        drawn = replicates[1:][np.isfinite(replicates[1:])]
-        value = float(replicates[0])
-        if drawn.size < 2 or not math.isfinite(value):
-            return cls(value, math.nan, math.nan)
-        return cls(value, float(drawn.std(ddof=1)), float((drawn.mean() - value) / SEEN_AGAIN))
-
-    @property
-    def low(self) -> float:
-        """Low end of the interval, moved down by what bias may have added."""
-        return self.value - REACH * self.sd - max(self.bias, 0.0) - self.slack
-
-    @property
-    def high(self) -> float:
-        """High end of the interval."""
-        return self.value + REACH * self.sd - min(self.bias, 0.0) + self.slack
-
-    @property
-    def p_value(self) -> float:
-        """Two-sided p-value of 'no difference', of what its largest bias leaves of the gap."""
-        if math.isnan(self.sd):
-            return math.nan
-        left = max(abs(self.value) - max(self.bias * math.copysign(1.0, self.value), 0.0), 0.0)
-        if left <= _NOTHING:
-            return 1.0
-        return float(2 * special.ndtr(-left / self.sd)) if self.sd > 0 else 0.0
-
-    def side(self, beyond: float = 0.0) -> int:
-        """Return -1 where the first has the smaller error by more than that, 1 the second, or 0."""
-        return (self.low > beyond + _NOTHING) - (self.high < -beyond - _NOTHING)
-
-    def estimate(self, n: int) -> Estimate:
-        """Return the gap as the document tells it."""
-        how = "none" if math.isnan(self.sd) else "bootstrap-bias-bounded"
-        return Estimate(self.value, self.low, self.high, n, VERDICT_LEVEL, interval=how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +125,10 @@ def pair_evidence(
     """
     a, b = first.raw.error, second.raw.error
     found = {"raw": a - b, "os_a": a - second.shifted.error, "os_b": first.shifted.error - b}
-    found["os_a_near"] = (
-        found["os_a"] if not second.near.any() else (a - second.shifted.moved_error(second.near))
-    )
-    found["os_b_near"] = (
-        found["os_b"] if not first.near.any() else (first.shifted.moved_error(first.near) - b)
-    )
+    found |= {"os_a_near": a - second.near_error, "os_b_near": first.near_error - b}
     found["sda"] = (a - second.mixed + first.mixed - b) / 2
     found["sos"] = (found["os_a"] + found["os_b"]) / 2
-    gaps = {name: Gap.of(values) for name, values in found.items()}
+    gaps = dict(zip(found, gaps_of(np.stack(list(found.values()))), strict=True))
     both = {
         "raw": (first.raw, second.raw),
         "os_a": (first.raw, second.shifted),
@@ -252,23 +189,22 @@ def _bound(
     """Return the smallest margin within which two models are shown to be equivalent.
 
     Each model's own 90 % interval enters: the interval of the gap is not valid for this, it would
-    declare up to a tenth of pairs equivalent that are not. Where a gap already exceeds `margin`
-    the intervals are not worked out.
+    declare up to a tenth of pairs equivalent that are not. What is known to exceed `margin` is
+    not worked out further.
     """
     five = ("raw", *SHIFTED, *NEAR)
     worst = max(abs(gaps[name].value) + _ENDS_REACH * gaps[name].sd for name in five)
     if not worst < margin:
         return worst
-    nothing = np.zeros_like(first.near)
     worst = _ends(first.raw.range_90, second.raw.range_90)
-    for name, own, other, moved in (
-        ("os_a", first.raw, second.shifted, (nothing, second.near)),
-        ("os_b", first.shifted, second.raw, (first.near, nothing)),
+    for name, own, other, by in (
+        ("os_a", first.raw, second.shifted, second.near),
+        ("os_b", second.raw, first.shifted, first.near),
     ):
-        worst = max(worst, _ends(own.range_90, other.range_90))
-        if np.nanmax(np.abs(found[name] - found[f"{name}_near"])) >= 1e-3:
-            near = own.moved_range(moved[0]), other.moved_range(moved[1])
-            worst = max(worst, _ends(*near))
+        if worst < margin:
+            worst = max(worst, _ends(own.range_90, other.range_90))
+        if worst < margin and np.nanmax(np.abs(found[name] - found[f"{name}_near"])) >= 1e-3:
+            worst = max(worst, _ends(own.range_90, other.moved_range(by)))
     return worst
 
 

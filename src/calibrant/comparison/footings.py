@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.comparison.ece_interval import Residuals, moved_errors, residuals_of
 from calibrant.comparison.odds import log_odds, shift_nodes
-from calibrant.comparison.residuals import Residuals, residuals_of
 from calibrant.comparison.sums import ModelSums
 from calibrant.comparison.survey import Survey
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
 
 TARGETS = ("weakest", "mean", "strongest")
-# What only a model by itself has.
-_NONE = np.empty(0)
+# Partners whose footings are worked out at a time: their sums then stay near 25 MB.
+_PARTNERS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,15 @@ class Scores:
     residuals: Floats | None = None
 
     @classmethod
-    def of(cls, brier: Floats, residuals: Floats, n: float) -> Scores:
+    def of(cls, brier: Floats, residuals: Floats, n: float, *, keep: bool = True) -> Scores:
         """Return the scores of the summed residuals of every bin."""
-        return cls(brier, np.abs(residuals).sum(axis=0), round(n), residuals)
+        kept = residuals.copy() if keep else None
+        return cls(brier.copy(), np.abs(residuals).sum(axis=0), round(n), kept)
 
-    def without_residuals(self) -> Scores:
-        """Return the same with what a gap needs alone."""
-        return replace(self, residuals=None)
+
+def _nothing() -> Floats:
+    """Return what a pair has of what belongs to a model by itself."""
+    return np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +48,16 @@ class Footings:
     """What is seen of a model on the questions that it shares with a partner.
 
     `raw` is as answered, `shifted` at the partner's accuracy with the odds moved along, `near`
-    (bins,) what near-certain statements add there if .995 and .999999 count as different, `mixed`
-    the error at the partner's accuracy with statements as they are. `law` (2, steps, 1 + draws)
+    (bins,) what near-certain statements add there if .995 and .999999 count as different and
+    `near_error` the error with them, `mixed` the error at the partner's accuracy with statements
+    as they are. `law` (2, steps, 1 + draws)
     integrates the distribution of confidence of wrong and of right answers over each step, on all
     questions of the model. `paper` holds the raw, instance- and distribution-aligned views
     of the literature at the accuracy `target`. `score` is the model's skill at even odds.
     `halves` (2, 1 + draws) is the mean confidence where both are wrong and where both are right,
     `halves_n` their number, `by_outcome` the mean confidence of wrong and of right answers.
-    `gaps` (2, bins, 1 + resamples) are equal-width residuals of wrong and of right answers. On
-    its own, a model is brought to the weakest (`shifted`) and the `strongest` of all.
+    On its own, a model is brought to the weakest (`shifted`) and the `strongest` of all, and
+    `gaps` (2, bins, 1 + resamples) are equal-width residuals of wrong and of right answers.
     """
 
     n: int
@@ -62,18 +65,19 @@ class Footings:
     raw: Residuals
     shifted: Residuals
     near: Floats
+    near_error: Floats
     mixed: Floats
     law: npt.NDArray[np.float32]
     paper: dict[str, Scores]
-    score: Floats
     halves_n: Floats
     halves: Floats
-    by_outcome: Floats
     target: float
-    effective: dict[str, float]
+    effective: float
     sharing: list[dict[str, float]]
     histogram: Floats
-    gaps: Floats
+    score: Floats = field(default_factory=_nothing)
+    by_outcome: Floats = field(default_factory=_nothing)
+    gaps: Floats = field(default_factory=_nothing)
     strongest: Residuals | None = None
 
     @property
@@ -100,131 +104,149 @@ def known_target(target: str | float) -> str | float:
 
 
 def common_accuracy(accuracies: Floats, target: str | float) -> Floats:
-    """Return the accuracy that models (rows) are brought to, in data and resamples."""
+    """Return the accuracy that models (first axis) are brought to, in data and resamples."""
     if not isinstance(target, str):
-        return np.full(accuracies.shape[1], float(target))
+        return np.full(accuracies.shape[1:], float(target))
     if target == "mean":
         return np.asarray(accuracies.mean(axis=0))
-    ends = accuracies.min(axis=0) if target == "weakest" else accuracies.max(axis=0)
-    return np.asarray(ends)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What partners with the same questions share."""
-
-    raw: Residuals
-    paper: Scores
-    gaps: Floats
+    return np.asarray(accuracies.min(axis=0) if target == "weakest" else accuracies.max(axis=0))
 
 
 def all_footings(
     sums: ModelSums, survey: Survey, model: int, *, target: str | float
 ) -> list[Footings]:
     """Return the footings of a model with every partner; partners with the same questions share."""
-    kinds: dict[int, _Kind] = {}
-    goals, law = survey.goals(model), _integrals(sums.law, survey.law_steps())
-    served = shift_nodes(survey.shifts(model))
-    found = []
-    for partner in range(len(survey.moments)):
-        number = int(sums.kind[partner])
-        own = survey.accuracy(model, partner)
-        if number not in kinds:
-            total = sums.mass[number, 0].sum(axis=(0, 1))
-            kinds[number] = _Kind(
-                residuals_of(*_raw(sums, number)),
-                aligned_scores(sums, partner, own, own),
-                sums.width[number] / total,
-            )
-        kind = kinds[number]
-        goal = survey.inside(goals[partner], model, partner)
-        shifted = sums.at_shift(served, partner, number)
-        moved, mixed, near = _at(sums, survey, model, partner, goal, shifted)
-        if partner == model:
-            everyone = np.stack([survey.accuracy(m, m) for m in range(len(survey.moments))])
-            top = survey.inside(goals[-1], model, partner)
-            highest = sums.at_shift(served, -1, number)
-            strongest = residuals_of(*_at(sums, survey, model, partner, top, highest)[0])
-        else:
-            everyone, strongest = np.stack([own, survey.accuracy(partner, model)]), None
-        chosen = common_accuracy(everyone, target)
-        paper = {"raw": kind.paper, "da": aligned_scores(sums, partner, own, chosen)}
-        paper["ia"] = shared_scores(sums, partner)
-        if partner != model:
-            paper = {view: scores.without_residuals() for view, scores in paper.items()}
-        outcomes = sums.mass[number, 0, :, :, 0].sum(axis=1)
-        both = sums.same[partner, :2].sum(axis=2)
+    models = len(survey.moments)
+    law = _integrals(sums.law, survey.law_steps())
+    raw = residuals_of(*_raw(sums.mass))
+    goals = _Goals(sums, survey, model)
+    found: list[Footings] = []
+    for start in range(0, models, _PARTNERS):
+        partners = np.arange(start, min(start + _PARTNERS, models))
+        residuals, shares, mixed, near = goals.at(partners)
+        moved, own = residuals_of(residuals, shares), survey.accuracy(model, partners)
+        chosen = common_accuracy(np.stack([own, survey.accuracy(partners, model)]), target)
+        if model in partners:
+            every = np.arange(models)
+            chosen[model - start] = common_accuracy(survey.accuracy(every, every), target)
+        papers = _papers(sums, partners, own, chosen, model)
+        outcomes = sums.mass[sums.kind[partners], 0, :, :, 0].sum(axis=2)
+        both = sums.same[partners, :2].sum(axis=3)
         with np.errstate(divide="ignore", invalid="ignore"):
-            halves = both[1] / both[0]
-            by_outcome = _by_outcome(sums.mass[number]) if partner == model else _NONE
-        found.append(
-            Footings(
-                survey.common(model, partner),
-                own,
-                kind.raw,
-                residuals_of(*moved),
-                near,
-                mixed,
-                law,
-                paper,
-                even_odds_score(sums, survey, model) if partner == model else _NONE,
-                both[0, :, 0],
-                halves,
-                by_outcome,
-                float(chosen[0]),
-                {
-                    "da": effective_size(outcomes, float(chosen[0])),
-                    "os": effective_size(outcomes, float(goal[0])),
-                },
-                sharing_distances(sums.ranks[partner]),
-                sums.histogram[partner],
-                # Of pairs the residuals of the data alone are kept.
-                kind.gaps if partner == model else kind.gaps[:, :, :1].copy(),
-                strongest,
+            halves = both[:, 1] / both[:, 0]
+        sharing = sharing_distances(sums.ranks[partners])
+        for row, partner in enumerate(partners):
+            shift, by = moved[row], near[row]
+            found.append(
+                Footings(
+                    survey.common(model, int(partner)),
+                    own[row].copy(),
+                    raw[sums.kind[partner]],
+                    shift,
+                    by,
+                    moved_errors(residuals[row], by[:, None]) if by.any() else shift.error,
+                    mixed[row].copy(),
+                    law,
+                    papers[row],
+                    both[row, 0, :, 0],
+                    halves[row],
+                    float(chosen[row, 0]),
+                    effective_size(outcomes[row], float(chosen[row, 0])),
+                    sharing[row],
+                    sums.histogram[partner],
+                )
             )
-        )
+    found[model] = _alone(found[model], goals)
     return found
 
 
-def _by_outcome(mass: Floats) -> Floats:
-    """Return the mean confidence of wrong and of right answers."""
-    number, said = mass.sum(axis=2)
-    found: Floats = said / number
-    return found
+def _alone(own: Footings, goals: _Goals) -> Footings:
+    """Return what is seen of a model by itself."""
+    sums, model = goals.sums, goals.model
+    tables, shares = goals.at(np.array([model, len(goals.survey.moments)]))[:2]
+    both = [
+        replace(of, table=table)
+        for of, table in zip(residuals_of(tables, shares), tables, strict=True)
+    ]
+    number, said = sums.mass[sums.kind[model]].sum(axis=2)
+    return replace(
+        own,
+        shifted=both[0],
+        strongest=both[1],
+        score=even_odds_score(sums, goals.survey, model),
+        by_outcome=np.divide(said, number, out=np.full_like(said, np.nan), where=number > 0),
+        gaps=sums.width[sums.kind[model]] / number.sum(axis=0),
+    )
 
 
-def _raw(sums: ModelSums, kind: int) -> tuple[Floats, Floats]:
-    """Return residuals and shares of bins as answered."""
-    (wrong, right), (low, high) = sums.mass[kind]
-    total = (wrong + right).sum(axis=0)
+def _raw(mass: Floats) -> tuple[Floats, Floats]:
+    """Return residuals and shares of bins as answered, by kind of partner."""
+    wrong, right, low, high = _parts(mass)
+    total = (wrong + right).sum(axis=1, keepdims=True)
     return (high - right + low) / total, (wrong + right) / total
 
 
-def _at(
-    sums: ModelSums,
-    survey: Survey,
-    model: int,
-    partner: int,
-    goal: Floats,
-    shifted: Floats,
-) -> tuple[tuple[Floats, Floats], Floats, Floats]:
-    """Return what is seen at a common accuracy.
+def _of_kind(sums: Floats, kind: Indices) -> Floats:
+    """Return the sums of every partner; once where all have the same questions."""
+    found: Floats = sums[kind[:1] if (kind == kind[0]).all() else kind]
+    return found
 
-    Residuals and shares with the odds moved along, the error with statements as they are, and what
-    near-certain statements add. Every resample has an accuracy of its own and so a shift of its
-    own, to which the confidences are moved linearly.
-    """
-    own = survey.inside(survey.accuracy(model, partner), model, partner)
-    (wrong, right), (low, high) = sums.mass[sums.kind[partner]]
-    total = (wrong + right).sum(axis=(0))
-    up, down = goal / own / total, (1 - goal) / (1 - own) / total
-    shift = log_odds(goal) - log_odds(own)
-    moved_low, moved_high = shifted[0] + shifted[1] * (shift - shift[0])
-    shares = up * right + down * wrong
-    residuals = up * (moved_high - right) + down * moved_low
-    mixed = np.abs(up * (high - right) + down * low).sum(axis=0)
-    near = down[0] * sums.near[partner, 0] + up[0] * sums.near[partner, 1]
-    return (residuals, shares), mixed, near
+
+def _parts(mass: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return number and confidence of wrong and of right answers, (kinds, bins, 1 + resamples)."""
+    return mass[:, 0, 0], mass[:, 0, 1], mass[:, 1, 0], mass[:, 1, 1]
+
+
+class _Goals:
+    """One model, and the accuracies that it is brought to."""
+
+    def __init__(self, sums: ModelSums, survey: Survey, model: int) -> None:
+        self.sums, self.survey, self.model = sums, survey, model
+        self.goals = survey.goals(model)
+        self.served = shift_nodes(survey.shifts(model))
+
+    def at(self, places: Indices) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return what is seen at the accuracies of some partners, or at the strongest (the last).
+
+        Residuals and shares with the odds moved along, the error with statements as they are, and
+        what near-certain statements add. Every resample has an accuracy of its own and so a shift
+        of its own, to which the confidences are moved linearly.
+        """
+        sums, survey, model = self.sums, self.survey, self.model
+        partners = np.where(places < len(survey.moments), places, model)
+        own = survey.inside(survey.accuracy(model, partners), model, partners)
+        goal = survey.inside(self.goals[places], model, partners)
+        wrong, right, low, high = _parts(_of_kind(sums.mass, sums.kind[partners]))
+        total = (wrong + right).sum(axis=1)
+        up, down = (goal / own / total)[:, None], ((1 - goal) / (1 - own) / total)[:, None]
+        shift = log_odds(goal) - log_odds(own)
+        said = sums.at_shifts(self.served, places, partners)
+        said[:, 1] *= (shift - shift[:, :1])[:, None, None]
+        moved = said[:, 0] + said[:, 1]
+        residuals = up * (moved[:, 1] - right) + down * moved[:, 0]
+        mixed = np.abs(up * (high - right) + down * low).sum(axis=1)
+        near = down[:, :, 0] * sums.near[partners, 0] + up[:, :, 0] * sums.near[partners, 1]
+        return residuals, up * right + down * wrong, mixed, near
+
+
+def _papers(
+    sums: ModelSums, partners: Indices, own: Floats, chosen: Floats, model: int
+) -> list[dict[str, Scores]]:
+    """Return the views of the literature with every partner."""
+    views = {
+        "raw": aligned_scores(sums, partners, own, own),
+        "da": aligned_scores(sums, partners, own, chosen),
+        "ia": shared_scores(sums, partners),
+    }
+    return [
+        {
+            view: Scores.of(
+                brier[row % len(brier)], residuals[row % len(brier)], n[row % len(n)], keep=keep
+            )
+            for view, (brier, residuals, n) in views.items()
+        }
+        for row, keep in enumerate(partners == model)
+    ]
 
 
 def _integrals(law: Floats, steps: Floats) -> npt.NDArray[np.float32]:
@@ -237,49 +259,55 @@ def _integrals(law: Floats, steps: Floats) -> npt.NDArray[np.float32]:
     return np.asarray(share, dtype=np.float32)
 
 
-def sharing_distances(ranks: Floats) -> list[dict[str, float]]:
+def sharing_distances(ranks: Floats) -> list[list[dict[str, float]]]:
     """Return, for wrong and for right answers, how confidence differs with the partner's outcome.
 
     The largest distance between the distributions of confidence where the partner shares the
     outcome and where it does not, and how many answers are behind each.
     """
-    found = []
-    for alone, shared in (ranks[:2], ranks[2:]):
-        sizes = shared.sum(), alone.sum()
-        distance = float("nan")
-        if sizes[0] and sizes[1]:
-            steps = np.cumsum(shared) / sizes[0] - np.cumsum(alone) / sizes[1]
-            distance = float(np.abs(steps).max())
-        found.append({"shared": int(sizes[0]), "alone": int(sizes[1]), "distance": distance})
-    return found
-
-
-def aligned_scores(sums: ModelSums, partner: int, accuracy: Floats, goal: Floats) -> Scores:
-    """Return the distribution-aligned scores; at the model's own accuracy they are the raw ones."""
-    kind = sums.kind[partner]
-    wrong, right = sums.width[kind]
-    total = sums.mass[kind, 0].sum(axis=(0, 1))
-    square, spread = sums.totals[kind, :2]
+    sizes = ranks.sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if goal is accuracy:
-            up = down = 1 / total
-        else:
+        below = np.cumsum(ranks, axis=2) / sizes[:, :, None]
+    distance = np.abs(below[:, 1::2] - below[:, ::2]).max(axis=2)
+    return [
+        [
+            {"shared": int(size[2 * z + 1]), "alone": int(size[2 * z]), "distance": float(apart[z])}
+            for z in (0, 1)
+        ]
+        for size, apart in zip(sizes, distance, strict=True)
+    ]
+
+
+def aligned_scores(
+    sums: ModelSums, partners: Indices, accuracy: Floats, goal: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return distribution-aligned Brier scores, residuals and numbers of rows, by partner.
+
+    At the model's own accuracy they are the raw ones.
+    """
+    kind = sums.kind[partners]
+    wrong, right = np.moveaxis(_of_kind(sums.width, kind), 1, 0)
+    total = _of_kind(sums.mass, kind)[:, 0].sum(axis=(1, 2))
+    square, spread = np.moveaxis(_of_kind(sums.totals, kind)[:, :2], 1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = down = 1 / total
+        if goal is not accuracy:
             # A resample without right or without wrong answers has no such weights: NaN.
             up, down = goal / accuracy / total, (1 - goal) / (1 - accuracy) / total
-        brier = up * square[1] + down * square[0] - spread.sum(axis=0) / total
-        return Scores.of(brier, up * right + down * wrong, float(total[0]))
+        brier = up * square[:, 1] + down * square[:, 0] - spread.sum(axis=1) / total
+        return brier, up[:, None] * right + down[:, None] * wrong, total[:, 0]
 
 
-def shared_scores(sums: ModelSums, partner: int) -> Scores:
-    """Return the scores on questions where both have the same outcome; NaN without any."""
-    number, said, squares = sums.same[partner]
-    total = number.sum(axis=(0, 1))
+def shared_scores(sums: ModelSums, partners: Indices) -> tuple[Floats, Floats, Floats]:
+    """Return the same on questions where both have the same outcome; NaN without any."""
+    number, said, squares = np.moveaxis(sums.same[partners], 1, 0)
+    total = number.sum(axis=(1, 2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        residuals = (said.sum(axis=0) - number[1]) / total
+        residuals = (said.sum(axis=1) - number[:, 1]) / total[:, None]
         # (c - 1)^2 = c^2 - 2 c + 1 on right answers.
-        right = (number[1] - 2 * said[1]).sum(axis=0)
-        brier = (squares.sum(axis=(0, 1)) + right) / total
-    return Scores.of(brier, residuals, float(total[0]))
+        right = (number[:, 1] - 2 * said[:, 1]).sum(axis=1)
+        brier = (squares.sum(axis=(1, 2)) + right) / total
+    return brier, residuals, total[:, 0]
 
 
 def even_odds_score(sums: ModelSums, survey: Survey, model: int) -> Floats:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibrant.claims.compare import LEAST_QUESTIONS
+from calibrant.comparison.ece_interval import gaps_of
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.stats.bootstrap import quantiles
@@ -46,10 +47,8 @@ def spread_interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estim
 
     Of thousands of pairs: ordering the resamples of each would take longer than drawing them.
     """
-    drawn = replicates[1:][np.isfinite(replicates[1:])]
-    error = float(drawn.std(ddof=1)) if drawn.size > 1 else math.nan
-    found = normal_interval(float(replicates[0]), error, n, level)
-    return found if math.isnan(found.low) else replace(found, interval="bootstrap-normal")
+    (found,) = gaps_of(replicates[None])
+    return normal_interval(found.value, found.sd, n, level, "bootstrap-normal")
 
 
 def design_effect(replicates: Floats, spread: float, n: int) -> float:
@@ -99,13 +98,15 @@ def mean_interval(
     return Estimate(mean, low, high, n, level, interval="student-logit")
 
 
-def normal_interval(value: float, error: float, n: int, level: float) -> Estimate:
+def normal_interval(
+    value: float, error: float, n: int, level: float, how: str = "paired-normal"
+) -> Estimate:
     """Return a difference of means with the interval of its standard error, inside [-1, 1]."""
     if n < LEAST_QUESTIONS or math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
     reach = normal_quantile(level) * error
     ends = max(value - reach, -1.0), min(value + reach, 1.0)
-    return Estimate(value, *ends, n, level, interval="paired-normal")
+    return Estimate(value, *ends, n, level, interval=how)
 
 
 def without_ends(estimate: Estimate) -> Estimate:

@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from calibrant.comparison.footings import Footings, all_footings
 from calibrant.comparison.odds import MASS_BINS
-from calibrant.comparison.questions import QuestionBlock
-from calibrant.comparison.resampled import Resamples, resample_counts
+from calibrant.comparison.questions import QuestionBlock, Resamples, resample_counts
 from calibrant.comparison.sums import ModelSums, model_sums
 from calibrant.comparison.survey import Survey, survey_block
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import normal_quantile, wilson_interval
@@ -66,26 +68,37 @@ def reversal_summary(gaps: Gaps) -> dict[str, Any]:
         ``cases``; ``patterns`` name to count and share (an estimate); ``rates`` per view;
         ``agreement`` of DA with IA: both turn the raw order round, or neither does.
     """
+    if "raw" not in gaps:
+        raise InputError(f"the raw gaps are needed, got {', '.join(gaps) or 'nothing'}")
     table = {name: np.asarray(values, dtype=np.float64) for name, values in gaps.items()}
-    if "raw" not in table:
-        raise InputError(f"the raw gaps are needed, got {', '.join(table) or 'nothing'}")
     cases = table["raw"].size
-    rows = [{name: float(values[i]) for name, values in table.items()} for i in range(cases)]
-    patterns = [reversal_pattern(row) for row in rows]
-    turned = {
-        view: np.sign(table["raw"]) * np.sign(table[view]) < 0 for view in _EVERY if view in table
-    }
+    rows = (dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True))
+    patterns = Counter(reversal_pattern(row) for row in rows)
     summary: dict[str, Any] = {
         "cases": cases,
         "patterns": {
-            name: {"count": patterns.count(name), "share": _share(patterns.count(name), cases)}
-            for name in sorted(set(patterns), key=lambda name: -patterns.count(name))
+            name: {"count": count, "share": _share(count, cases)}
+            for name, count in sorted(patterns.items(), key=lambda item: (-item[1], item[0]))
         },
-        "rates": {view: _share(int(flags.sum()), cases) for view, flags in turned.items()},
+        "rates": _rates(gaps, np.ones(cases, dtype=bool)),
     }
-    if "da" in turned and "ia" in turned:
+    if "da" in gaps and "ia" in gaps:
+        turned = _turned(gaps)
         summary["agreement"] = _share(int((turned["da"] == turned["ia"]).sum()), cases)
     return summary
+
+
+def _turned(gaps: Gaps) -> dict[str, Mask]:
+    """Return, per view, the cases whose order it turns round."""
+    sign = {view: np.sign(np.asarray(values, dtype=np.float64)) for view, values in gaps.items()}
+    return {view: sign["raw"] * sign[view] < 0 for view in _EVERY if view in gaps}
+
+
+def _rates(gaps: Gaps, inside: Mask) -> dict[str, Estimate]:
+    """Return how often each view turns the raw order round, among some of the cases."""
+    cases = int(inside.sum())
+    turned = _turned(gaps).items() if cases else ()
+    return {view: _share(int(flags[inside].sum()), cases) for view, flags in turned}
 
 
 def accuracy_gap_bins(
@@ -96,16 +109,10 @@ def accuracy_gap_bins(
 ) -> list[dict[str, Any]]:
     """Return reversal rates by the size of the accuracy gap."""
     size = np.abs(np.asarray(accuracy_gap, dtype=np.float64))
-    raw = np.sign(np.asarray(gaps["raw"], dtype=np.float64))
     rows = []
     for low, high in pairwise(edges):
         inside = (size >= low) & ((size < high) | (high == edges[-1]))
-        row: dict[str, Any] = {"low": low, "high": high, "cases": int(inside.sum())}
-        for view in _EVERY:
-            if view in gaps and inside.any():
-                turned = raw * np.sign(np.asarray(gaps[view], dtype=np.float64)) < 0
-                row[view] = _share(int(turned[inside].sum()), int(inside.sum()))
-        rows.append(row)
+        rows.append({"low": low, "high": high, "cases": int(inside.sum()), **_rates(gaps, inside)})
     return rows
 
 
@@ -186,16 +193,11 @@ def rates_by(kinds: Sequence[str], gaps: Gaps) -> list[dict[str, Any]]:
     >>> rates_by(["x", "y", "x"], {"raw": [1, 1, -1], "da": [-1, 1, -1]})[0]["cases"]
     2
     """
-    raw = np.sign(np.asarray(gaps["raw"], dtype=np.float64))
+    counted = Counter(kinds)
     rows = []
-    for kind in sorted(set(kinds), key=lambda name: (-list(kinds).count(name), name)):
+    for kind in sorted(counted, key=lambda name: (-counted[name], name)):
         inside = np.array([name == kind for name in kinds])
-        row: dict[str, Any] = {"kind": kind, "cases": int(inside.sum())}
-        for view in _EVERY:
-            if view in gaps:
-                turned = raw * np.sign(np.asarray(gaps[view], dtype=np.float64)) < 0
-                row[view] = _share(int(turned[inside].sum()), int(inside.sum()))
-        rows.append(row)
+        rows.append({"kind": kind, "cases": counted[kind], **_rates(gaps, inside)})
     return rows
 
 

@@ -25,8 +25,7 @@ from calibrant.comparison.odds import (
     shift_confidence,
     shift_nodes,
 )
-from calibrant.comparison.questions import QuestionBlock
-from calibrant.comparison.resampled import Resamples
+from calibrant.comparison.questions import QuestionBlock, Resamples
 from calibrant.comparison.survey import (
     Survey,
     cell_index,
@@ -43,7 +42,7 @@ RANK_CELLS = 1_024
 # Resamples of what describes a pair and of the laws of confidence, whose quantiles are near.
 DESCRIBED = 200
 # Partners of one product: their columns and products then stay near 50 MB.
-_PARTNERS = 32
+_PARTNERS = 96
 # Columns that every set of questions has: number, confidence, squared residual, spread of grades,
 # and the squared error at even odds with two derivatives.
 _COMMON = 7
@@ -90,10 +89,15 @@ class ModelSums:
         names = [field.name for field in fields(self) if field.name != "kind"]
         return replace(mine, **{name: getattr(mine, name) + getattr(yours, name) for name in names})
 
-    def at_shift(self, served: ShiftNodes, place: int, kind: int) -> Floats:
-        """(2, 2, mass bins, 1 + resamples) confidence and slope at one of the shifts."""
-        whole = at_shift(self.mass[0], self.nodes, served, place)
-        return whole - self.lacking[kind] if kind else whole
+    def at_shifts(self, served: ShiftNodes, places: Indices, partners: Indices) -> Floats:
+        """(places, 2, 2, mass bins, 1 + resamples) confidence and slope at some of the shifts."""
+        found = at_shifts(self.mass[0], self.nodes, served, places)
+        for row, kind in enumerate(self.kind[partners]):
+            if len(self.lacking) > 1:
+                found[row] -= self.lacking[kind]
+            if served.shifts[places[row]] == 0:
+                found[row, 0] = self.mass[kind, 1]
+        return found
 
     def _spread_out(self) -> ModelSums:
         """Return the same with common sums of its own for every partner."""
@@ -101,34 +105,31 @@ class ModelSums:
         return replace(self, kind=np.arange(self.kind.size), **own)
 
 
-def at_shift(mass: Floats, nodes: Floats, served: ShiftNodes, place: int) -> Floats:
-    """Return confidence and slope at one of the shifts, on all questions."""
-    if served.shifts[place] == 0:
-        # Without a shift the confidences stay as stated, near-certain ones too.
-        return np.stack([mass[1], nodes[0]])
-    line = np.stack([served.values[place], served.slopes[place]])
-    return np.asarray(np.tensordot(line, nodes[1:], axes=1))
+def at_shifts(mass: Floats, nodes: Floats, served: ShiftNodes, places: Indices) -> Floats:
+    """Return confidence and slope at some of the shifts, on all questions."""
+    lines = np.stack([served.values[places], served.slopes[places]], axis=1)
+    found = np.tensordot(lines, nodes[1:], axes=1)
+    # Without a shift the confidences stay as stated, near-certain ones too.
+    found[served.shifts[places] == 0] = np.stack([mass[1], nodes[0]])
+    return np.asarray(found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of one model in the order of their runs: one bin of every kind, and one outcome."""
+    """Rows of one model, sorted by outcome and confidence: every bin is a run of them."""
 
     question: Indices
-    outcome: Floats
+    right: Indices
     weight: Floats
     grade: Floats
     confidence: Floats
-    run: Indices
-    run_outcome: Indices
     mass: Indices
     width: Indices
     law: Indices
 
     def take(self, chosen: Indices) -> _Rows:
-        """Return some of the rows, in their order; runs keep their numbers."""
-        own = ("question", "outcome", "weight", "grade", "confidence", "run")
-        return replace(self, **{name: getattr(self, name)[chosen] for name in own})
+        """Return some of the rows, in their order."""
+        return _Rows(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 def model_sums(
@@ -149,11 +150,13 @@ def model_sums(
     """
     outcomes = block.outcome
     rows = _sorted_rows(block, outcomes[model], survey, model, bins)
-    counts = resamples.counts[rows.question]
+    counts = resamples.counts
     others = outcomes[:, rows.question]
     served = shift_nodes(survey.shifts(model))
     columns = _common_columns(rows, survey, model)
-    whole, law, nodes = _whole_sums(rows, counts, columns, served, survey.law_steps(), bins)
+    described = np.ascontiguousarray(counts[:, : DESCRIBED + 1])
+    whole, nodes = _whole_sums(rows, counts, columns, served, bins)
+    law = _law_sums(rows, described, columns, survey.law_steps().size - 1)
     present = ~np.isnan(others)
     thin = np.flatnonzero(~present.all(axis=1))
     kind = np.zeros(len(others), dtype=np.intp)
@@ -167,12 +170,13 @@ def model_sums(
         own, moved = _part_sums(rows, counts, columns, chosen, served.shifts[partner], bins)
         for part, of_all, some in zip(by_kind, whole, own, strict=True):
             part[number] = of_all - some if few else some
-        lacking[number] = moved if few else at_shift(whole[0], nodes, served, int(partner)) - moved
+        if not few:
+            moved = at_shifts(whole[0], nodes, served, np.array([partner]))[0] - moved
+        lacking[number] = moved
     near = _near_sums(rows, present, served.shifts)
     shared = _counts_by_sharing(rows, others, survey, model)
     # As its own partner the model meets all models at once: outcomes that all of them share.
     others[model] = np.where(shared_by_all(outcomes)[rows.question], others[model], np.inf)
-    described = np.ascontiguousarray(counts[:, : DESCRIBED + 1])
     same = _same_sums(rows, described, others, bins)
     mass, width, totals = by_kind
     return ModelSums(kind, mass, width, totals, law, nodes, lacking, near, same, *shared)
@@ -195,23 +199,13 @@ def _sorted_rows(
     # Every kind of bin is a range of confidences, so that all are runs of rows sorted this way.
     key = ((right * MASS_BINS + mass) * bins + width) * steps.size + law
     order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-    first = order[starts]
-    return _Rows(
-        question[order],
-        right[order].astype(np.float64),
-        weight[order],
-        outcome[question[order]],
-        c[order],
-        np.repeat(np.arange(starts.size), np.diff(starts, append=order.size)),
-        right[first],
-        mass[first],
-        width[first],
-        law[first],
-    )
+    grade = outcome[question]
+    return _Rows(question, right, weight, grade, c, mass, width, law).take(order)
 
 
-def _products(columns: Floats, run: Indices, counts: Singles) -> Iterator[tuple[int, Floats]]:
+def _products(
+    columns: Floats, run: Indices, rows: _Rows, counts: Singles
+) -> Iterator[tuple[int, Floats]]:
     """Yield the sums of every column over every run of rows, in data and resamples."""
     if not run.size:
         return
@@ -220,7 +214,8 @@ def _products(columns: Floats, run: Indices, counts: Singles) -> Iterator[tuple[
     ends = np.append(starts[1:], run.size)
     exact = np.add.reduceat(columns, starts, axis=1)
     for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        wide = (single[:, start:end] @ counts[start:end]).astype(np.float64)
+        # Counts are taken a run at a time: all of them would not stay near the processor.
+        wide = (single[:, start:end] @ counts[rows.question[start:end]]).astype(np.float64)
         # The data itself in double precision: it is the value that is reported.
         wide[:, 0] = exact[:, place]
         yield int(run[start]), wide
@@ -230,26 +225,33 @@ Common: TypeAlias = tuple[Floats, Floats, Floats]
 
 
 def _whole_sums(
-    rows: _Rows, counts: Singles, common: Floats, served: ShiftNodes, steps: Floats, bins: int
-) -> tuple[Common, Floats, Floats]:
-    """Return the sums over all questions of the model: common ones, laws, and at every node."""
+    rows: _Rows, counts: Singles, common: Floats, served: ShiftNodes, bins: int
+) -> tuple[Common, Floats]:
+    """Return the common sums over all questions of the model, and those at every node."""
     c, w = rows.confidence, rows.weight
     # A node at 0 is a shift like any other: the clip of its neighbours applies.
     nodes = w * shift_confidence(c, np.where(served.nodes == 0, 1e-300, served.nodes)[:, None])
     columns = np.concatenate([common, (w * c * (1 - c))[None], nodes])
     draws = counts.shape[1]
     mass, width = np.zeros((2, 2, MASS_BINS, draws)), np.zeros((2, bins, draws))
-    totals, law = np.zeros((5, 2, draws)), np.zeros((2, 2, steps.size - 1, draws))
-    sums = np.zeros((1 + len(nodes), 2, MASS_BINS, draws))
-    law = law[..., : DESCRIBED + 1]
-    for run, values in _products(columns, rows.run, counts):
-        z = rows.run_outcome[run]
-        mass[:, z, rows.mass[run]] += values[:2]
-        width[z, rows.width[run]] += values[1] - z * values[0]
+    totals, sums = np.zeros((5, 2, draws)), np.zeros((1 + len(nodes), 2, MASS_BINS, draws))
+    run = (rows.right * MASS_BINS + rows.mass) * bins + rows.width
+    for place, values in _products(columns, run, rows, counts):
+        by_mass, at_width = divmod(place, bins)
+        z, at_mass = divmod(by_mass, MASS_BINS)
+        mass[:, z, at_mass] += values[:2]
+        width[z, at_width] += values[1] - z * values[0]
         totals[:, z] += values[2:_COMMON]
-        law[:, z, rows.law[run]] += values[:2, : DESCRIBED + 1]
-        sums[:, z, rows.mass[run]] += values[_COMMON:]
-    return (mass, width, totals), law, sums
+        sums[:, z, at_mass] += values[_COMMON:]
+    return (mass, width, totals), sums
+
+
+def _law_sums(rows: _Rows, counts: Singles, common: Floats, steps: int) -> Floats:
+    """Return number and confidence by outcome and step."""
+    found = np.zeros((2, 2, steps, counts.shape[1]))
+    for place, values in _products(common[:2], rows.right * steps + rows.law, rows, counts):
+        found[:, *divmod(place, steps)] = values
+    return found
 
 
 def _part_sums(
@@ -262,12 +264,11 @@ def _part_sums(
     part, values = rows.take(chosen), columns[:, chosen]
     moved = shift_confidence(part.confidence, shift) * part.weight
     slope = moved * (1 - shift_confidence(part.confidence, shift))
-    z, mass, width = (of[part.run] for of in (rows.run_outcome, rows.mass, rows.width))
-    by_mass = z * MASS_BINS + mass
+    z, by_mass = part.right, part.right * MASS_BINS + part.mass
     blocks = [
         (values[0], by_mass),
         (values[1], by_mass),
-        (values[1] - z * values[0], z * bins + width),
+        (values[1] - z * values[0], z * bins + part.width),
     ]
     blocks += [(column, z) for column in values[2:]] + [(moved, by_mass), (slope, by_mass)]
     sizes = [2 * MASS_BINS, 2 * MASS_BINS, 2 * bins, *[2] * 5, 2 * MASS_BINS, 2 * MASS_BINS]
@@ -277,7 +278,7 @@ def _part_sums(
     column = np.tile(np.arange(chosen.size), len(blocks))
     shape = (int(starts[-1]), chosen.size)
     table = sparse.csr_array((data.astype(np.float32), (line, column)), shape=shape)
-    sums = (table @ counts[chosen]).astype(np.float64)
+    sums = (table @ counts[part.question]).astype(np.float64)
     # The data itself in double precision: it is the value that is reported.
     sums[:, 0] = np.bincount(line, data, shape[0])
     draws = counts.shape[1]
@@ -292,7 +293,7 @@ def _part_sums(
 
 def _common_columns(rows: _Rows, survey: Survey, model: int) -> Floats:
     """Return what is summed on the questions that both have: (columns, rows)."""
-    c, z = rows.confidence, rows.outcome
+    c, z = rows.confidence, rows.right
     even = -float(log_odds(survey.accuracy(model, model)[:1])[0])
     s = shift_confidence(c, even if np.isfinite(even) else 0.0)
     v = s * (1 - s)
@@ -310,7 +311,7 @@ def _near_sums(rows: _Rows, present: Mask, shifts: Floats) -> Floats:
     if not extreme.size:
         return found
     part = rows.take(extreme)
-    place = rows.run_outcome[part.run] * MASS_BINS + rows.mass[part.run]
+    place = part.right * MASS_BINS + part.mass
     for partner, (has, shift) in enumerate(zip(present[:, extreme], shifts, strict=False)):
         near = shift_confidence(part.confidence, shift, clip=NEAR_CLIP)
         moved = part.weight * has * (near - shift_confidence(part.confidence, shift))
@@ -323,11 +324,11 @@ def _same_sums(rows: _Rows, counts: Singles, others: Floats, bins: int) -> Float
     draws, c = counts.shape[1], rows.confidence
     found = np.zeros((len(others), 3, 2, bins, draws))
     of_row = np.stack([np.ones_like(c), c, c**2 - rows.grade * (1 - rows.grade)]) * rows.weight
-    place = (rows.run_outcome * bins + rows.width)[rows.run]
+    place = rows.right * bins + rows.width
     for start in range(0, len(others), _PARTNERS):
         part = others[start : start + _PARTNERS]
         columns = ((part == rows.grade)[:, None] * of_row).reshape(-1, c.size)
-        for run, sums in _products(columns, place, counts):
+        for run, sums in _products(columns, place, rows, counts):
             outcome, width = divmod(run, bins)
             values = sums.reshape(len(part), 3, draws)
             found[start : start + len(part), :, outcome, width] += values
@@ -337,7 +338,7 @@ def _same_sums(rows: _Rows, counts: Singles, others: Floats, bins: int) -> Float
 def _counts_by_sharing(rows: _Rows, others: Floats, survey: Survey, model: int) -> list[Floats]:
     """Count answers by confidence, outcome (wrong, right) and whether the partner shares it."""
     sharp = np.flatnonzero((rows.grade == 0) | (rows.grade == 1))
-    c, z = rows.confidence[sharp], rows.outcome[sharp]
+    c, z = rows.confidence[sharp], rows.right[sharp]
     cells = mass_bins(survey.cells[model].sum(axis=0), RANK_CELLS)
     bar = np.searchsorted(width_edges(HISTOGRAM_BINS)[1:-1], c, side="right")
     there = ~np.isnan(others[:, sharp])
@@ -345,7 +346,7 @@ def _counts_by_sharing(rows: _Rows, others: Floats, survey: Survey, model: int) 
     flags = np.concatenate([there, alike]).T.astype(np.float32)
     found = []
     for place, size in ((cells[cell_index(c)], RANK_CELLS), (bar, HISTOGRAM_BINS)):
-        key = z.astype(np.intp) * size + place
+        key = z * size + place
         table = sparse.csr_array(
             (np.ones(key.size, dtype=np.float32), (key, np.arange(key.size))),
             shape=(2 * size, key.size),

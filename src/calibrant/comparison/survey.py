@@ -13,8 +13,7 @@ import numpy.typing as npt
 from scipy import sparse, special
 
 from calibrant.comparison.odds import MASS_BINS, log_odds
-from calibrant.comparison.questions import QuestionBlock
-from calibrant.comparison.resampled import Resamples
+from calibrant.comparison.questions import QuestionBlock, Resamples
 from calibrant.core.arrays import Floats, Indices
 
 # Cells of equal width in log-odds: fine where confidences crowd, near 0 and near 1.
@@ -105,13 +104,13 @@ class Survey:
         names = (field.name for field in fields(self) if field.name not in _OF_ONE_BLOCK)
         return Survey(*(getattr(self, name) + getattr(other, name) for name in names))
 
-    def accuracy(self, a: int, b: int) -> Floats:
-        """(1 + resamples,) accuracy of `a` on the questions that `b` has too; NaN without any."""
+    def accuracy(self, a: int | Indices, b: int | Indices) -> Floats:
+        """(.., 1 + resamples) accuracy of `a` on the questions that `b` has too, or NaN."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share: Floats = self.right[a, b] / self.both[a, b]
         return share
 
-    def inside(self, share: Floats, a: int, b: int) -> Floats:
+    def inside(self, share: Floats, a: int, b: Indices) -> Floats:
         """Return accuracies that leave half a right and half a wrong answer, so that odds exist."""
         half = 0.5 / np.maximum(self.both[a, b], 1.0)
         return np.asarray(np.clip(share, half, 1 - half))
@@ -143,15 +142,15 @@ class Survey:
 
         In its own place stands the weakest model of all, in the last the strongest.
         """
-        models = range(len(self.moments))
-        own = np.stack([self.accuracy(model, model) for model in models])
-        goals = np.stack([self.accuracy(b, a) for b in models] + [own.max(axis=0)])
+        models = np.arange(len(self.moments))
+        own = self.accuracy(models, models)
+        goals = np.vstack([self.accuracy(models, a), own.max(axis=0)])
         goals[a] = own.min(axis=0)
         return goals
 
     def shifts(self, a: int) -> Floats:
         """(models + 1,) by how much the log-odds of `a` move to reach each goal; 0 if nowhere."""
-        own = np.stack([self.accuracy(a, b)[0] for b in [*range(len(self.moments)), a]])
+        own = self.accuracy(a, np.append(np.arange(len(self.moments)), a))[:, 0]
         goals = self.goals(a)[:, 0]
         with np.errstate(invalid="ignore"):
             moved = log_odds(goals) - log_odds(own)
