@@ -12,6 +12,7 @@ from calibrant.planning import (
     group_labels,
     half_life,
     labels_needed,
+    passive_floor,
     pipeline_labels,
     pipeline_lipschitz,
     plan_document,
@@ -138,3 +139,23 @@ def test_transfer_saves_the_cube():
 def test_impossible_goals_are_refused(call):
     with pytest.raises(InputError):
         call()
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "n", "printed", "should"),
+    [
+        ((0.72, 0.68, 0.68), 1534, 0.175, 0.058),
+        ((0.87, 0.47, 0.67), 895, 0.179, 0.072),
+        ((0.92, 0.92, 0.94), 783, 0.108, 0.045),
+        ((0.57, 0.07, 0.65), 270, 0.215, 0.128),
+        ((0.86, 0.64, 0.90), 235, 0.152, 0.095),
+    ],
+)
+def test_table_3_puts_57_subjects_in_place_of_the_questions(accuracies, n, printed, should):
+    error = 1 - sum(accuracies) / 3
+    as_printed = passive_floor(error_rate=error, labels=57, lipschitz=1.0)
+    # Accuracies are printed to two digits.
+    assert as_printed == pytest.approx(printed, abs=1.5e-3)
+    assert passive_floor(error_rate=error, labels=n, lipschitz=1.0) == pytest.approx(
+        should, abs=6e-4
+    )

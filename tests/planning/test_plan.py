@@ -153,6 +153,11 @@ def test_the_rest_of_the_paper_is_within_reach():
     assert found["depth"]["deepest"] == 5
     assert found["published"]["outcome"] == "shown"
     assert set(found["robustness_floor"]) == {"passive", "active"}
+    many = plan(labels=164, published=(0.9, 0.92, 0.95))["theory"]["published_pairs"]
+    assert [(pair["a"], pair["b"]) for pair in many] == [(0.9, 0.92), (0.9, 0.95), (0.92, 0.95)]
+    assert {pair["outcome"] for pair in many} == {"undecided"}
+    asked = {"labels": 14_000, "error_rate": 0.05, "rounds": (0.1, 0.5)}
+    assert plan(**asked)["theory"]["rounds"] == 4
 
 
 @pytest.mark.parametrize(
@@ -219,6 +224,10 @@ ASKED = {
                          "precision": 0.02},
     "labels for a shift": {"error_rate": 0.05, "transfer": 0.02, "precision": 0.02},
     "independent labels": {"error_rate": 0.05, "labels": 1000, "correlation": 0.3},
+    "recalibrations whose gain can be seen": {"error_rate": 0.05, "labels": 14_000,
+                                              "rounds": (0.1, 0.5)},
+    "two-phase audit": {"error_rate": 0.16, "labels": 10_000, "lipschitz": 2.5, "two_phase": True},
+    "0.9 and 0.95: difference of the scores": {"published": (0.9, 0.92, 0.95), "labels": 164},
     "when perturbed": {"error_rate": 0.05, "labels": 1000, "perturbed_error": 0.1},
     "if a temperature is off": {"scores": "pool", "labels": 300},
     "confidence against the size of its gap": {"scores": "pool"},

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from calibrant.planning.formulas import pipeline_lipschitz as pipeline_lipschitz
     from calibrant.planning.formulas import recalibration_rounds as recalibration_rounds
     from calibrant.planning.formulas import transfer_labels as transfer_labels
+    from calibrant.planning.formulas import two_phase as two_phase
     from calibrant.planning.formulas import verification_dynamics as verification_dynamics
     from calibrant.planning.formulas import verification_horizon as verification_horizon
     from calibrant.planning.labelling.agreement import LabelNoise as LabelNoise

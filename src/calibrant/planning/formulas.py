@@ -212,6 +212,22 @@ def recalibration_rounds(
     return max(0, _floor(math.log(signal) / (2 * math.log(1 / shrinkage))))
 
 
+def two_phase(*, labels: float, error_rate: float, lipschitz: float = 1.0) -> dict[str, float]:
+    """Return the published two-phase audit: levels of confidence, labels at each, labels left.
+
+    ``N = L sqrt(m / eps)`` levels share half of the labels; the rest goes where the sign of the
+    gap is known. On real confidences it is worse than random labels (docs/findings.md, 7).
+
+    Examples
+    --------
+    >>> two_phase(labels=10_000, error_rate=0.16, lipschitz=2.5)
+    {'levels': 625, 'per_level': 8.0, 'left': 5000}
+    """
+    m, eps = require_positive(labels, "labels"), require_positive(require_rate(error_rate), "eps")
+    levels = math.ceil(require_positive(lipschitz, "lipschitz") * math.sqrt(m / eps))
+    return {"levels": levels, "per_level": m / (2 * levels), "left": int(m // 2)}
+
+
 def half_life(precision: float, *, drift: float) -> float:
     """Return how long a verification to `precision` holds: ``d / lambda``, in units of time.
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.planning.formulas import (
     deepest_pipeline,
+    recalibration_rounds,
     transfer_labels,
+    two_phase,
     verification_dynamics,
     verification_horizon,
 )
@@ -37,7 +40,11 @@ class Theory:
     perturbed_error
         Error rate under perturbation: the floor of a robustness claim.
     published
-        Two accuracies on the same questions: can their difference be real?
+        Accuracies on the same questions: can their differences be real?
+    rounds
+        Calibration error now, and what one recalibration leaves of it: rounds one can verify.
+    two_phase
+        Whether to lay out the published two-phase audit.
     """
 
     growth: float | None = None
@@ -48,6 +55,8 @@ class Theory:
     correlation: float | None = None
     perturbed_error: float | None = None
     published: tuple[float, ...] = ()
+    rounds: tuple[float, ...] = ()
+    two_phase: bool = False
 
 
 def theory_document(
@@ -92,6 +101,21 @@ def theory_document(
             "labels": transfer_labels(theory.transfer, error_rate=eps, shift_lipschitz=lipschitz),
         }
     found |= _floors(theory, lipschitz, labels)
+    if theory.two_phase:
+        found["two_phase"] = two_phase(
+            labels=_need(labels, "labels", "two_phase"),
+            error_rate=_need(error_rate, "error_rate", "two_phase"),
+            lipschitz=lipschitz,
+        )
+    if theory.rounds:
+        if len(theory.rounds) != 2:
+            raise InputError(f"rounds takes an error and a share, got {len(theory.rounds)} numbers")
+        found["rounds"] = recalibration_rounds(
+            labels=_need(labels, "labels", "rounds"),
+            error_rate=_need(error_rate, "error_rate", "rounds"),
+            initial_ece=theory.rounds[0],
+            shrinkage=theory.rounds[1],
+        )
     steep = [stage for stage in stages if stage > 1.0]
     if steep and precision is not None and labels is not None and error_rate:
         found["depth"] = {
@@ -134,11 +158,17 @@ def _floors(theory: Theory, lipschitz: float, labels: int | None) -> dict[str, A
             for name in ("passive", "active")
         }
     if theory.published:
-        if len(theory.published) != 2:
-            raise InputError(f"published takes two accuracies, got {len(theory.published)}")
-        first, second = theory.published
-        made = _need(labels, "labels", "published")
-        found["published"] = published_difference(first, second, labels=int(made))
+        if len(theory.published) < 2:
+            raise InputError(f"published takes two accuracies or more, got {theory.published[0]}")
+        made = int(_need(labels, "labels", "published"))
+        pairs = [
+            {"a": a, "b": b, **published_difference(a, b, labels=made)}
+            for a, b in combinations(theory.published, 2)
+        ]
+        found["published"] = {k: v for k, v in pairs[0].items() if k not in "ab"}
+        if len(pairs) > 1:
+            found["published_pairs"] = pairs
+            del found["published"]
     return found
 
 

@@ -107,7 +107,7 @@ def plan(
     ] = None,
     published: Annotated[
         Sequence[float],
-        Option("Two published accuracies: can they differ?", metavar="A,B", kind="numbers"),
+        Option("Published accuracies: can they differ?", metavar="A,B,..", kind="numbers"),
     ] = (),
     growth: Annotated[
         float | None,
@@ -135,6 +135,18 @@ def plan(
         float | None,
         Option("Error rate under perturbation.", metavar="E", group=ADVANCED, min=0, max=1),
     ] = None,
+    rounds: Annotated[
+        Sequence[float],
+        Option(
+            "Error now, and the share that a recalibration leaves: how many can be verified?",
+            metavar="ECE,G",
+            kind="numbers",
+            group=ADVANCED,
+        ),
+    ] = (),
+    two_phase: Annotated[
+        bool, Option("Lay out the published two-phase audit of these labels.", group=ADVANCED)
+    ] = False,
     seed: Seed = 0,
     **table: Unpack[TableOptions],
 ) -> PlanResult:
@@ -167,8 +179,8 @@ def plan(
     rank
         Add a leaderboard with its ties: accuracy, brier or ece.
     published
-        Two accuracies on `labels` questions.
-    growth, size, decay, label_rate, transfer, correlation, perturbed_error
+        Accuracies on `labels` questions; with more than two every pair is told.
+    growth, size, decay, label_rate, transfer, correlation, perturbed_error, rounds, two_phase
         Further worst-case rates, see `calibrant.planning.theory.Theory`.
     seed
         The same input and seed give the same file.
@@ -236,8 +248,9 @@ def plan(
         start=start if isinstance(start, dt.date) else None,
     )
     theory = Theory(
-        growth, size, decay, label_rate, transfer, correlation, perturbed_error, tuple(published)
-    )
+        growth, size, decay, label_rate, transfer, correlation, perturbed_error,
+        tuple(published), tuple(rounds), two_phase,
+    )  # fmt: skip
     asked = {"claim": claim, "power": power, "target": target, "by": list(by)}
     settings = {**asdict(goal), "preset": preset, "rank": rank, **asked, **table_settings(columns)}
     head = document_head("plan", scores, seed=seed, settings=settings)

@@ -303,6 +303,21 @@ def _published(found: Mapping[str, Any]) -> Iterator[Row]:
         yield ("questions to tell it from 0", number_cell(found["labels_needed"]))
 
 
+def _published_pairs(found: list[Mapping[str, Any]]) -> Iterator[Row]:
+    for pair in found:
+        for name, *told in _published(pair):
+            yield (f"{pair['a']:g} and {pair['b']:g}: {name}", *told)
+
+
+def _rounds(found: int) -> Iterator[Row]:
+    yield ("recalibrations whose gain can be seen", "", count(found, "round"))
+
+
+def _two_phase(found: Mapping[str, Any]) -> Iterator[Row]:
+    told = f"{found['levels']:,} levels x {found['per_level']:.3g}, then {found['left']:,}"
+    yield ("two-phase audit, labels", "", told)
+
+
 def _temperature(found: list[Mapping[str, Any]]) -> Iterator[Row]:
     for entry in found:
         name = f"{entry['model']}: " if len(found) > 1 else ""
@@ -328,9 +343,12 @@ _RATES: dict[str, Any] = {
     "transfer": _transfer,
     "effective_labels": _effective,
     "robustness_floor": _robustness,
+    "rounds": _rounds,
+    "two_phase": _two_phase,
 }
 _COMPUTED: dict[str, Any] = {
     "published": _published,
+    "published_pairs": _published_pairs,
     "temperature": _temperature,
     "self_evaluation": _self_evaluation,
 }
