@@ -4,10 +4,11 @@ import numpy as np
 
 from benchmarks.harness import Page, median_seconds, seconds
 from calibrant.planning import (
-    ChangeDetector,
+    CalibrationMonitor,
     LabelPool,
     choose_batch,
     leaderboard,
+    perfect_region,
     pool_estimate,
     verification_block,
 )
@@ -18,12 +19,6 @@ def _rows(n):
     rng = np.random.default_rng(0)
     p = rng.beta(6, 1, n)
     return p, (rng.random(n) < p - 0.1).astype(float)
-
-
-def _watched(p, y):
-    detector = ChangeDetector()
-    detector.set_perfect()
-    return detector.update(p, y)
 
 
 def main() -> None:
@@ -43,7 +38,9 @@ def main() -> None:
             "confidence sequence, every label a peek": (
                 lambda p=p, y=y: CalibrationSequence().update(p, y)
             ),
-            "monitor, one batch": lambda p=p, y=y: _watched(p, y),
+            "monitor, one batch": (
+                lambda p=p, y=y: CalibrationMonitor(perfect_region()).update(p, y)
+            ),
         }
         for name, call in work.items():
             table.append((name, f"{n:,}", seconds(median_seconds(call, budget=10))))

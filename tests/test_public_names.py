@@ -61,3 +61,12 @@ def test_every_public_name_exists(name):
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = calibrant.nonsense
+
+
+KEPT = (Path(__file__).parent / "kept_names.txt").read_text(encoding="utf-8").split()
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_scripts_outside_import_stays_where_it_is(name):
+    module, _, public = name.partition(".")
+    assert hasattr(importlib.import_module(f"calibrant.{module}"), public)

@@ -18,7 +18,7 @@ from calibrant.cli.progress import announce
 from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.inputs.streams import row_streams
-from calibrant.planning import ChangeDetector
+from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
 from calibrant.planning.watching.batch import batch_estimates, drift_rate
 from calibrant.verbs.decide import decide
 from calibrant.verbs.monitor import monitor
@@ -193,6 +193,20 @@ def test_the_interval_of_a_small_batch_covers(n):
             gap = batch_estimates(p, (rng.random(n) < chance(p)).astype(float))["gap"]
             inside += gap.low <= truth <= gap.high
         assert inside / 600 > 0.9, name
+
+
+def test_a_wrong_bet_would_raise_false_alarms():
+    """Guards the simulation: without the division by starts the promise breaks."""
+    rng = np.random.default_rng(0)
+    false = 0
+    for _ in range(60):
+        monitor_ = CalibrationMonitor(perfect_region(tolerance=0.0))
+        monitor_.region.low[:] = 0.05  # claims that the model is under-confident: wrong
+        for _ in range(30):
+            p = rng.beta(6, 1, 100)
+            monitor_.update(p, rng.random(100) < p)
+        false += monitor_.alarm_batch is not None
+    assert false > 50
 
 
 def test_alarm_names_time_direction_and_start():
@@ -420,6 +434,13 @@ def test_bad_times_name_the_row():
         monitor(frame, time="time")
     good = frame | {"time": ["2026-01-01", "2026-01-02T03:00:00Z"]}
     assert monitor(good, time="time")["results"][0]["batches"] == 2
+
+
+def test_region_of_an_empty_bin_allows_everything():
+    region = verified_region(np.full(300, 0.95), np.ones(300))
+    assert region.low[0] == -1.0
+    assert region.high[0] == 1.0
+    assert math.isclose(region.alpha, 0.025)
 
 
 def test_a_second_change_is_told_against_what_was_learnt_after_the_first():

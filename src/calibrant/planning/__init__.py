@@ -64,6 +64,10 @@ if TYPE_CHECKING:
     from calibrant.planning.published import temperature_error as temperature_error
     from calibrant.planning.refusal import require_labels as require_labels
     from calibrant.planning.subjects import subject_rankings as subject_rankings
+    from calibrant.planning.watching.betting import CalibrationMonitor as CalibrationMonitor
+    from calibrant.planning.watching.betting import GapRegion as GapRegion
+    from calibrant.planning.watching.betting import perfect_region as perfect_region
+    from calibrant.planning.watching.betting import verified_region as verified_region
     from calibrant.planning.watching.detector import ChangeDetector as ChangeDetector
     from calibrant.planning.watching.detector import Finding as Finding
     from calibrant.stats.floors import accuracy_floor as accuracy_floor

@@ -1,0 +1,236 @@
+"""Watching calibration over time, with a false-alarm probability that holds for ever.
+
+Somebody bets against the claim 'the gap of every bin is still where it was verified'. While the
+claim holds, no betting scheme grows its capital on average, so the chance that the capital ever
+reaches ``1 / alpha`` is at most alpha (Ville's inequality). The capital is spread over bins, both
+directions, several stakes and all possible starting times, so that a late change is found too.
+
+References
+----------
+Shekhar and Ramdas (2024), Reducing sequential change detection to sequential estimation.
+Shin, Ramdas, Rinaldo (2024), E-detectors: a nonparametric framework for sequential change
+detection.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, ndtri
+
+from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError
+
+_STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
+_FEW = 200
+_SIDES = ("over-confident", "under-confident")
+
+
+@dataclass(frozen=True, slots=True)
+class GapRegion:
+    """Where each bin's gap may lie before it counts as drift.
+
+    Parameters
+    ----------
+    low, high
+        Ends of the allowed gap (accuracy minus confidence) per bin; the last entry is for all
+        rows together.
+    alpha
+        Probability that the true baseline lies outside, at most.
+    description
+        Where the region comes from.
+    """
+
+    low: Floats
+    high: Floats
+    alpha: float
+    description: str
+
+
+def perfect_region(*, bins: int = 10, tolerance: float = 0.05) -> GapRegion:
+    """Allow every gap up to `tolerance` around perfect calibration."""
+    return GapRegion(
+        np.full(bins + 1, -tolerance),
+        np.full(bins + 1, tolerance),
+        0.0,
+        f"perfect calibration within +/- {tolerance:g}",
+    )
+
+
+def verified_region(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 10,
+    tolerance: float = 0.01,
+    alpha: float = 0.025,
+) -> GapRegion:
+    """Allow what a verified baseline leaves open: exact intervals of all bins at once.
+
+    Parameters
+    ----------
+    confidence, correct
+        The labelled baseline.
+    bins
+        Equal-width bins.
+    tolerance
+        Change that does not matter, added on both sides.
+    alpha
+        Probability that any interval misses, at most.
+
+    Examples
+    --------
+    >>> region = verified_region(np.full(400, 0.95), np.r_[np.ones(340), np.zeros(60)])
+    >>> bool(region.low[9] < -0.1 < region.high[9])
+    True
+    """
+    p, y = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
+    cell = np.minimum((p * bins).astype(np.intp), bins - 1)
+    n = np.bincount(cell, minlength=bins).astype(np.float64)
+    hits = np.bincount(cell, weights=y, minlength=bins)
+    mean = np.bincount(cell, weights=p, minlength=bins) / np.maximum(n, 1.0)
+    each = alpha / 2 / max(int((n > 0).sum()), 1) / 2
+    # Exact (Clopper-Pearson) ends; a bin without baseline labels allows everything.
+    with np.errstate(invalid="ignore"):
+        low = np.where(hits > 0, betaincinv(np.maximum(hits, 0.5), n - hits + 1, each), 0.0)
+        high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 0.5), 1 - each), 1.0)
+    seen = n > 0
+    centre, half = _mean_bound(y - p, alpha / 2)
+    return GapRegion(
+        np.append(np.where(seen, low - mean - tolerance, -1.0), centre - half - tolerance),
+        np.append(np.where(seen, high - mean + tolerance, 1.0), centre + half + tolerance),
+        alpha,
+        f"the baseline of {p.size:,} labels, and +/- {tolerance:g}",
+    )
+
+
+def _mean_bound(residual: Floats, alpha: float) -> tuple[float, float]:
+    """Return the mean gap and its half-width: normal, or valid at any size below 200 labels."""
+    n = residual.size
+    if n < 2:
+        return 0.0, 1.0
+    spread, cost = float(residual.std(ddof=1)), math.log(4 / alpha)
+    if n < _FEW:
+        half = spread * math.sqrt(2 * cost / n) + 14 * cost / (3 * (n - 1))
+    else:
+        half = spread * float(ndtri(1 - alpha / 2)) / math.sqrt(n) + 1 / n
+    return float(residual.mean()), half
+
+
+@dataclass(slots=True)
+class CalibrationMonitor:
+    """A running test of 'the gap, overall and in every bin, is within its region'.
+
+    Parameters
+    ----------
+    region
+        Allowed gaps, from `verified_region` or `perfect_region`.
+    alpha
+        Probability of any false alarm, ever, at most (including the baseline's share).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = CalibrationMonitor(perfect_region())
+    >>> p = rng.uniform(0.5, 1.0, 3000)
+    >>> monitor.update(p, rng.uniform(size=3000) < p)
+    False
+    >>> monitor.update(p, rng.uniform(size=3000) < p - 0.2)
+    True
+    """
+
+    region: GapRegion
+    alpha: float = 0.05
+    batches: int = 0
+    rows: int = 0
+    alarm_batch: int | None = None
+    peak: float = 1.0
+    _capital: Floats = field(default_factory=lambda: np.zeros(0))
+    _since: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    _streak: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if not self.region.alpha < self.alpha < 1.0:
+            raise InputError(
+                f"alpha lies between the baseline's {self.region.alpha:g} and 1, got {self.alpha}"
+            )
+        shape = (len(self.region.low), 2, len(_STAKES))
+        self._capital = np.full(shape, -np.inf)
+        self._streak = np.zeros(shape)
+        self._since = np.ones(shape, dtype=np.intp)
+
+    @property
+    def bins(self) -> int:
+        """Number of bins."""
+        return len(self.region.low) - 1
+
+    @property
+    def limit(self) -> float:
+        """Capital at which the alarm goes off."""
+        return 1.0 / (self.alpha - self.region.alpha)
+
+    @property
+    def capital(self) -> float:
+        """Capital now: 1 at the start, large when the claim looks wrong."""
+        weights = np.full(self._capital.shape, 0.5 / (self._capital[:-1].size))
+        weights[-1] = 0.5 / self._capital[-1].size
+        started = float((weights * np.exp(np.minimum(self._capital, 500.0))).sum())
+        return started + 1.0 / (self.batches + 1)
+
+    def update(self, confidence: ArrayLike, correct: ArrayLike) -> bool:
+        """Take a batch of labels; return whether the alarm has gone off by now."""
+        p, y = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
+        if p.shape != y.shape or p.ndim != 1:
+            raise InputError("confidence and correct are vectors of one length")
+        if not p.size:
+            return self.alarm_batch is not None
+        gain = self._gains(p, y)
+        self.batches += 1
+        self.rows += p.size
+        # A fresh start with each batch: start j holds 1 / (j (j + 1)) of the capital.
+        fresh = -math.log(self.batches * (self.batches + 1))
+        self._capital = np.logaddexp(self._capital, fresh) + gain
+        again = self._streak <= 0.0
+        self._since = np.where(again, self.batches, self._since)
+        self._streak = np.where(again, 0.0, self._streak) + gain
+        self.peak = max(self.peak, self.capital)
+        if self.alarm_batch is None and self.capital >= self.limit:
+            self.alarm_batch = self.batches
+        return self.alarm_batch is not None
+
+    def finding(self) -> dict[str, Any]:
+        """Say what has earned most: which bin, in which direction, since which batch."""
+        where = np.unravel_index(int(np.argmax(self._capital)), self._capital.shape)
+        cell, side = int(where[0]), int(where[1])
+        pooled = cell == self.bins
+        return {
+            "bin": None if pooled else [cell / self.bins, (cell + 1) / self.bins],
+            "direction": _SIDES[side],
+            "since_batch": int(self._since[where]),
+            "p_value": min(1.0, 1.0 / self.peak + self.region.alpha),
+        }
+
+    def _gains(self, p: Floats, y: Floats) -> Floats:
+        """Return the log-gain of each (bin, side, stake), and of all rows together last."""
+        cell = np.minimum((p * self.bins).astype(np.intp), self.bins - 1)
+        edge = np.append(np.arange(self.bins) / self.bins, 0.0)
+        top = np.append((np.arange(self.bins) + 1) / self.bins, 1.0)
+        low, high = self.region.low, self.region.high
+        # The stake of a bin is a share of the largest one that cannot lose more than all; it is
+        # the same for all rows of the bin, so that only the bin's mean gap matters.
+        down = _STAKES / (1.0 - np.minimum(edge + low, 0.999))[:, None]
+        up = _STAKES / np.maximum(top + high, 0.001)[:, None]
+        gain = np.zeros((self.bins + 1, 2, len(_STAKES)))
+        for where in (cell, np.full_like(cell, self.bins)):
+            worse = np.log1p(down[where] * (p + low[where] - y)[:, None])
+            better = np.log1p(up[where] * (y - p - high[where])[:, None])
+            for side, values in enumerate((worse, better)):
+                for stake in range(len(_STAKES)):
+                    gain[:, side, stake] += np.bincount(
+                        where, weights=values[:, stake], minlength=self.bins + 1
+                    )
+        return gain
