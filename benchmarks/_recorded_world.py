@@ -39,12 +39,20 @@ def mace_rows(data, count, draws) -> list[dict[str, Any]]:
 
 def mmlu_rows(data, count) -> list[dict[str, Any]]:
     """Return recorded token probabilities and grades of one model on MMLU-Pro."""
+    return token_rows(data, "gpt-4o-2024-08-06", seed=1)[:count]
+
+
+def token_rows(data, model, *, seed) -> list[dict[str, Any]]:
+    """Return token probabilities and grades of a model on MMLU-Pro, in an order of chance."""
     table = pl.read_parquet(data / "scores" / "mmlu_pro_16_models.parquet")
     said = pl.col("logit_perplexity_confidence").cast(pl.Float64)
-    one = table.filter(
-        (pl.col("model") == "gpt-4o-2024-08-06") & said.is_between(1e-6, 1.0)
-    ).select("question_id", "correct", said.alias("confidence"))
-    return one.sample(count, seed=1, shuffle=True).to_dicts()
+    one = table.filter((pl.col("model") == model) & said.is_between(1e-6, 1.0)).select(
+        pl.col("question_id").cast(pl.String),
+        pl.col("category").cast(pl.String),
+        pl.col("correct").cast(pl.Float64),
+        said.alias("confidence"),
+    )
+    return one.sample(fraction=1.0, seed=seed, shuffle=True).to_dicts()
 
 
 def questions_of(rows) -> list[dict[str, Any]]:

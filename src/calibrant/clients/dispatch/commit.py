@@ -19,6 +19,8 @@ Then = Callable[[Any, Exception | None], None]
 HEARTBEAT_S = 10.0
 LINGER_S = 0.004
 """Pause after a commit, in which the rows of the next one gather."""
+FEW = 4
+"""After a commit of fewer writes nobody waits: a single caller gets its answer at once."""
 DISK_EVERY_S = 1.0
 
 
@@ -45,13 +47,11 @@ class GroupCommit:
         return commit
 
     async def leave(self) -> None:
-        """Wait until everything submitted is committed; the last one closes."""
+        """The last one waits until everything submitted is committed, and closes."""
         self._users -= 1
         if self._users == 0:
             del self._shared[id(self._ledger)]
             await self._close()
-        else:
-            await self.submit(lambda: None)
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -120,10 +120,11 @@ class GroupCommit:
             if alive:
                 beat = now
             if self._waiting or alive:
-                await self._flush(alive=alive)
-                await asyncio.sleep(0.0 if self._closing else LINGER_S)
+                busy = await self._flush(alive=alive) >= FEW
+                await asyncio.sleep(LINGER_S if busy and not self._closing else 0.0)
 
-    async def _flush(self, *, alive: bool) -> None:
+    async def _flush(self, *, alive: bool) -> int:
+        """Commit what waits, and return how much it was."""
         batch, self._queue = self._queue, []
         kept, self._kept = self._kept, []
         claims, self._claims = self._claims, []
@@ -155,9 +156,10 @@ class GroupCommit:
                 told = ledger_error(error, ledger.path)
             for then in waiting:
                 then(None, told)
-            return
+            return len(waiting)
         for then, result in zip(waiting, results, strict=True):
             then(result, None)
+        return len(waiting)
 
 
 def _settle(future: asyncio.Future[Any]) -> Then:

@@ -57,50 +57,66 @@ class ProviderClient(HttpClient):
         extra_body: Mapping[str, Any] | None = None,
         **how: Any,
     ) -> None:
-        self._preset = PRESETS[preset]
+        self.preset = PRESETS[preset]
         if api not in ("chat", "responses"):
             raise InputError(f"api is chat or responses, got {api!r}")
-        url = base_url or self._preset.base_url
+        url = base_url or self.preset.base_url
         if url is None:
             raise InputError(
                 f"the client {preset!r} needs a base_url",
                 hint='for Azure base_url = "https://NAME.openai.azure.com/openai/v1"',
             )
-        able = self._preset.capabilities_of(model)
+        able = self.preset.capabilities_of(model)
         if api == "responses":
             able = changed(able, native_n=1, seed=False)
-        self._wire = WIRES["responses" if api == "responses" else self._preset.wire]
-        self.key_header, self.key_prefix = self._preset.key_header, self._preset.key_prefix
-        self.own_headers = self._preset.headers
+        self.wire = WIRES["responses" if api == "responses" else self.preset.wire]
+        self.key_header, self.key_prefix = self.preset.key_header, self.preset.key_prefix
+        self.own_headers = self.preset.headers
         super().__init__(
             url,
             capabilities=adjusted(able, capabilities),
-            extra_body={**self._wire.effort_fields(reasoning_effort), **(extra_body or {})},
+            extra_body={**self.wire.effort_fields(reasoning_effort), **(extra_body or {})},
             **how,
         )
 
     def prepare(self, request: Request) -> Request:
         """Return the request with the sampling settings that keep the whole distribution."""
-        if self._preset.sampler:
-            request = request.with_sampler(self._preset.sampler)
+        if self.preset.sampler:
+            request = request.with_sampler(self.preset.sampler)
         return super().prepare(request)
 
     async def _call(self, request: Request) -> list[Completion]:
-        body = self._wire.write(request, self._preset)
-        path = self._wire.path.replace("{model}", quote(request.model.removeprefix("models/")))
+        path, body = self.written(request)
         missing: tuple[str, ...] = ()
         if request.body is not None:
             # A caller's own request is the caller's own to change.
             raw, headers, latency = await self._send(path, body)
         else:
             raw, headers, latency, missing = await self._send_adapted(path, body, request.model)
-            missing = (*missing, *_never_sent(request, body, missing))
+        return self.completions(raw, headers, request, latency, missing)
+
+    def written(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Return where a call goes and what is sent."""
+        path = self.wire.path.replace("{model}", quote(request.model.removeprefix("models/")))
+        return path, self.wire.write(request, self.preset)
+
+    def completions(
+        self,
+        raw: bytes,
+        headers: Mapping[str, str],
+        request: Request,
+        latency: float,
+        missing: tuple[str, ...],
+    ) -> list[Completion]:
+        """Return what an answer holds; `missing` are settings that were left out of the call."""
         found = read_answer(
             self._parse(raw, headers),
             request,
             latency,
-            one_choice_counted=self._preset.one_choice_counted,
+            one_choice_counted=self.preset.one_choice_counted,
         )
+        if request.body is None:
+            missing = (*missing, *_never_sent(request, self.written(request)[1], missing))
         if missing:
             found = [replace(one, not_sent=missing) for one in found]
         # An answer of an odd form is kept as far as it was read; it is not handed on whole.
@@ -110,8 +126,8 @@ class ProviderClient(HttpClient):
 
     def _parse(self, raw: bytes, headers: Mapping[str, str]) -> Answer:
         """Return the answer, or say in which way it is none."""
-        if self._wire.as_chat is not None:
-            return typed_answer(self._wire.as_chat(self._json(raw, headers)))
+        if self.wire.as_chat is not None:
+            return typed_answer(self.wire.as_chat(self._json(raw, headers)))
         answer = parse_answer(raw)
         if isinstance(answer, str):
             # It is paid for whatever its form: what can be read of it is kept.
