@@ -145,3 +145,18 @@ def test_responses_are_streamed_in_their_own_events(studied, tmp_path):
     assert said == whole["output"][0]["content"][0]["text"]
     assert whole["calibrant"]["policy"]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
+
+
+def test_the_span_that_asks_is_told(studied):
+    pytest.importorskip("opentelemetry.sdk", reason="OPENTELEMETRY ABSENT")
+    from opentelemetry.sdk.trace import TracerProvider
+
+    folder, _ = studied
+    tracer = TracerProvider().get_tracer("test")
+    with cal.trusted(folder / "verb.json") as model, tracer.start_as_current_span("ask") as span:
+        answer = model.ask(ASKED[0]["text"], **known(ASKED[0]))
+    (event,) = span.events
+    assert event.name == "gen_ai.evaluation.result"
+    assert event.attributes["gen_ai.evaluation.name"] == "calibrant.verb"
+    assert event.attributes["gen_ai.evaluation.score.label"] == answer.decision
+    assert event.attributes["gen_ai.evaluation.score.value"] == answer.probability

@@ -250,7 +250,8 @@ def _model(table: Settings, folder: Path, *, default: Any = _NEEDED) -> ModelCon
     temperature = None
     if table.has("temperature"):
         temperature = table.real("temperature", 1.0, low=0.0, high=2.0)
-    options = _resolved(table.rest(), folder)
+    batch = {"batch": str(folder / "batches.json")} if table.flag("batch", False) else {}
+    options = {**_resolved(table.rest(), folder), **batch}
     return ModelConfig(name, client, model, price, options, prompts, temperature)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
 from calibrant.clients.asks import Price
 from calibrant.clients.dispatch.budget import BYTES_PER_TOKEN
+from calibrant.clients.endpoints.batches import DISCOUNT
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.plan import Question, Wanted
 from calibrant.collect.probes import PROBES
@@ -35,14 +36,16 @@ def load_prices(path: Path | None = None) -> dict[str, Price]:
 def price_of(model: ModelConfig, prices: dict[str, Price]) -> Price | None:
     """Return the price of a model, or ``None`` where it is unknown.
 
-    The embedded model and replays cost nothing. A dated name finds the price of its family, the
-    longest name first.
+    The embedded model and replays cost nothing, batches half. A dated name finds
+    the price of its family, the longest name first.
     """
     if model.client in ("embedded", "replay"):
         return FREE
+    share = DISCOUNT if "batch" in model.options else 1.0
     for name in sorted(prices, key=len, reverse=True):
         if model.price == name or model.price.startswith(f"{name}-"):
-            return prices[name]
+            found = prices[name]
+            return replace(found, prompt=share * found.prompt, completion=share * found.completion)
     return None
 
 

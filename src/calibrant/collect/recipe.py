@@ -79,6 +79,7 @@ def recipe_config(
 ) -> StudyConfig:  # fmt: skip
     """Return a study of one model that asks as the recipe says; prompts are written to `folder`."""
     entry = dict(recipe["models"][model])
+    entry.pop("batch", None)  # a caller waits for seconds, not for a day
     if address is not None:
         entry["base_url"] = address
         entry["api_key_env"] = key_env or ""

@@ -6,7 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+<<<<<<< HEAD
 from xml.etree import ElementTree
+=======
+>>>>>>> 75ef093e (Batches of three providers for half the price; a policy tells the span that asks; audits go to Weights and Biases)
 
 import polars as pl
 
@@ -15,6 +18,19 @@ from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
 from calibrant.core.places import writing
 from calibrant.records.tables import neutral_cells
+<<<<<<< HEAD
+=======
+from calibrant.report.exports import (
+    RELATIONSHIPS,
+    Check,
+    card_snippet,
+    every_eval_ever_records,
+    junit_xml,
+    log_to_mlflow,
+    mlflow_metrics,
+    model_index,
+)
+>>>>>>> 75ef093e (Batches of three providers for half the price; a policy tells the span that asks; audits go to Weights and Biases)
 from calibrant.report.result import Result
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
@@ -129,6 +145,11 @@ def _junit_xml(checks: Sequence[tuple[str, str, str | None]], suite: str) -> str
 
 def _clean(text: str) -> str:
     return _NOT_XML.sub("?", text)
+
+
+def to_wandb(result: Result, run: Any) -> None:
+    """Log the numbers of an audit to a run of Weights & Biases: ``to_wandb(audit, wandb.run)``."""
+    run.log(mlflow_metrics(result.to_dict()))
 
 
 def to_mlflow(result: Result) -> None:

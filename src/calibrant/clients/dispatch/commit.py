@@ -47,7 +47,7 @@ class GroupCommit:
         return commit
 
     async def leave(self) -> None:
-        """The last one waits until everything submitted is committed, and closes."""
+        """Leave; the last one waits until everything submitted is committed, and closes."""
         self._users -= 1
         if self._users == 0:
             del self._shared[id(self._ledger)]

@@ -101,6 +101,9 @@ class Dispatcher:
         self.drain_s = drain_s
         self.first_backoff_s = first_backoff_s
         self.retry_failures = retry_failures
+        if self.replaying is not None:
+            # Nothing is overloaded by waiting for a batch, or by reading a ledger.
+            most = start_concurrency = client.capabilities.concurrency or most
         self.limit = AdaptiveLimit(most, start=start_concurrency)
         self.budget = Budget(caps or Caps(), prices or {})
         self.watch = EndpointWatch()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 from calibrant.clients.capabilities import PRESETS
+from calibrant.clients.endpoints.batches import BatchClient
 from calibrant.clients.endpoints.embedded import EmbeddedClient
 from calibrant.clients.endpoints.pool import PoolClient
 from calibrant.clients.endpoints.provider import ProviderClient
@@ -25,6 +27,7 @@ SHARED = (
     "extra_body",
     "thinking_tokens",
     "reasoning_effort",
+    "batch",
 )
 EMBEDDED = ("parallel", "context", "threads", "capabilities")
 REPLAY = ("ledger", "endpoint", "capabilities")
@@ -43,7 +46,8 @@ def open_client(spec: Mapping[str, Any]) -> Client:
         For HTTP kinds: ``model``, ``base_url``, ``api_key_env`` (name of the environment
         variable that holds the key; ``""`` for none), ``capabilities``, ``timeout_s``,
         ``extra_headers``, ``extra_body`` (further fields of every call), ``thinking_tokens`` (room
-        for thinking), ``reasoning_effort``, and for OpenAI-style ones ``api`` (``chat`` or
+        for thinking), ``reasoning_effort``, ``batch`` (file that keeps batches, see
+        `BatchClient`), and for OpenAI-style ones ``api`` (``chat`` or
         ``responses``). A list as ``base_url`` is a pool of equal endpoints (see `PoolClient`),
         which ``endpoint`` may give a name. For ``embedded``: ``model``, ``parallel``, ``context``,
         ``threads``. For ``replay``: ``ledger``, ``endpoint``.
@@ -84,11 +88,15 @@ def open_client(spec: Mapping[str, Any]) -> Client:
     own = options.get("base_url") in (None, preset.base_url)
     named = options.pop("api_key_env", preset.key_env if own else None)
     key = key_from_environment(named or None)
-    return ProviderClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)
+    batches = options.pop("batch", None)
+    client = ProviderClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)
+    return client if batches is None else BatchClient(client, Path(batches))
 
 
 def _open_pool(spec: Mapping[str, Any]) -> Client:
     """Return one client of several equal endpoints."""
+    if "batch" in spec:
+        raise InputError("batches go to one address, and base_url is a list of them")
     urls = list(spec["base_url"])
     if not urls or not all(isinstance(url, str) for url in urls):
         raise InputError(f"base_url is an address or a list of addresses, got {urls!r}")

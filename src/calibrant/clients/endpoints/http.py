@@ -60,6 +60,7 @@ SUCCESSES = frozenset({201, 202, 203, 206})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 CONNECT_S = 4.0
 """Seconds for a connection: an address where nobody answers is told of while the user looks."""
+JSON_BODY = {"Content-Type": "application/json"}
 MOST_REFUSED = 4
 """Settings that one call may be found to be refused for, one after the other."""
 
@@ -121,7 +122,7 @@ class HttpClient:
         connect_s = min(CONNECT_S, timeout_s)
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=connect_s)
         sent = {**self.own_headers, **(extra_headers or {})}
-        self._headers = {"Content-Type": "application/json", **sent}
+        self._headers = dict(sent)
         if key is not None:
             self._headers[self.key_header] = self.key_prefix + key
         self._session: aiohttp.ClientSession | None = None
@@ -245,8 +246,29 @@ class HttpClient:
     async def _call(self, request: Request) -> list[Completion]:
         raise NotImplementedError
 
+    async def exchanged(
+        self,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        form: aiohttp.FormData | None = None,
+    ) -> dict[str, Any]:
+        """Return what the endpoint says to a body or a form, or about a place, as JSON."""
+        raw, headers, _ = await self._send(path, body, form=form)
+        return self._json(raw, headers)
+
+    async def fetched(self, path: str) -> bytes:
+        """Return what is at a place, without the key in it."""
+        raw, _, _ = await self._send(path)
+        self._check_no_key(raw)
+        return raw
+
     async def _send(
-        self, path: str, body: Mapping[str, Any]
+        self,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        form: aiohttp.FormData | None = None,
     ) -> tuple[bytes, Mapping[str, str], float]:
         """Send and return bytes, headers and seconds; raise a ClientError."""
         session = self._session
@@ -261,8 +283,12 @@ class HttpClient:
         started = time.perf_counter()
         try:
             # A redirect would carry the key and the prompts to an address that nobody chose.
-            async with session.post(
-                joined(self._base, path), data=orjson.dumps(body), allow_redirects=False
+            async with session.request(
+                "GET" if body is None and form is None else "POST",
+                joined(self._base, path),
+                data=form if body is None else orjson.dumps(body),
+                headers=None if body is None else JSON_BODY,
+                allow_redirects=False,
             ) as response:
                 raw = await self._read(response)
                 status, headers = response.status, response.headers
@@ -278,7 +304,7 @@ class HttpClient:
         latency = time.perf_counter() - started
         # An answer with another status of success is paid for all the same.
         if status != 200 and not (status in SUCCESSES and raw):
-            refused = self._error(status, headers, raw)
+            refused = self.error(status, headers, raw)
             refused.status = status
             raise refused
         return raw, headers, latency
@@ -327,9 +353,10 @@ class HttpClient:
             raise _repeats_the_key()
         return completions
 
-    def _error(
+    def error(
         self, status: int, headers: Mapping[str, str], raw: bytes
     ) -> TransientClientError | PermanentClientError:
+        """Return the error that an answer with this status is."""
         quote = self._quote(raw)
         message = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"
         if status in REDIRECTS:

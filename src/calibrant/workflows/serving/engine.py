@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import hashlib
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +179,7 @@ class Engine:
             step = self.decide(question, known)
         told = self._told(step, found, cost, failure)
         self._keep(asked, told, time.perf_counter() - started)
+        _note_in_span(told, str(self.about["method"]))
         return told
 
     async def score(self, asked: Asked, answer: str) -> Told:
@@ -330,6 +333,22 @@ class Engine:
             "shift": self.shift,
             "expired": self.expired,
         }
+
+
+def _note_in_span(told: Told, method: str) -> None:
+    """Tell the span that asks, where the program traces with OpenTelemetry."""
+    if "opentelemetry.trace" not in sys.modules:
+        return
+    known = {
+        "gen_ai.evaluation.name": f"calibrant.{method}",
+        "gen_ai.evaluation.score.value": told.probability,
+        "gen_ai.evaluation.score.label": told.decision,
+        "gen_ai.evaluation.explanation": told.why,
+        "gen_ai.request.model": told.model,
+    }
+    attributes = {name: value for name, value in known.items() if value is not None}
+    span = import_module("opentelemetry.trace").get_current_span()
+    span.add_event("gen_ai.evaluation.result", attributes)
 
 
 def _row(measured: Measured) -> dict[str, Any]:
