@@ -17,10 +17,25 @@ from calibrant.core.errors import PermanentClientError, TransientClientError
 # Requests are made by the million when a rerun is planned: a structure of msgspec is made ten
 # times as fast as a frozen dataclass, and the garbage collector does not visit it.
 class Message(Struct, frozen=True, gc=False):
-    """One turn of a conversation; `role` is ``system``, ``user`` or ``assistant``."""
+    """One turn of a conversation; `role` is ``system``, ``user`` or ``assistant``.
+
+    The content is a text, or parts as OpenAI's chat interface has them: texts and images.
+    """
 
     role: str
-    content: str
+    content: str | list[dict[str, Any]]
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """The content as parts."""
+        if isinstance(self.content, list):
+            return self.content
+        return [{"type": "text", "text": self.content}]
+
+    @property
+    def text(self) -> str:
+        """The texts of the content."""
+        return "\n".join(str(part.get("text", "")) for part in self.parts if "text" in part)
 
 
 class Request(Struct, frozen=True, gc=False):

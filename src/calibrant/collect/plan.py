@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import polars as pl
 
 from calibrant.clients.asks import Ask
-from calibrant.clients.protocol import Capabilities, Request
+from calibrant.clients.protocol import Capabilities, Message, Request
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.probes import PROBES, TOP_TOKENS, Probe
 from calibrant.collect.prompts import Prompt, PromptBook, lettered, listed
@@ -27,18 +28,50 @@ class Question:
     text: str
     kind: str = "open"
     choices: tuple[str, ...] = ()
+    turns: tuple[Message, ...] = ()
+    """The conversation whose last turn is the question; it may hold images."""
 
 
 def iterate_questions(frame: pl.DataFrame) -> Iterator[Question]:
     """Yield the rows of a questions table."""
-    columns = [name for name in ("question_id", "text", "kind", "choices") if name in frame.columns]
+    known = ("question_id", "text", "kind", "choices", "messages")
+    columns = [name for name in known if name in frame.columns]
     for number, row in enumerate(frame.select(columns).iter_rows(named=True), 1):
         kind = row.get("kind") or ("choice" if row.get("choices") else "open")
         if kind not in KINDS:
             raise InputError(
                 f"kind is one of {', '.join(KINDS)}, got {kind!r}", source="questions", row=number
             )
-        yield Question(row["question_id"], row["text"], kind, tuple(row.get("choices") or ()))
+        turns = _turns(row.get("messages"), number)
+        choices = tuple(row.get("choices") or ())
+        yield Question(row["question_id"], row["text"], kind, choices, turns)
+
+
+def _turns(messages: str | None, number: int) -> tuple[Message, ...]:
+    if messages is None:
+        return ()
+    try:
+        turns = msgspec.json.decode(messages, type=tuple[Message, ...])
+    except msgspec.DecodeError as error:
+        raise InputError(
+            f"messages is a list of turns with role and content: {error}",
+            source="questions",
+            row=number,
+        ) from None
+    if not turns or turns[-1].role != "user":
+        raise InputError(
+            "the last of messages is what the user asks", source="questions", row=number
+        )
+    return turns
+
+
+def with_turns(prompt: tuple[Message, ...], turns: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return a prompt inside a conversation: what was said before it, and images beside it."""
+    if not turns:
+        return prompt
+    images = [part for part in turns[-1].parts if "text" not in part]
+    asked = Message("user", [*prompt[-1].parts, *images]) if images else prompt[-1]
+    return (*prompt[:-1], *turns[:-1], asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +225,7 @@ class Asker:
         temperature = sampling.temperature if probe.sampled else 0.0
         return Request(
             model=self.model.model,
-            messages=prompt.messages(values),
+            messages=with_turns(prompt.messages(values), question.turns),
             temperature=temperature,
             max_tokens=sampling.max_tokens.get(probe.prompt, prompt.max_tokens),
             logprobs=probe.name in self.wanted.logprobs,

@@ -43,7 +43,7 @@ def load_questions(source: Any, *, layout: str = "auto", limit: int | None = Non
     [[['4']]]
     """
     name = str(source) if isinstance(source, str | Path) else f"<{type(source).__name__}>"
-    rows = _rows(source, name)
+    rows = [_conversation(row) for row in _rows(source, name)]
     if not rows:
         raise InputError("the file holds no questions", source=name)
     reader = recognise(rows[0], source=name) if layout == "auto" else LAYOUTS[layout]
@@ -55,6 +55,17 @@ def load_questions(source: Any, *, layout: str = "auto", limit: int | None = Non
             source=name,
         )
     return _table(rows[:limit], reader, name)
+
+
+def _conversation(row: Row) -> Row:
+    """Return a row of ``messages`` as a question: its last turn is the text, the rest is kept."""
+    turns = row.get("messages")
+    if not isinstance(turns, list) or not turns or not isinstance(turns[-1], Mapping):
+        return row
+    content = turns[-1].get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    text = "\n".join(str(part["text"]) for part in parts if "text" in part)
+    return {"question_id": None, "text": text, **row, "messages": orjson.dumps(turns).decode()}
 
 
 def recognise(row: Row, *, source: str) -> Layout:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
 import orjson
 
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
-from calibrant.clients.protocol import Completion, Request
+from calibrant.clients.protocol import Completion, Message, Request
 
 
 def canonical_request(request: Request) -> bytes:
@@ -29,7 +30,7 @@ def canonical_request(request: Request) -> bytes:
         return orjson.dumps(passed, option=orjson.OPT_SORT_KEYS)
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [[message.role, message.content] for message in request.messages],
+        "messages": [[message.role, _content(message)] for message in request.messages],
         "temperature": float(request.temperature),
         "max_tokens": request.max_tokens,
     }
@@ -42,6 +43,18 @@ def canonical_request(request: Request) -> bytes:
     if request.sampler:
         body["sampler"] = {name: float(value) for name, value in request.sampler.items()}
     return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+
+
+def _content(message: Message) -> Any:
+    """Return a turn as the ledger knows it: an image that was sent along by its SHA-256 alone."""
+    if isinstance(message.content, str):
+        return message.content
+    kept = []
+    for part in message.content:
+        url = str((part.get("image_url") or {}).get("url", ""))
+        digest = hashlib.sha256(url.encode()).hexdigest()
+        kept.append({"type": "image", "sha256": digest} if url.startswith("data:") else part)
+    return kept
 
 
 def encode_completion(completion: Completion) -> bytes:

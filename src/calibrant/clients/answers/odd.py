@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from calibrant.clients.answers.tokens import TokenLogprobs
 from calibrant.records.limits import limit
 
@@ -33,6 +35,14 @@ def loose_json(raw: bytes) -> Any:
     """
     text = _without_depth(raw).decode("utf-8", "replace")
     return json.loads(text, parse_int=_number)
+
+
+def any_json(raw: bytes) -> Any:
+    """Return JSON, also where it is too deep or its numbers too large for the quick reader."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return loose_json(raw)
 
 
 def _number(digits: str) -> int | float:

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Mapping
 
 from calibrant.clients.asks import Price
-from calibrant.clients.protocol import Request, Usage
+from calibrant.clients.protocol import Message, Request, Usage
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Refusal
 
 BYTES_PER_TOKEN = 3
 TOKENS_PER_MESSAGE = 8
+TOKENS_PER_IMAGE = 1_700
 LOOK_AGAIN_S = 0.25
 
 
@@ -24,10 +25,15 @@ def prompt_tokens_estimate(request: Request) -> int:
     >>> prompt_tokens_estimate(Request("m", (Message("user", "What is the capital of Peru?"),)))
     18
     """
-    return sum(
-        TOKENS_PER_MESSAGE + -(-len(message.content.encode()) // BYTES_PER_TOKEN)
-        for message in request.messages
-    )
+    return sum(map(_message_tokens, request.messages))
+
+
+def _message_tokens(message: Message) -> int:
+    pictures = 0
+    if not isinstance(message.content, str):
+        pictures = TOKENS_PER_IMAGE * sum("text" not in part for part in message.content)
+    text = message.content if isinstance(message.content, str) else message.text
+    return TOKENS_PER_MESSAGE + pictures + -(-len(text.encode()) // BYTES_PER_TOKEN)
 
 
 def completion_tokens_estimate(text: str) -> int:

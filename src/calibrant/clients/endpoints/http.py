@@ -14,7 +14,7 @@ import aiohttp
 import orjson
 from msgspec.structs import replace
 
-from calibrant.clients.answers.odd import loose_json
+from calibrant.clients.answers.odd import any_json
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.endpoints.refused import (
     LONGEST_WAIT_S,
@@ -179,8 +179,6 @@ class HttpClient:
             await self._session.close()
             self._session = None
 
-    # -- what it refuses -------------------------------------------------------------------
-
     def refusals(self, model: str) -> Refusals:
         """Return what is known to be refused of a model."""
         known = self.refused.get(model)
@@ -241,18 +239,10 @@ class HttpClient:
         most = 1 if "n" in known.left_out else known.at_most.get("n", self._capabilities.native_n)
         self._capabilities = changed(self._capabilities, native_n=most)
 
-    # -- for adapters ----------------------------------------------------------------------
-
     async def _call(self, request: Request) -> list[Completion]:
         raise NotImplementedError
 
-    async def exchanged(
-        self,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        form: aiohttp.FormData | None = None,
-    ) -> dict[str, Any]:
+    async def exchanged(self, path: str, body: Any = None, *, form: Any = None) -> dict[str, Any]:
         """Return what the endpoint says to a body or a form, or about a place, as JSON."""
         raw, headers, _ = await self._send(path, body, form=form)
         return self._json(raw, headers)
@@ -264,11 +254,7 @@ class HttpClient:
         return raw
 
     async def _send(
-        self,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        form: aiohttp.FormData | None = None,
+        self, path: str, body: Any = None, *, form: aiohttp.FormData | None = None
     ) -> tuple[bytes, Mapping[str, str], float]:
         """Send and return bytes, headers and seconds; raise a ClientError."""
         session = self._session
@@ -329,7 +315,7 @@ class HttpClient:
 
     def _json(self, raw: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
         try:
-            answer = _loads(raw)
+            answer = any_json(raw)
         except ValueError:
             kind = self._short(headers.get("Content-Type", "no content type"))
             quote = self._quote(raw) or "nothing"
@@ -381,7 +367,7 @@ class HttpClient:
         """Return the endpoint's own words, short, on one line and without the key."""
         text = raw[:MOST_QUOTED].decode("utf-8", "replace")
         try:
-            error = _loads(raw).get("error")
+            error = any_json(raw).get("error")
             if error:
                 text = str(error.get("message", error)) if isinstance(error, dict) else str(error)
                 code = error.get("code") or error.get("type") if isinstance(error, dict) else None
@@ -405,14 +391,6 @@ def _check_number(name: str, value: Any, most: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and 0 < value <= most):
         raise InputError(f"{name} is a number above 0, up to {most:g}, got {value!r}")
-
-
-def _loads(raw: bytes) -> Any:
-    """Return JSON, also where it is too deep or its numbers too large for the quick reader."""
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return loose_json(raw)
 
 
 def _repeats_the_key() -> EndpointRefusedError:

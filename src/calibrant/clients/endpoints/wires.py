@@ -52,6 +52,47 @@ def _turns(request: Request) -> list[dict[str, Any]]:
     return [{"role": message.role, "content": message.content} for message in request.messages]
 
 
+def _converted(request: Request, part: Callable[[Any], Any]) -> list[dict[str, Any]]:
+    """Return the turns with their parts in another interface's form; texts stay texts."""
+    return [
+        {
+            "role": m.role,
+            "content": m.content if isinstance(m.content, str) else list(map(part, m.parts)),
+        }
+        for m in request.messages
+    ]
+
+
+def _image(part: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the address of an image, and kind and data of one that is sent along."""
+    url = str((part.get("image_url") or {}).get("url", ""))
+    head, _, data = url.partition(",")
+    return url, head.removeprefix("data:").partition(";")[0], data if "base64" in head else ""
+
+
+def _response_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    if "text" in part:
+        return {"type": "input_text", "text": part["text"]}
+    return {"type": "input_image", "image_url": _image(part)[0]}
+
+
+def _message_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    if "text" in part:
+        return {"type": "text", "text": part["text"]}
+    url, kind, data = _image(part)
+    source = {"type": "base64", "media_type": kind, "data": data} if data else {}
+    return {"type": "image", "source": source or {"type": "url", "url": url}}
+
+
+def _content_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    if "text" in part:
+        return {"text": part["text"]}
+    url, kind, data = _image(part)
+    return (
+        {"inlineData": {"mimeType": kind, "data": data}} if data else {"fileData": {"fileUri": url}}
+    )
+
+
 def _samplers(request: Request) -> dict[str, float]:
     return {k: int(v) if k == "top_k" else v for k, v in request.sampler.items()}
 
@@ -90,7 +131,7 @@ def write_request(request: Request, preset: Preset) -> dict[str, Any]:
 def _write_responses(request: Request, _: Preset) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": request.model,
-        "input": _turns(request),
+        "input": _converted(request, _response_part),
         "max_output_tokens": request.most_tokens,
         "temperature": request.temperature,
         # Nothing of a study is to stay with the provider.
@@ -179,7 +220,7 @@ def _joined(parts: Iterable[Any]) -> str:
 
 
 def _system(request: Request) -> list[str]:
-    return [message.content for message in request.messages if message.role == "system"]
+    return [message.text for message in request.messages if message.role == "system"]
 
 
 def _write_messages(request: Request, _: Preset) -> dict[str, Any]:
@@ -187,7 +228,9 @@ def _write_messages(request: Request, _: Preset) -> dict[str, Any]:
         "model": request.model,
         "max_tokens": request.most_tokens,
         "temperature": request.temperature,
-        "messages": [turn for turn in _turns(request) if turn["role"] != "system"],
+        "messages": [
+            turn for turn in _converted(request, _message_part) if turn["role"] != "system"
+        ],
         **_samplers(request),
         **(request.extra or {}),
     }
@@ -253,11 +296,14 @@ def _write_content(request: Request, _: Preset) -> dict[str, Any]:
     if request.schema is not None:
         config["responseMimeType"] = "application/json"
         config["responseJsonSchema"] = request.schema
-    turns = [(m.role, m.content) for m in request.messages if m.role != "system"]
+    turns = [(m.role, m.parts) for m in request.messages if m.role != "system"]
     body: dict[str, Any] = {
         "contents": [
-            {"role": "model" if role == "assistant" else role, "parts": [{"text": text}]}
-            for role, text in turns
+            {
+                "role": "model" if role == "assistant" else role,
+                "parts": [_content_part(part) for part in parts],
+            }
+            for role, parts in turns
         ],
         "generationConfig": config,
     }
