@@ -6,10 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-<<<<<<< HEAD
 from xml.etree import ElementTree
-=======
->>>>>>> 75ef093e (Batches of three providers for half the price; a policy tells the span that asks; audits go to Weights and Biases)
 
 import polars as pl
 
@@ -18,19 +15,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
 from calibrant.core.places import writing
 from calibrant.records.tables import neutral_cells
-<<<<<<< HEAD
-=======
-from calibrant.report.exports import (
-    RELATIONSHIPS,
-    Check,
-    card_snippet,
-    every_eval_ever_records,
-    junit_xml,
-    log_to_mlflow,
-    mlflow_metrics,
-    model_index,
-)
->>>>>>> 75ef093e (Batches of three providers for half the price; a policy tells the span that asks; audits go to Weights and Biases)
 from calibrant.report.result import Result
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
@@ -149,7 +133,7 @@ def _clean(text: str) -> str:
 
 def to_wandb(result: Result, run: Any) -> None:
     """Log the numbers of an audit to a run of Weights & Biases: ``to_wandb(audit, wandb.run)``."""
-    run.log(mlflow_metrics(result.to_dict()))
+    run.log(mlflow_metrics(result))
 
 
 def to_mlflow(result: Result) -> None:
