@@ -1,14 +1,16 @@
 """The page on the papers: every row is counted, and what it names is there."""
 
 import importlib
+import os
 import re
+import shlex
 
 import pytest
 
 from calibrant.cli.main import app
 from calibrant.collect.prompts import shipped_prompts
 from calibrant.confidence import methods
-from support import ROOT
+from support import ROOT, call, real_data
 
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 STATES = ("right", "deviates", "not here")
@@ -93,6 +95,38 @@ def test_every_method_prompt_test_and_link_is_there():
         headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
         slugs = {"#" + re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
         assert not anchor or anchor in slugs, (path, anchor)
+
+
+# What each story must show on the data that is there, in the words of the output.
+STORIES = {
+    "The Verification Tax": (r"50,000", r"0\.902 and 0\.919", r"4 rounds", r"two-phase audit"),
+    "Sem-ECE": (r"Sem1-ECE", r"Sem2-ECE", r"0\.201", r"under-confident by"),
+    "MACE and SCA": (r"questions with exactly k right answers", r"80 questions"),
+    "ACE": (r"only more accurate", r"turned round by DA", r"DA and IA agree"),
+    "Grouping loss and cascades": (
+        r"as published",
+        r"grouping: no recalibration",
+        r"risk, with columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("paper", STORIES)
+def test_the_story_of_a_paper_takes_three_commands_at_most(paper, tmp_path, monkeypatch):
+    (part,) = [part for part in PAGE.split("\n## ") if part.startswith(f"{paper}\n")]
+    commands = re.findall(r"^\$ calibrant (.*)$", part, re.MULTILINE)
+    assert 1 <= len(commands) <= 3
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    if any("$DATA" in command for command in commands):
+        monkeypatch.setenv("DATA", str(real_data()))
+    told = ""
+    for command in commands:
+        done = call(*shlex.split(os.path.expandvars(command)))
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        told += done.stdout
+    for words in STORIES[paper]:
+        assert re.search(words, told), f"{words}\n{told}"
 
 
 FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
