@@ -38,6 +38,15 @@ def test_an_audit_says_how_doubtful_its_grades_are():
     assert any("50 % of the grades are doubtful" in told["text"] for told in warnings)
 
 
+def test_several_models_without_checks_share_a_warning():
+    models = ("a", "b", "c", "d", "e")
+    both = pl.concat([DOUBTFUL.with_columns(pl.lit(name).alias("model")) for name in models])
+    told = audit(both, samples="answers", reference="gold")["data"]["warnings"]
+    warnings = [one for one in told if one["id"] == "data.grades"]
+    assert [one["subject"]["models"] for one in warnings] == [list(models)]
+    assert warnings[0]["text"].startswith("5 models are graded by rules: 50 % of their grades")
+
+
 def test_grades_that_were_given_have_no_doubt_of_ours():
     given = DOUBTFUL.with_columns(pl.Series("correct", [[1, 1, 0]] * 40))
     document = audit(given, samples="answers", correct="correct")

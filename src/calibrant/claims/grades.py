@@ -23,6 +23,8 @@ _METRICS = {
 }  # fmt: skip
 # The least share of doubtful grades that a reader should know of.
 _WORTH_TELLING = 0.1
+# Of many models, those named whose accuracy the grades leave the most open.
+_NAMED = 3
 _OPEN = "Depends on the grades"
 _OPENINGS = ("Says ", "Calibration ", "The confidence ", "Confidence ", "May ")
 
@@ -185,7 +187,9 @@ def grades_sentence(facts: Facts) -> str:
 
 
 def grading_warnings(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one sentence for each model whose grades are often doubtful, or were checked.
+    """Return sentences on models whose grades are often doubtful, or were checked.
+
+    Models of which no grade is checked share one.
 
     Examples
     --------
@@ -198,22 +202,51 @@ def grading_warnings(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
     are off by up to 3, accuracy lies between 57 % and 66 %. 60 checked grades would tell it to
     within 5.5 points.
     """
-    told: dict[str, str] = {}
+    told: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
-        grading, model = entry.get("grading"), str(entry["model"])
-        if not grading or entry.get("group") or model in told:
+        grading = entry.get("grading")
+        if not grading or entry.get("group"):
             continue
         if grading["checked"] or grading["doubtful"] >= _WORTH_TELLING:
-            told[model] = f"{model}: {_how_graded(grading)}"
-    return [
-        {"id": "data.grades", "subject": {"models": [model]}, "text": text}
-        for model, text in told.items()
+            told.setdefault(str(entry["model"]), grading)
+    unchecked = {model: grading for model, grading in told.items() if not grading["checked"]}
+    together = unchecked if len(unchecked) > 1 else {}
+    texts = [([*together], _unchecked(together))] if together else []
+    texts += [
+        ([model], f"{model}: {_how_graded(grading)}")
+        for model, grading in told.items()
+        if model not in together
     ]
+    return [
+        {"id": "data.grades", "subject": {"models": models}, "text": text} for models, text in texts
+    ]
+
+
+def _unchecked(graded: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the one sentence for several models of which no grade is checked."""
+    shares = sorted(grading["doubtful"] for grading in graded.values())
+    share = " to ".join(dict.fromkeys(map(percent, (shares[0], shares[-1]))))
+    ends = {model: _accuracy_ends(grading) for model, grading in graded.items()}
+    widest = sorted(ends, key=lambda model: ends[model][0] - ends[model][1])[:_NAMED]
+    between = (f"{percent(ends[m][0])} and {percent(ends[m][1])} ({m})" for m in widest)
+    worst = max(graded.values(), key=lambda grading: float(grading["foretold"]["width"]))
+    return (
+        f"{len(graded)} models are graded by rules: {share} of their grades are doubtful and none "
+        f"is checked. If the grader's odds are off by up to {worst['odds_factor']:g}, accuracy "
+        f"lies between {', '.join(between)}{' ..' if len(graded) > _NAMED else ''}. "
+        f"{count(worst['foretold']['checks'], 'checked grade')} of a model would tell it to within "
+        f"{_half(worst['foretold'])}."
+    )
+
+
+def _accuracy_ends(grading: Mapping[str, Any]) -> tuple[float, float]:
+    low, high = (min(max(grading["accuracy"][end], 0.0), 1.0) for end in ("low", "high"))
+    return low, high
 
 
 def _how_graded(grading: Mapping[str, Any]) -> str:
     accuracy, more = grading["accuracy"], grading["foretold"]
-    low, high = (percent(min(max(accuracy[end], 0.0), 1.0)) for end in ("low", "high"))
+    low, high = map(percent, _accuracy_ends(grading))
     start = f"graded by rules, {percent(grading['doubtful'])} of the grades are doubtful"
     if grading["odds_factor"] is not None:
         checked = f"only {grading['checked']}" if grading["checked"] else "none"
