@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -185,24 +185,16 @@ class Study:
     def write(self, name: str, frame: pl.DataFrame) -> Path:
         """Write a table with its schema version; a half-written file is never left behind."""
         path = self.table_path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         metadata = {}
         if name in TABLES:
             frame = check_table(frame, TABLES[name], source=name)
             metadata = {_VERSION_KEY: f"{name}/{TABLES[name].version}"}
-        partial = path.with_suffix(".partial")
-        frame.write_parquet(partial, metadata=metadata)
-        partial.replace(path)
-        return path
+        return _whole(path, lambda partial: frame.write_parquet(partial, metadata=metadata))
 
     def write_result(self, kind: str, document: Mapping[str, Any]) -> Path:
         """Write a result document as ``results/<kind>.json``."""
         path = self.path / "results" / f"{kind}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(dump_document(document))
-        partial.replace(path)
-        return path
+        return _whole(path, lambda partial: partial.write_bytes(dump_document(document)))
 
     def results(self) -> dict[str, dict[str, Any]]:
         """Return the result documents by file name, in order of name."""
@@ -212,6 +204,14 @@ class Study:
             kind_of(document)
             documents[path.stem] = document
         return documents
+
+
+def _whole(path: Path, write: Callable[[Path], object]) -> Path:
+    """Write a file beside its place and move it there: a half-written one is never left behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    write(partial)
+    return partial.replace(path)
 
 
 def _check_version(path: Path, name: str) -> None:

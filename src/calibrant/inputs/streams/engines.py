@@ -182,7 +182,6 @@ _START = (
 _ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 }
-_SIZE_BYTES = 8
 # Each holds the libraries in memory, about 150 MB.
 _MOST = 8
 
@@ -252,8 +251,9 @@ class _Helper:
         """Return what the function gives for a part."""
         try:
             given, out = self._pipes()
-            _send(given, pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL))
-            done, value = _received(out)
+            _send(given, part)
+            # Nothing but what this package sent comes through these pipes.
+            done, value = pickle.load(out)  # noqa: S301
         except Exception as error:
             self.end()
             raise _NotDoneError from error
@@ -263,7 +263,6 @@ class _Helper:
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None:
-            function = pickle.dumps(self._function, protocol=pickle.HIGHEST_PROTOCOL)
             with self._lock:
                 if self._ended:
                     raise _NotDoneError
@@ -275,7 +274,7 @@ class _Helper:
                     env=os.environ | _ONE_THREAD,
                 )
             assert self._process.stdin is not None
-            _send(self._process.stdin, function)
+            _send(self._process.stdin, self._function)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         return self._process.stdin, self._process.stdout
@@ -298,37 +297,24 @@ def serve() -> None:
     os.dup2(2, 1)
     # Whoever stops the caller stops this one too, by its pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EOFError, BrokenPipeError):
-        function = _received(given)
+    with suppress(EOFError, BrokenPipeError, pickle.UnpicklingError):
+        function = pickle.load(given)  # noqa: S301
         # Objects are looked through for cycles once a part, those of the libraries never: a part
         # makes a great many objects and hardly a cycle.
         gc.freeze()
         gc.disable()
         while True:
-            part = _received(given)
+            part = pickle.load(given)  # noqa: S301
             try:
                 answer = True, function(part)
             except Exception:  # noqa: BLE001, the caller finds it out again
                 answer = False, None
-            _send(out, pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL))
+            _send(out, answer)
             del part, answer
             gc.collect()
 
 
-def _send(pipe: IO[bytes], sent: bytes) -> None:
-    pipe.write(len(sent).to_bytes(_SIZE_BYTES, "big"))
-    pipe.write(sent)
+def _send(pipe: IO[bytes], sent: Any) -> None:
+    # At once: what cannot be sent must not leave a half behind.
+    pipe.write(pickle.dumps(sent, protocol=pickle.HIGHEST_PROTOCOL))
     pipe.flush()
-
-
-def _received(pipe: IO[bytes]) -> Any:
-    """Return what comes next; nothing but what this package sent comes through these pipes."""
-    size = int.from_bytes(_exactly(pipe, _SIZE_BYTES), "big")
-    return pickle.loads(_exactly(pipe, size))  # noqa: S301
-
-
-def _exactly(pipe: IO[bytes], size: int) -> bytes:
-    found = pipe.read(size)
-    if len(found) < size:
-        raise EOFError
-    return found
