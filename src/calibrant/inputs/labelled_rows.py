@@ -18,9 +18,9 @@ from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread
 from calibrant.metrics.row_block import RowBlock
 from calibrant.planning.labelling.session import WHOLE, LabelSession
 from calibrant.records import ScoreBlock, Scores, Study, load_scores
-from calibrant.records.formats import is_study
 from calibrant.records.label_schema import ALONG, DESIGN, DRAW_COLUMNS, SPREAD, WEIGHT
 from calibrant.records.label_store import LabelStore
+from calibrant.records.study import as_study
 from calibrant.records.tables import collect, scan_table
 from calibrant.stats.graded.checks import Checked, Graded
 
@@ -338,10 +338,8 @@ class Grades:
 
 def study_grades(data: Any) -> Grades | None:
     """Return the machine grades behind what a verb was given, where it is a study with some."""
-    if not isinstance(data, Study) and not (isinstance(data, str | Path) and is_study(data)):
-        return None
-    study = data if isinstance(data, Study) else Study(data)
-    if not (study.has("draws") and study.has("semantics")):
+    study = as_study(data)
+    if study is None or not (study.has("draws") and study.has("semantics")):
         return None
     return Grades.of_tables(study.read("draws"), study.read("semantics"), checks_path(study.path))
 

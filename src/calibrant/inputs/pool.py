@@ -19,6 +19,7 @@ from calibrant.records import Scores, Study, load_scores, source_name
 from calibrant.records.formats import store_path
 from calibrant.records.label_store import LabelStore
 from calibrant.records.reading import Reading
+from calibrant.records.study import as_study
 
 PEERS = "label_peers"
 
@@ -58,18 +59,12 @@ def read_pool(table: Any, columns: Mapping[str, Any]) -> Scores:
     A missing outcome column means 'no label yet'. A study gives its scores, with the texts of
     its questions.
     """
-    rows = _with_texts(table) if _is_study(table) else table
+    study = as_study(table)
+    rows = table if study is None else _with_texts(study)
     return load_scores(rows, labels="optional", **dict(columns))
 
 
-def _is_study(table: Any) -> bool:
-    return isinstance(table, Study) or (
-        isinstance(table, str | Path) and bool(Study.is_study(table))
-    )
-
-
-def _with_texts(table: Any) -> pl.DataFrame:
-    study = table if isinstance(table, Study) else Study(table)
+def _with_texts(study: Study) -> pl.DataFrame:
     scores = study.read("scores")
     if not study.has("questions"):
         return scores

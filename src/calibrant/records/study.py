@@ -206,6 +206,13 @@ class Study:
         return documents
 
 
+def as_study(data: Any) -> Study | None:
+    """Return the study that something is or names, or None."""
+    if isinstance(data, str | Path) and is_study(data):
+        return Study(data)
+    return data if isinstance(data, Study) else None
+
+
 def _whole(path: Path, write: Callable[[Path], object]) -> Path:
     """Write a file beside its place and move it there: a half-written one is never left behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
