@@ -12,26 +12,26 @@ LABELS = ("right", "wrong", "unsure", "skip")
 LEASE_SECONDS = 1800.0
 
 TABLES = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE waves (
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS waves (
     wave INTEGER PRIMARY KEY, at REAL NOT NULL, design TEXT NOT NULL, size INTEGER NOT NULL,
     frame INTEGER NOT NULL, uniform INTEGER NOT NULL, seed INTEGER NOT NULL);
-CREATE TABLE items (
+CREATE TABLE IF NOT EXISTS items (
     id INTEGER PRIMARY KEY, item TEXT NOT NULL UNIQUE, question_id TEXT NOT NULL, answer TEXT,
     model TEXT, wave INTEGER NOT NULL, place INTEGER NOT NULL, pi REAL NOT NULL,
     twice INTEGER NOT NULL);
-CREATE TABLE assignments (
+CREATE TABLE IF NOT EXISTS assignments (
     id INTEGER PRIMARY KEY, item_id INTEGER NOT NULL, who TEXT NOT NULL, at REAL NOT NULL,
     keeps INTEGER NOT NULL);
-CREATE INDEX assignments_by_item ON assignments (item_id);
-CREATE TABLE labels (
+CREATE INDEX IF NOT EXISTS assignments_by_item ON assignments (item_id);
+CREATE TABLE IF NOT EXISTS labels (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, item_id INTEGER NOT NULL,
     label TEXT NOT NULL CHECK (label IN ('right', 'wrong', 'unsure', 'skip', 'undo')),
     note TEXT, final INTEGER NOT NULL, undoes INTEGER);
-CREATE INDEX labels_by_item ON labels (item_id);
-CREATE TABLE spread (item TEXT PRIMARY KEY, along REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS labels_by_item ON labels (item_id);
+CREATE TABLE IF NOT EXISTS spread (item TEXT PRIMARY KEY, along REAL NOT NULL) WITHOUT ROWID;
 """ + "".join(
-    f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
+    f"CREATE TRIGGER IF NOT EXISTS {table}_{verb.lower()} BEFORE {verb} ON {table} "
     "BEGIN SELECT RAISE(ABORT, 'labels are append-only'); END;\n"
     for table in ("waves", "items", "assignments", "labels", "spread")
     for verb in ("UPDATE", "DELETE")

@@ -70,12 +70,10 @@ class LabelStore:
             raise InputError(f"this is no store of labels ({error})", source=str(path)) from None
 
     def _prepare(self) -> None:
-        found = self._db.execute("SELECT name FROM sqlite_master WHERE name = 'meta'").fetchone()
-        if found is None:
-            # executescript would end the transaction that guards two programs starting at once.
-            for statement in statements(TABLES):
-                self._db.execute(statement)
-            self._db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+        # executescript would end the transaction that guards two programs starting at once.
+        for statement in statements(TABLES):
+            self._db.execute(statement)
+        self._db.execute("INSERT OR IGNORE INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
         version = self.meta("schema")
         if version != str(SCHEMA_VERSION):
             raise InputError(
