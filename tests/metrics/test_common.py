@@ -37,7 +37,7 @@ SCALARS = {
 # Variants of ECE: the same laws hold for each.
 VARIANTS = {
     f"ece {strategy} {norm}": ("ece", {"strategy": strategy, "norm": norm})
-    for strategy in ("width", "mass", "sweep")
+    for strategy in ("width", "mass")
     for norm in ("l1", "l2", "max")
 } | {
     "ece_debiased l2": ("ece_debiased", {"norm": "l2"}),

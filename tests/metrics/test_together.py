@@ -55,7 +55,7 @@ def several():
 
 def told(block):
     found = block.estimates(), block.diagram()
-    tests = [block.calibration_test(bins, SHARED) for bins in (15, 1)] if block.independent else []
+    tests = [block.calibration_test(bins) for bins in (15, 1)] if block.independent else []
     return *found, block.reliability_curve(POINTS, SHARED).to_dict(), tests, block.undefined
 
 

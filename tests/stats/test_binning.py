@@ -1,6 +1,5 @@
 """Bins: the rule of edges holds exactly, for every dtype."""
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -92,18 +91,6 @@ def test_equal_mass_bins_hold_equal_mass_and_never_split_ties():
     tied = np.repeat([0.2, 0.5, 0.9], [10, 80, 10])
     edges = binning.mass_edges(tied, None, 4)
     assert set(edges[1:-1]) <= {0.2, 0.5, 0.9}
-
-
-def test_sweep_stops_before_the_outcomes_fall():
-    confidence = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    rising = np.array([0, 0, 0, 1, 1, 1])
-    assert binning.sweep_edges(confidence, rising, None).size == 7
-    mixed = np.array([1, 0, 1, 0, 1, 0])
-    edges = binning.sweep_edges(confidence, mixed, None)
-    means = [
-        mixed[(confidence >= a) & (confidence < b)].mean() for a, b in itertools.pairwise(edges)
-    ]
-    assert (np.diff(means) >= 0).all()
 
 
 def test_float32_sums_are_double_precision():

@@ -7,11 +7,16 @@ from scipy import stats
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import FEW_ROWS, CommonDraws
 from calibrant.stats.error_law import Atoms, count_law, sum_law
-from calibrant.stats.few_law import few_law
+from calibrant.stats.few_law import few_laws
 from calibrant.stats.inversion import root_between
 from calibrant.stats.isotonic import isotonic_fit, isotonic_fits
 
 POINTS = 32_768
+
+
+def few_law(home, trials, chance, points):
+    arrays = [np.asarray(column) for column in (home, trials, chance)]
+    return few_laws(*arrays, np.array([home[-1] + 1]), points)[0]
 
 
 def transformed(home, trials, chance):

@@ -11,7 +11,6 @@ from scipy import special
 from calibrant.claims.margins import gap_within
 from calibrant.core.estimate import Estimate
 from calibrant.stats.clusters import FEWEST
-from calibrant.stats.common_draws import Stream
 from calibrant.stats.perfect_law import rank_p_value
 
 if TYPE_CHECKING:
@@ -86,11 +85,11 @@ def block_tests(
     }
 
 
-def classic_test(block: RowBlock | CellBlock, rng: Stream) -> dict[str, Any]:
+def classic_test(block: RowBlock | CellBlock) -> dict[str, Any]:
     """Return what a calibrated model would show in bins of equal width: a number, no claim."""
     if not block.independent:
         return dict(_NOTHING_TESTED)
-    test = block.calibration_test(block.bins, rng)
+    test = block.calibration_test(block.bins)
     return {
         "expected_ece": test.expected,
         "high_ece": test.high,

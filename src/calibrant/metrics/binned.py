@@ -16,7 +16,7 @@ from calibrant.stats import binning
 from calibrant.stats.binning import BinIndex
 from calibrant.stats.intervals import wilson_interval
 
-STRATEGIES = ("width", "mass", "sweep")
+STRATEGIES = ("width", "mass")
 NORMS = ("l1", "l2", "max")
 
 
@@ -51,10 +51,7 @@ def placement(data: Checked, bins: int, strategy: str) -> tuple[BinIndex, Any]:
     if strategy == "width":
         return binning.width_index(bins, dtype), binning.width_edges(bins, dtype)
     data = data.present()
-    if strategy == "mass":
-        edges = binning.mass_edges(data.confidence, data.weights, bins)
-    else:
-        edges = binning.sweep_edges(data.confidence, data.correct, data.weights)
+    edges = binning.mass_edges(data.confidence, data.weights, bins)
     return binning.edge_index(edges), edges
 
 
@@ -82,11 +79,11 @@ def ece(
     correct
         Outcomes, 0 or 1 or a grade between, shape (n,).
     bins
-        Number of bins; ``sweep`` chooses its own and leaves this aside.
+        Number of bins.
     strategy
         ``width``: equal width, where edge k is the number nearest to k/bins in the dtype of the
         confidences, an edge belongs to the upper bin and 1.0 to the last. ``mass``: equal mass;
-        equal values stay together. ``sweep``: the most equal-mass bins whose outcomes rise.
+        equal values stay together.
     norm
         ``l1``, ``l2`` or ``max``.
     weights

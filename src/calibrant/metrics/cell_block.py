@@ -263,13 +263,10 @@ class CellBlock(MetricBlock):
 
     # Evidence beside the metrics.
 
-    def calibration_test(self, bins: int, rng: Stream) -> CalibrationTest:
+    def calibration_test(self, bins: int) -> CalibrationTest:
         """Return the test of perfect calibration."""
-        confidence, correct, _ = self.data
-        own = rng if isinstance(rng, np.random.Generator) else 0
-        found = calibration_test(
-            confidence, correct, bins=bins, weights=self.counts, counted=True, rng=own
-        )
+        confidence, correct, counts = self.data
+        found = calibration_test(confidence, correct, bins=bins, weights=counts, counted=True)
         return replace(found, n=self.n)
 
     def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:

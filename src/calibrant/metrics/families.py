@@ -127,7 +127,7 @@ def mean_gap(block: MetricBlock) -> Ends:
 
 
 def error_of(interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
-    """Return the family of a calibration error."""
+    """Return the family of a calibration error, or of a part of the Brier score."""
     return Family(interval=interval, bound=bound)
 
 
@@ -189,11 +189,6 @@ def _mean_gap_ends(block: MetricBlock) -> tuple[float, float]:
 
 
 # Parts of the Brier score by isotonic regression.
-
-
-def decomposition_of(interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
-    """Return the family of a part of the Brier score."""
-    return Family(interval=interval, bound=bound)
 
 
 def miscalibration(block: MetricBlock) -> Ends:

@@ -10,19 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
-from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats
-from calibrant.metrics.binned import NORMS, placement
-from calibrant.metrics.inputs import Checked, check, check_choice, undefined
+from calibrant.metrics.binned import placement
+from calibrant.metrics.inputs import Checked, check, undefined
 from calibrant.stats.binning import PIECE
 from calibrant.stats.error_law import (
     Atoms,
     Lattice,
     count_law,
     half_normal_atoms,
-    largest_law,
     sum_law,
 )
 from calibrant.stats.few_law import FewLaw, few_laws
@@ -30,12 +27,10 @@ from calibrant.stats.few_law import FewLaw, few_laws
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
 # an outcome by less than 4e-7, which can only raise the p-value.
 CELLS = 512
-# Lattice points of a computed law, and the most bins for which it is cheaper than simulating.
+# Lattice points of a computed law.
 POINTS = 32_768
-MOST_BINS = 100
 # Up to so many answers the law is listed, by adding one answer after the other.
 FEW_TRIALS = 40
-DEFAULT_SIMULATIONS = 1000
 # Below this a p-value is decided by rounding in the transforms.
 LEAST_P = 1e-10
 
@@ -128,12 +123,8 @@ def calibration_test(
     correct: ArrayLike,
     *,
     bins: int = 15,
-    strategy: str = "width",
-    norm: str = "l1",
     weights: ArrayLike | None = None,
     counted: bool = False,
-    simulations: int | None = None,
-    rng: RngLike = 0,
 ) -> CalibrationTest:
     """Test whether the data are compatible with perfect calibration.
 
@@ -145,20 +136,13 @@ def calibration_test(
 
     Parameters
     ----------
-    confidence, bins, norm, weights
+    confidence, bins, weights
         As for `ece`. A row is one draw whatever its weight, so only the ratios of weights
         matter; errors are normal where weights differ.
     counted
         Whether weights are numbers of equal rows instead, as of a table summed over cells.
     correct
         Outcomes 0 or 1, shape (n,).
-    strategy
-        ``width`` or ``mass``.
-    simulations
-        None computes the law where at most 100 bins hold rows, else simulates 1,000 times; a
-        number simulates so many times.
-    rng
-        Seed of simulations.
 
     References
     ----------
@@ -173,17 +157,11 @@ def calibration_test(
     >>> round(test.p_value, 5), round(test.statistic, 3), round(test.expected, 3)
     (0.00149, 0.15, 0.036)
     """
-    check_choice("strategy", strategy, ("width", "mass"))
-    check_choice("norm", norm, NORMS)
-    if simulations is not None and simulations < 20:
-        raise InputError(f"simulations is at least 20, got {simulations!r}")
     data = check(confidence, correct, weights, binary=True).present()
     if not counted and data.weights is not None and data.weights.min() == data.weights.max():
         data = data._replace(weights=None)
-    held = _held_bins(data, bins, strategy, counted=counted)
-    if simulations is None and held.mass.size <= MOST_BINS:
-        return _computed(held, norm, data.rows, _law(held, norm))
-    return _simulated(held, norm, data.rows, simulations or DEFAULT_SIMULATIONS, as_generator(rng))
+    held = _held_bins(data, bins, counted=counted)
+    return _computed(held, data.rows, _law(held))
 
 
 def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[CalibrationTest]:
@@ -199,7 +177,7 @@ def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[Calibration
     rows = np.array([data.rows for data in many])
     confidence, correct = (np.concatenate(column) for column in list(zip(*many, strict=True))[:2])
     owner = np.repeat(np.arange(rows.size), rows)
-    held = _held_bins(Checked(confidence, correct, None), bins, "width", owner=owner)
+    held = _held_bins(Checked(confidence, correct, None), bins, owner=owner)
     # Of which data set each cell and each bin is.
     of_cell = np.searchsorted(rows.cumsum(), held.trials.cumsum() - 1, side="right")
     counts = np.bincount(of_cell[np.flatnonzero(np.diff(held.home, prepend=-1))])
@@ -209,7 +187,7 @@ def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[Calibration
     )
     parts = [_part(held, slice(*own), slice(*mine)) for own, mine in zip(cells, first, strict=True)]
     return [
-        _computed(part, "l1", size, law or _transformed(part, "l1"))
+        _computed(part, size, law or _transformed(part))
         for part, size, law in zip(parts, rows.tolist(), laws, strict=True)
     ]
 
@@ -226,15 +204,10 @@ def _part(held: _Bins, cells: slice, bins: slice) -> _Bins:
 
 
 def _held_bins(
-    data: Checked,
-    bins: int,
-    strategy: str,
-    *,
-    counted: bool = False,
-    owner: NDArray[np.intp] | None = None,
+    data: Checked, bins: int, *, counted: bool = False, owner: NDArray[np.intp] | None = None
 ) -> _Bins:
     """Return the rows summed over bins and cells; rows of another owner have bins of their own."""
-    place, edges = placement(data, bins, strategy)
+    place, edges = placement(data, bins, "width")
     bin_of = np.empty(data.rows, np.intp)
     place(data.confidence, bin_of, np.empty(data.rows))
     np.minimum(bin_of, len(edges) - 2, out=bin_of)
@@ -269,21 +242,20 @@ def _sums(place: np.ndarray, values: Floats) -> Floats:
     return np.bincount(place, values).astype(np.float64, copy=False)
 
 
-def _computed(held: _Bins, norm: str, rows: int, law: Lattice | FewLaw) -> CalibrationTest:
+def _computed(held: _Bins, rows: int, law: Lattice | FewLaw) -> CalibrationTest:
     """Return the test from the law of the error under perfect calibration.
 
-    Each bin's part is rounded to the lattice, which moves their sum by at most half a step per
-    bin. The p-value counts whatever this may have moved below the observed error; `p_low`
-    counts nothing that it may have moved above.
+    Values are rounded to the lattice, so the p-value counts what may have been as large, and
+    `p_low` what was larger for certain.
     """
-    own = _together(_part_of(held.gap, held.mass, norm), norm) / law.step
-    slack = (1 if norm == "max" else held.mass.size) / 2
+    gap, mass = float(np.abs(held.gap).sum()), float(held.mass.sum())
+    own, slack = gap / law.step, held.mass.size / 2
     # The sums themselves are rounded in their last digits.
-    high = law.at_least(math.ceil(float(own) * (1 - 1e-12) - slack))
-    low = law.at_least(math.ceil(float(own) + slack))
-    expected, usual = _shown_by_chance(law, held.mass, norm)
+    high = law.at_least(math.ceil(own * (1 - 1e-12) - slack))
+    low = law.at_least(math.ceil(own + slack))
+    expected, usual = _shown_by_chance(law, mass)
     return CalibrationTest(
-        statistic=float(_norm_of(held.gap, held.mass, norm)),
+        statistic=gap / mass,
         expected=expected,
         high=usual,
         p_value=min(max(high, LEAST_P), 1.0),
@@ -294,95 +266,39 @@ def _computed(held: _Bins, norm: str, rows: int, law: Lattice | FewLaw) -> Calib
     )
 
 
-def _law(held: _Bins, norm: str) -> Lattice | FewLaw:
-    """Return the law of the error's parts taken together; that of few answers is listed."""
-    if norm == "l1" and held.variance is None and held.trials.sum() <= FEW_TRIALS:
+def _law(held: _Bins) -> Lattice | FewLaw:
+    """Return the law of the summed errors of bins; that of few answers is listed."""
+    if held.variance is None and held.trials.sum() <= FEW_TRIALS:
         bins = np.array([held.mass.size])
         few = few_laws(held.home, held.trials, held.chance, bins, POINTS)[0]
         if few is not None:
             return few
-    return _transformed(held, norm)
+    return _transformed(held)
 
 
-def _transformed(held: _Bins, norm: str) -> Lattice:
-    return (largest_law if norm == "max" else sum_law)(_parts(held, norm), POINTS)
+def _transformed(held: _Bins) -> Lattice:
+    return sum_law(_parts(held), POINTS)
 
 
-def _shown_by_chance(law: Lattice | FewLaw, mass: Floats, norm: str) -> tuple[float, float]:
+def _shown_by_chance(law: Lattice | FewLaw, mass: float) -> tuple[float, float]:
     """Return the mean and the 95 % quantile of the error under perfect calibration."""
     if isinstance(law, FewLaw):
-        scale = law.step / float(mass.sum())
-        return law.mean / float(mass.sum()), scale * law.quantile(0.95)
-    at = _from_parts(law.step * np.arange(law.probability.size, dtype=np.float64), mass, norm)
+        return law.mean / mass, law.step / mass * law.quantile(0.95)
+    at = law.step * np.arange(law.probability.size, dtype=np.float64) / mass
     # A product of long vectors is shared among threads, and its last digit by who is free.
     expected = float((at * law.probability).sum())
     return expected, float(np.interp(0.95, np.cumsum(law.probability), at))
 
 
-def _parts(held: _Bins, norm: str) -> list[Atoms]:
-    """Return the law of each bin's part of the error; cells are in the order of their bins."""
+def _parts(held: _Bins) -> list[Atoms]:
+    """Return the law of each bin's summed error; cells are in the order of their bins."""
     ends = [0, *(np.flatnonzero(np.diff(held.home)) + 1).tolist(), held.home.size]
     mine = [slice(*pair) for pair in pairwise(ends)]
-    if held.variance is None:
-        laws = [count_law(np.rint(held.trials[cells]), held.chance[cells]) for cells in mine]
-        means = np.add.reduceat(np.rint(held.trials) * held.chance, ends[:-1]).tolist()
-        return [
-            Atoms(_part_of(mean - first - np.arange(len(chances)), mass, norm), chances)
-            for mean, (first, chances), mass in zip(means, laws, held.mass, strict=True)
-        ]
-    errors = [half_normal_atoms(math.sqrt(float(held.variance[cells].sum()))) for cells in mine]
+    if held.variance is not None:
+        return [half_normal_atoms(math.sqrt(float(held.variance[cells].sum()))) for cells in mine]
+    laws = [count_law(np.rint(held.trials[cells]), held.chance[cells]) for cells in mine]
+    means = np.add.reduceat(np.rint(held.trials) * held.chance, ends[:-1]).tolist()
     return [
-        Atoms(_part_of(value, held.mass[number], norm), probability)
-        for number, (value, probability) in enumerate(errors)
+        Atoms(np.abs(mean - first - np.arange(len(chances))), chances)
+        for mean, (first, chances) in zip(means, laws, strict=True)
     ]
-
-
-def _part_of(gap: Floats, mass: Floats, norm: str) -> Floats:
-    """Return what a bin's summed gap adds to the error (`l1`, `l2`), or its own error (`max`)."""
-    if norm == "l1":
-        return np.abs(gap)
-    return gap**2 / mass if norm == "l2" else np.abs(gap) / mass
-
-
-def _together(parts: Floats, norm: str) -> Floats:
-    return np.asarray(parts.max(axis=-1) if norm == "max" else parts.sum(axis=-1))
-
-
-def _from_parts(together: Floats, mass: Floats, norm: str) -> Floats:
-    """Return the error from the parts taken together."""
-    if norm == "l1":
-        return np.asarray(together / mass.sum())
-    return np.asarray(np.sqrt(together / mass.sum())) if norm == "l2" else together
-
-
-def _norm_of(gaps: Floats, mass: Floats, norm: str) -> Floats:
-    return _from_parts(_together(_part_of(gaps, mass, norm), norm), mass, norm)
-
-
-def _simulated(
-    held: _Bins, norm: str, rows: int, simulations: int, rng: np.random.Generator
-) -> CalibrationTest:
-    """Return the test from outcomes drawn with the confidences."""
-    size = (held.home.size, simulations)
-    if held.variance is None:
-        # Cell by cell: the generator prepares a binomial law once for all of its draws.
-        trials, chance = np.rint(held.trials).astype(np.int64)[:, None], held.chance[:, None]
-        drawn = trials * chance - rng.binomial(trials, chance, size=size)
-    else:
-        drawn = np.sqrt(held.variance)[:, None] * rng.standard_normal(size)
-    starts = np.flatnonzero(np.diff(held.home, prepend=-1))
-    null = _norm_of(np.add.reduceat(drawn, starts, axis=0).T, held.mass, norm)
-    statistic = float(_norm_of(held.gap, held.mass, norm))
-    # Rounding may make equal values differ in the last digit; they count as equal.
-    reached = int((null >= statistic - 1e-12).sum())
-    missed = simulations - reached
-    return CalibrationTest(
-        statistic=statistic,
-        expected=float(null.mean()),
-        high=float(np.quantile(null, 0.95)),
-        p_value=(1 + reached) / (1 + simulations),
-        p_low=float(special.betaincinv(reached, missed + 1, 0.025)) if reached else 0.0,
-        p_high=float(special.betaincinv(reached + 1, missed, 0.975)) if missed else 1.0,
-        n=rows,
-        simulations=simulations,
-    )

@@ -30,7 +30,7 @@ from calibrant.stats.units import Units, unit_codes
 
 Function: TypeAlias = Callable[..., float]
 
-KINDS = ("percentile", "basic", "bca")
+KINDS = ("percentile", "basic")
 
 
 def _metric(metric: str | Function) -> Function:
@@ -206,15 +206,14 @@ def bootstrap_interval(
     metric, confidence, correct, weights, units, resamples, rng, options
         As for `bootstrap_distribution`.
     kind
-        ``percentile``; ``basic`` (mirrored at the value); ``bca`` (bias-corrected and
-        accelerated, with a jackknife over units, in at most 400 groups).
+        ``percentile``, or ``basic``: mirrored at the value.
     level
         Nominal coverage.
 
     Examples
     --------
     >>> c = np.linspace(0.05, 0.95, 200)
-    >>> found = bootstrap_interval("brier", c, c > 0.5, kind="bca")
+    >>> found = bootstrap_interval("brier", c, c > 0.5, kind="basic")
     >>> bool(found.low < found.value < found.high)
     True
     """
@@ -234,18 +233,9 @@ def bootstrap_interval(
     data = check(confidence, correct, weights, probability=False)
     value = function(confidence, correct, weights=weights, **options)
     found = unit_codes(units, data.rows)
-    if kind == "percentile":
-        low, high = bootstrap.percentile_interval(replicates, level)
-    elif kind == "basic":
+    low, high = bootstrap.percentile_interval(replicates, level)
+    if kind == "basic":
         low, high = bootstrap.basic_interval(value, replicates, level)
-    else:
-        c, y, w = data
-
-        def without(rows: Any) -> float:
-            return function(c[rows], y[rows], weights=None if w is None else w[rows], **options)
-
-        left_out = bootstrap.jackknife(without, found)
-        low, high = bootstrap.bca_interval(value, replicates, left_out, level)
     return Estimate(value, low, high, found.count, level, interval=f"bootstrap-{kind}")
 
 

@@ -80,8 +80,8 @@ class RowBlock(MetricBlock):
             if self.probability or not metric.probability
         }
 
-    def calibration_test(self, bins: int, rng: Stream) -> CalibrationTest:  # noqa: ARG002
-        """Return the test of perfect calibration; its law is exact and draws nothing."""
+    def calibration_test(self, bins: int) -> CalibrationTest:
+        """Return the test of perfect calibration."""
         if bins not in self.tests:
             self.tests[bins] = calibration_test(*self.given, bins=bins, weights=self.given_weights)
         return self.tests[bins]

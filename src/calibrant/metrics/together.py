@@ -18,7 +18,7 @@ from calibrant.metrics.corp import calibrated_bands
 from calibrant.metrics.corp_interval import corp_intervals
 from calibrant.metrics.debiased import matched_errors
 from calibrant.metrics.gap_intervals import gap_intervals, half_highs
-from calibrant.metrics.perfect import MOST_BINS, calibration_tests
+from calibrant.metrics.perfect import calibration_tests
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smooth_interval import smooth_intervals
 from calibrant.stats.common_draws import CommonDraws, Stream
@@ -89,8 +89,7 @@ def _add_tests(few: Sequence[RowBlock]) -> None:
     """Test perfect calibration in the bins of the audit."""
     alike: defaultdict[tuple[int, Any], list[RowBlock]] = defaultdict(list)
     for block in few:
-        if block.bins <= MOST_BINS:
-            alike[block.bins, block.data.confidence.dtype].append(block)
+        alike[block.bins, block.data.confidence.dtype].append(block)
     for (bins, _), some in alike.items():
         tests = calibration_tests([block.data for block in some], bins=bins)
         for block, test in zip(some, tests, strict=True):

@@ -24,9 +24,6 @@ BinIndex: TypeAlias = Callable[[Array, Indices, Floats], None]
 # Two buffers of this many rows stay in the second-level cache (measured: 16k to 32k are best).
 PIECE = 16_384
 
-# The sweep stops here; beyond it the bins are finer than any monotone trend can be trusted.
-MOST_SWEEP_BINS = 4_096
-
 
 def width_edges(bins: int, dtype: Any = np.float64) -> Array:
     """Return the `bins` + 1 edges of equal-width bins on [0, 1], rounded in `dtype`.
@@ -202,27 +199,3 @@ def _closed(inner: Array) -> Array:
     return np.concatenate([[zero], inner, [max(one, inner[-1]) if inner.size else one]]).astype(
         inner.dtype
     )
-
-
-def sweep_edges(confidence: Array, correct: Array, weights: Array | None) -> Array:
-    """Return the equal-mass edges with the most bins whose mean outcomes still rise.
-
-    The number of bins grows from 1 until the mean outcomes of neighbouring bins first fall
-    (Roelofs, Cain, Shlens, Mozer 2022, 'Mitigating bias in calibration error estimation'), and
-    stops at 4,096 bins or one bin per distinct value.
-    """
-    order = np.argsort(confidence, kind="stable")
-    ordered = confidence[order]
-    mass = np.ones(ordered.size) if weights is None else weights[order].astype(np.float64)
-    outcome = np.concatenate([[0.0], np.cumsum(mass * correct[order])])
-    reached = np.concatenate([[0.0], np.cumsum(mass)])
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    best = _closed(ordered[:0])
-    for bins in range(2, min(starts.size, MOST_SWEEP_BINS) + 1):
-        cuts = starts[np.searchsorted(starts, _positions(reached[1:], bins), side="right") - 1]
-        cuts = np.unique(np.concatenate([[0], cuts, [ordered.size]]))
-        means = np.diff(outcome[cuts]) / np.diff(reached[cuts])
-        if (np.diff(means) < 0).any():
-            break
-        best = _closed(ordered[cuts[1:-1]])
-    return best

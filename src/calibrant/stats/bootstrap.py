@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats
@@ -41,16 +40,6 @@ def resampled_rows(
         # Rows of all drawn units in one go: a running count, restarted at each unit's first row.
         offsets = np.repeat(starts[drawn] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
         yield order[offsets + np.arange(offsets.size)]
-
-
-def jackknife(
-    statistic: Callable[[NDArray[np.intp]], float], units: Units, most: int = 400
-) -> Floats:
-    """Return the statistic without each unit; above `most` units, without each of `most` groups."""
-    codes = np.arange(units.rows) if units.codes is None else units.codes
-    groups = min(units.count, most)
-    group = codes * groups // units.count
-    return np.array([statistic(np.flatnonzero(group != left)) for left in range(groups)])
 
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:
@@ -93,41 +82,6 @@ def basic_interval(value: float, replicates: Floats, level: float) -> tuple[floa
     """Return the replicates' interval mirrored at the value, which turns their bias around."""
     low, high = percentile_interval(replicates, level)
     return 2 * value - high, 2 * value - low
-
-
-def bca_interval(
-    value: float, replicates: Floats, left_out: Floats, level: float
-) -> tuple[float, float]:
-    """Return the bias-corrected and accelerated interval.
-
-    Parameters
-    ----------
-    value, replicates
-        The estimate and its bootstrap replicates.
-    left_out
-        Jackknife values, for the acceleration.
-
-    References
-    ----------
-    Efron (1987), 'Better bootstrap confidence intervals'.
-    """
-    if not np.isfinite(replicates).all() or np.ptp(replicates) == 0:
-        return percentile_interval(replicates, level)
-    # Replicates equal to the value count half, or a discrete statistic would look biased.
-    share = float((replicates < value).mean() + (replicates == value).mean() / 2)
-    edge = 0.5 / replicates.size
-    bias = special.ndtri(min(max(share, edge), 1 - edge))
-    centred = left_out.mean() - left_out
-    spread = float((centred**2).sum()) ** 1.5
-    lean = float((centred**3).sum()) / (6 * spread) if spread > 0 else 0.0
-
-    def place(tail: float) -> float:
-        shifted = bias + special.ndtri(tail)
-        return float(special.ndtr(bias + shifted / (1 - lean * shifted)))
-
-    tail = (1 - level) / 2
-    low, high = np.quantile(replicates, [place(tail), place(1 - tail)])
-    return float(low), float(high)
 
 
 # Counts of so many rows stay in the cache.

@@ -143,37 +143,3 @@ def ece_upper(
     below, above = ((at, room(at)) for at in _GRID[last : last + 2].tolist())
     low = root_between(room, below, above) if below[1] < 0 < above[1] else below[0]
     return 1.0 if low >= 1.0 - unseen else low + unseen
-
-
-def claim_z(
-    gap: Floats,
-    error: Floats,
-    weight: Floats,
-    threshold: float,
-    lean: float = 0.0,
-    extra: float = 0.0,
-) -> float:
-    """Return how many standard errors the data lie below an error of `threshold`.
-
-    The test of `claim_holds`, solved for its quantile: the claim 'the error is below the
-    threshold' holds at 5 % where this exceeds 1.645.
-
-    Examples
-    --------
-    >>> one = np.array([1.0])
-    >>> round(claim_z(np.array([0.1]), np.array([0.02]), one, 0.1329), 2)
-    1.65
-    """
-    scale = max(float(weight @ error), 1e-12)
-    c = np.array([max(threshold, 0.0) / scale])
-    mean = float(_mean_size(c)[0])
-    square = float(((weight * error) ** 2).sum())
-    spread = float(np.sqrt(max(square * (1 + float(c[0]) ** 2 - mean * mean), 0.0) + extra))
-    room = scale * mean - float(weight @ np.abs(gap))
-    # (2 z^2 + 1) / 6 times the lean is taken off as well: a quadratic in z.
-    room -= lean / 6
-    if spread < 1e-15:
-        return float(np.sign(room)) * 40.0
-    if room <= 0 or lean <= 0:
-        return room / spread
-    return float(2 * room / (spread + np.sqrt(spread**2 + 4 * lean / 3 * room)))

@@ -132,26 +132,3 @@ def sum_law(parts: Sequence[Atoms], points: int) -> Lattice:
         place = np.minimum(np.rint(value / step).astype(np.intp), points - 1)
         product *= np.fft.rfft(np.bincount(place, probability, points))
     return Lattice(step, np.maximum(np.fft.irfft(product, points), 0.0))
-
-
-def largest_law(parts: Sequence[Atoms], points: int) -> Lattice:
-    """Return the law of the largest of independent parts, each rounded to the lattice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> coin = Atoms(np.array([0.0, 1.0]), np.array([0.5, 0.5]))
-    >>> law = largest_law([coin, coin], 1024)
-    >>> law.at_least(round(1 / law.step))
-    0.75
-    """
-    step = (max(float(value.max()) for value, _ in parts) or 1.0) / (points - 1)
-    none_above = np.zeros(points)
-    for value, probability in parts:
-        place = np.rint(value / step).astype(np.intp)
-        above = np.cumsum(np.bincount(place, probability, points)[::-1])[::-1]
-        with np.errstate(divide="ignore"):
-            none_above[:-1] += np.log1p(-np.minimum(above[1:], 1.0))
-    # Differences of upper tails keep the digits of small probabilities.
-    above = np.append(-np.expm1(none_above[:-1]), 0.0)
-    return Lattice(step, -np.diff(above, prepend=1.0))

@@ -196,43 +196,23 @@ class FewLaw:
         return mean + sd * bent, math.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * sd)
 
 
-def few_law(
-    home: Sequence[int], trials: Sequence[float], chance: Sequence[float], points: int
-) -> FewLaw | None:
-    """Return the law of the summed errors of bins, or None where it has too many values.
+def few_laws(
+    home: Indices, trials: Floats, chance: Floats, bins: Indices, points: int
+) -> list[FewLaw | None]:
+    """Return the law of the summed errors of bins of each model; None where it has too many values.
 
     The error of a bin is by how much its right answers differ from what its confidences promise.
 
     Parameters
     ----------
     home
-        Bin of each cell of equal confidences, rising from 0.
+        Bin of each cell of equal confidences, rising from 0, and on from one model to the next.
     trials, chance
         Answers in each cell, and their chance to be right.
-    points
-        Points of the lattice that errors are rounded to.
-
-    Examples
-    --------
-    >>> law = few_law([0, 1], [1.0, 1.0], [0.5, 0.5], 1024)
-    >>> round(law.mean, 6), round(law.at_least(1), 6)
-    (1.0, 1.0)
-    """
-    bins = np.array([home[-1] + 1])
-    return few_laws(np.asarray(home), np.asarray(trials), np.asarray(chance), bins, points)[0]
-
-
-def few_laws(
-    home: Indices, trials: Floats, chance: Floats, bins: Indices, points: int
-) -> list[FewLaw | None]:
-    """Return what `few_law` does for several models, whose bins follow each other.
-
-    Parameters
-    ----------
-    home, trials, chance, points
-        As for `few_law`; bins are numbered on from one model to the next.
     bins
         How many bins each model has.
+    points
+        Points of the lattice that errors are rounded to.
     """
     parts = _bin_laws(home, trials, chance, bins)
     steps, ends = _steps(parts, points), parts.ends

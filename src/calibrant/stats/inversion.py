@@ -176,21 +176,11 @@ def refusal(places: Sequence[float] | Floats, level: float) -> Search:
     return float(places[-1])
 
 
-def halving_end(
-    share: Callable[[float], float], inside: float, outside: float, tail: float, steps: int = 7
-) -> float:
-    """Return where a share falls from above `tail` (inside) to below it (outside), by halving.
-
-    Examples
-    --------
-    >>> round(halving_end(lambda x: 1 - x, 0.0, 1.0, 0.25, steps=20), 3)
-    0.75
-    """
-    return _alone(halving(inside, outside, tail, steps), share)
-
-
 def halving(inside: float, outside: float, tail: float, steps: int = 7) -> Search:
-    """Look for where a share falls below `tail`, see `halving_end`."""
+    """Look for where a share falls from above `tail` (inside) to below it (outside), by halving.
+
+    Linearly between the last two places.
+    """
     at_inside = yield inside
     at_outside = yield outside
     if at_inside < tail:

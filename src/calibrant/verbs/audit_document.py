@@ -211,7 +211,7 @@ def _entry(
         if explained:
             entry["explained"] = explained
         lost = _missing(found, block, metrics)
-        entry["calibration_test"] = classic_test(block, stream)
+        entry["calibration_test"] = classic_test(block)
         entry["significance"] = block_tests(block, metrics, margin, lost)
         if lost is not None:
             entry["missing"] = lost
