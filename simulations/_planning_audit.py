@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant.core.rng import named_stream
-from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread
+from calibrant.metrics.row_block import DrawnBlock, DrawSpread
 from calibrant.planning.labelling.pools import spread_shares
 from simulations._planning_labels import (
     DESIGNS,

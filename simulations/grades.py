@@ -31,7 +31,7 @@ from calibrant.stats.graded import (
     graded_error,
     graded_gap,
 )
-from calibrant.stats.graded.ranking import soft_area
+from calibrant.stats.graded.means import soft_area
 
 ANSWERS, CHECKS = 2000, (30, 60, 120, 200)
 KINDS = ("symmetric", "false accepts", "worse where confident", "flag and chance useless")

@@ -7,10 +7,9 @@ from functools import partial
 import numpy as np
 
 from calibrant.claims.audit import audit_claims
-from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.missing import Missing, missing_entry
-from calibrant.claims.significance import block_tests
+from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
 from calibrant.metrics.row_block import RowBlock
 from simulations.claims.audit_worlds import (

@@ -6,8 +6,12 @@ import pytest
 
 import calibrant as cal
 from calibrant.claims import ALPHA
-from calibrant.claims.levels import DOCUMENT_LEVEL, adjust_p_values, weighted_holm
-from calibrant.claims.significance import gap_p_value
+from calibrant.claims.significance import (
+    DOCUMENT_LEVEL,
+    adjust_p_values,
+    gap_p_value,
+    weighted_holm,
+)
 from calibrant.core.estimate import Estimate
 from calibrant.metrics import confidence_gap
 from calibrant.stats.multiplicity import holm

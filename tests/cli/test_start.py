@@ -27,7 +27,7 @@ UNUSED = (
     "calibrant.inputs.streams.cell_source",
     "calibrant.inputs.streams.engines",
     "calibrant.metrics.calibrators",
-    "calibrant.metrics.classifier",
+    "calibrant.metrics.scorers",
     "calibrant.metrics.estimator",
     "calibrant.metrics.recalibration",
     "calibrant.metrics.semantic",

@@ -81,9 +81,9 @@ ELSEWHERE = {
         (
             "calibrant.metrics.semantic",
             "calibrant.metrics.named",
-            "calibrant.metrics.multiclass",
+            "calibrant.metrics.named",
             "calibrant.metrics.estimator",
-            "calibrant.metrics.classifier",
+            "calibrant.metrics.scorers",
         )
     )
 }

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant.core.rng import named_stream
-from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread, neighbour_ratio
-from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.row_block import DrawnBlock, DrawSpread, RowBlock, neighbour_ratio
 from calibrant.planning.labelling.designs import draw_wave
 from calibrant.planning.labelling.pools import Draws, LabelPool, Wave, spread_shares
 

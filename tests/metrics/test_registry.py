@@ -12,8 +12,7 @@ from calibrant.documents.entries import Metrics
 from calibrant.metrics import METRICS, audited, metric_estimates, paired_gap
 from calibrant.metrics.__main__ import metric_table, page_with_table
 from calibrant.metrics.cell_block import CellBlock
-from calibrant.metrics.families import mean_of
-from calibrant.metrics.metric import Metric
+from calibrant.metrics.families import Metric, mean_of
 from calibrant.metrics.scorers import scorers
 from calibrant.report.glossary import explain
 from calibrant.report.page.island import metric_columns

@@ -18,7 +18,7 @@ from calibrant.stats.graded import (
     unchecked_error,
     unchecked_gap,
 )
-from calibrant.stats.graded.ranking import soft_area
+from calibrant.stats.graded.means import soft_area
 
 
 @pytest.mark.parametrize("kind", [KINDS[1], KINDS[2]])

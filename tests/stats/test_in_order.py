@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 from calibrant import metrics
-from calibrant.stats import in_order
+from calibrant.stats import ranking as in_order
 from calibrant.stats.isotonic import pooled_sums
 
 ROWS = st.lists(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from calibrant.claims.claim import Claim
-from calibrant.claims.guard import traffic_step
+from calibrant.claims.monitor import traffic_step
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.hints import TABLE, Call, declared_options
 

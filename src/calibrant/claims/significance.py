@@ -1,4 +1,4 @@
-"""The tests behind the claims of an audit: perfect calibration, mean gap, margins, separation."""
+"""The tests behind the claims of an audit, and the levels that they share."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ from calibrant.stats.perfect_law import rank_p_value
 if TYPE_CHECKING:
     from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibrant.claims.claim import ALPHA
+from calibrant.core.arrays import Floats
+from calibrant.stats.multiplicity import holm
 
 _NOTHING_TESTED = {"expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0}
 SEPARATION_MARGIN = 0.05
@@ -155,3 +162,155 @@ def separation_test(
     within = max(special.ndtr(-(reach - at) / error), special.ndtr(-(reach + at) / error))
     own = 2 * float(special.ndtr(-abs(at) / error))
     return {"p_value": max(own, rank_p), "p_within": float(within)}
+
+
+CONTROL = "holm"
+# The chance of any false sentence among 'error shown', 'over-confident' and 'separates'.
+DOCUMENT_LEVEL = 0.045
+# 'Calibrated within the margin' and 'agrees on average' have a level of their own; where the first
+# could have been said and was not, so much is taken off that of the direction.
+WITHIN_LEVEL, RESERVED = 0.025, 0.015
+HARDLY_SEPARATES_LEVEL = 0.03
+# Calibration has the larger part of the level, separation the rest until calibration is shown.
+_CALIBRATION, _SEPARATION = 0.7, 0.3
+# Where groups are looked at, whole models keep so much of the level.
+_WHOLE = 2 / 3
+_MARGIN_TESTS = ("gap", "error")
+_NAMES = ("calibration", "gap", "separation")
+
+
+def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Give every test of every entry its adjusted p-value, in place, and say what was done.
+
+    Whole models keep two thirds of the level where groups are looked at too.
+
+    Returns
+    -------
+    dict
+        ``control``, ``alpha``, and per family the number of ``confidences`` and ``tests``.
+
+    Examples
+    --------
+    >>> tests = {"calibration": {"p_value": 0.01}, "gap": {"p_value": 0.02}, "separation": None,
+    ...          "within_margin": {"gap": None, "error": None}}
+    >>> entry = {"probability": True, "group": None, "significance": tests}
+    >>> adjust_p_values([entry])["whole"]
+    {'confidences': 1, 'tests': 2}
+    >>> round(tests["calibration"]["p_adjusted"], 4), round(tests["gap"]["p_adjusted"], 4)
+    (0.0111, 0.0222)
+    """
+    tested = [entry["significance"] for entry in entries if entry["probability"]]
+    grouped = [bool(entry.get("group")) for entry in entries if entry["probability"]]
+    whole = [tests for tests, group in zip(tested, grouped, strict=True) if not group]
+    groups = [tests for tests, group in zip(tested, grouped, strict=True) if group]
+    share = _WHOLE if whole and groups else 1.0
+    return {
+        "control": CONTROL,
+        "alpha": ALPHA,
+        "whole": _adjust_family(whole, share),
+        "groups": _adjust_family(groups, 1 - share if whole else 1.0),
+    }
+
+
+def _adjust_family(family: Sequence[dict[str, Any]], share: float) -> dict[str, int]:
+    """Adjust the tests of one family, which has this share of every level."""
+    for name in _MARGIN_TESTS:
+        _adjust(
+            [tests["within_margin"][name] for tests in family if tests["within_margin"][name]],
+            share * WITHIN_LEVEL,
+        )
+    for tests in family:
+        _judge_within(tests["within_margin"]["error"], share * WITHIN_LEVEL / len(family))
+    separations = [tests["separation"] for tests in family if tests["separation"]]
+    for test, p in zip(separations, holm([t["p_within"] for t in separations]), strict=True):
+        test["p_within"] = _scaled(float(p), share * HARDLY_SEPARATES_LEVEL)
+    _adjust_models(family, share * DOCUMENT_LEVEL)
+    number = sum(tests[name] is not None for tests in family for name in _NAMES)
+    for tests in family:
+        tests["tests"] = number
+    return {"confidences": sum(t["gap"] is not None for t in family), "tests": number}
+
+
+def _scaled(p: float, level: float) -> float:
+    """Return a p-value that is at most 5 % where `p` is at most the level."""
+    return min(p * ALPHA / level, 1.0)
+
+
+def _adjust(tests: Sequence[dict[str, Any]], level: float) -> None:
+    for test, p in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
+        test["p_adjusted"] = _scaled(float(p), level)
+
+
+def _judge_within(test: dict[str, Any] | None, level: float) -> None:
+    """Say whether the rows could show it, and whether all four conditions hold."""
+    if test is None:
+        return
+    test["tested"] = test["reachable"] <= level
+    low = test["p_adjusted"] <= ALPHA
+    test["holds"] = test["tested"] and low and test["accuracy_agrees"] and test["smooth"]
+
+
+def _adjust_models(family: Sequence[dict[str, Any]], level: float) -> None:
+    """Adjust what is shown about each model: a model all of whose tests are shown frees its level.
+
+    A direction needs the error shown too: if the confidences are calibrated, both are false.
+    """
+    needed = np.array([_needed_levels(tests) for tests in family]).reshape(-1, len(_NAMES))
+    for tests, own in zip(family, _among_models(needed), strict=True):
+        for name, need in zip(_NAMES, own, strict=True):
+            if tests[name] is not None:
+                tests[name]["p_adjusted"] = _scaled(float(need), level)
+
+
+def _needed_levels(tests: dict[str, Any]) -> tuple[float, ...]:
+    """Return the least level of this model at which each of its three tests is shown."""
+    error, gap, ranks = (
+        math.nan if tests[name] is None else tests[name]["p_value"] for name in _NAMES
+    )
+    off, separates = weighted_holm(error, ranks)
+    direction, still = weighted_holm(gap, ranks)
+    within = tests["within_margin"]["error"]
+    kept = within is not None and within["tested"] and not within["holds"]
+    factor = DOCUMENT_LEVEL / (DOCUMENT_LEVEL - RESERVED) if kept else 1.0
+    if math.isnan(error):
+        return error, factor * direction, separates
+    return off, max(off, factor * direction), max(separates, factor * still)
+
+
+def weighted_holm(first: float, second: float) -> tuple[float, float]:
+    """Return adjusted p-values of two tests with 70 and 30 % of the level; NaN is no test.
+
+    Examples
+    --------
+    >>> weighted_holm(0.007, 0.5)
+    (0.01, 0.5)
+    >>> weighted_holm(0.02, float("nan"))
+    (0.02, nan)
+    """
+    if math.isnan(first) or math.isnan(second):
+        return first, second
+    parts = (first / _CALIBRATION, second / _SEPARATION)
+    if parts[0] <= parts[1]:
+        return parts[0], max(parts[0], second)
+    return max(parts[1], first), parts[1]
+
+
+def _among_models(needed: Floats) -> Floats:
+    """Return the level of the whole document at which each test of each model is shown.
+
+    Every model that has anything open gets an equal part of the level. The model that needs least
+    to have everything shown comes first, and leaves its part to the others.
+    """
+    models = needed.shape[0]
+    if models < 2:
+        return needed
+    whole = np.nan_to_num(needed, nan=0.0).max(axis=1)
+    order = np.argsort(whole, kind="stable")
+    left = models - np.arange(models)
+    freed = np.append(0.0, np.maximum.accumulate(whole[order] * left)[:-1])
+    found = np.empty_like(needed)
+    for place, model in enumerate(order):
+        # Shown as soon as so many models before it were done with.
+        steps = np.maximum(freed[: place + 1, None], needed[model] * left[: place + 1, None])
+        found[model] = steps.min(axis=0)
+    return found

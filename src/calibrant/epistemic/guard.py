@@ -22,7 +22,7 @@ import polars as pl
 from scipy.special import chdtrc
 
 from calibrant.claims.claim import Claim
-from calibrant.claims.guard import traffic_claim
+from calibrant.claims.monitor import traffic_claim
 from calibrant.core.arrays import Floats
 from calibrant.core.hints import Call
 

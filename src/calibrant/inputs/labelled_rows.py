@@ -14,8 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.inputs.opened import Columns, Opened
 from calibrant.inputs.pool import read_pool
-from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread
-from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.row_block import DrawnBlock, DrawSpread, RowBlock
 from calibrant.planning.labelling.session import WHOLE, LabelSession
 from calibrant.records import ScoreBlock, Scores, Study, load_scores
 from calibrant.records.label_schema import ALONG, DESIGN, DRAW_COLUMNS, SPREAD, WEIGHT

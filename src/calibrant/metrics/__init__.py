@@ -21,27 +21,25 @@ if TYPE_CHECKING:
     from calibrant.metrics.calibrators import PlattCalibrator as PlattCalibrator
     from calibrant.metrics.calibrators import TemperatureCalibrator as TemperatureCalibrator
     from calibrant.metrics.cell_error import error as error
-    from calibrant.metrics.classifier import CalibratedClassifier as CalibratedClassifier
-    from calibrant.metrics.classifier import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.metrics.corp import Corp as Corp
     from calibrant.metrics.corp import ReliabilityCurve as ReliabilityCurve
     from calibrant.metrics.corp import dsc as dsc
     from calibrant.metrics.corp import mcb as mcb
     from calibrant.metrics.corp import reliability_curve as reliability_curve
     from calibrant.metrics.corp import unc as unc
-    from calibrant.metrics.debiased import ece_debiased as ece_debiased
     from calibrant.metrics.estimates import confidence_gap as confidence_gap
     from calibrant.metrics.estimates import metric_estimates as metric_estimates
-    from calibrant.metrics.multiclass import classwise_ece as classwise_ece
-    from calibrant.metrics.multiclass import top_label_ece as top_label_ece
+    from calibrant.metrics.gap_model import ece_debiased as ece_debiased
     from calibrant.metrics.named import LogLossParts as LogLossParts
     from calibrant.metrics.named import adaptive_ece as adaptive_ece
+    from calibrant.metrics.named import classwise_ece as classwise_ece
     from calibrant.metrics.named import ks_calibration_error as ks_calibration_error
     from calibrant.metrics.named import log_loss_calibration as log_loss_calibration
     from calibrant.metrics.named import log_loss_decomposition as log_loss_decomposition
     from calibrant.metrics.named import log_loss_refinement as log_loss_refinement
     from calibrant.metrics.named import mce as mce
     from calibrant.metrics.named import rms_calibration_error as rms_calibration_error
+    from calibrant.metrics.named import top_label_ece as top_label_ece
     from calibrant.metrics.perfect import CalibrationTest as CalibrationTest
     from calibrant.metrics.perfect import calibration_test as calibration_test
     from calibrant.metrics.perfect import spiegelhalter_z as spiegelhalter_z
@@ -53,6 +51,8 @@ if TYPE_CHECKING:
     from calibrant.metrics.resampling import bootstrap_distribution as bootstrap_distribution
     from calibrant.metrics.resampling import bootstrap_interval as bootstrap_interval
     from calibrant.metrics.resampling import paired_gap as paired_gap
+    from calibrant.metrics.scorers import CalibratedClassifier as CalibratedClassifier
+    from calibrant.metrics.scorers import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.metrics.scoring import BrierParts as BrierParts
     from calibrant.metrics.scoring import accuracy as accuracy
     from calibrant.metrics.scoring import auprc as auprc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from calibrant.metrics.metric import Metric
+from calibrant.metrics.families import Metric
 from calibrant.metrics.registry import METRICS
 
 PAGE = Path("docs/metrics.md")

@@ -16,9 +16,9 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.cell_error import CellError, Rows
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
-from calibrant.metrics.debiased import matched_error
+from calibrant.metrics.families import Ends, Family, Metric, RowLoss
 from calibrant.metrics.gap_intervals import GapIntervals, gap_intervals, half_highs
-from calibrant.metrics.gap_model import GapModel, gap_model, gap_of_means
+from calibrant.metrics.gap_model import GapModel, gap_model, gap_of_means, matched_error
 from calibrant.metrics.inputs import (
     Checked,
     check,
@@ -27,7 +27,6 @@ from calibrant.metrics.inputs import (
     is_graded,
     undefined,
 )
-from calibrant.metrics.metric import Ends, Family, Metric, RowLoss
 from calibrant.metrics.smooth import SmoothGrids, SmoothTask
 from calibrant.metrics.smooth_interval import smooth_intervals
 from calibrant.stats import ranking

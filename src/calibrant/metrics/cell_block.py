@@ -22,9 +22,9 @@ from calibrant.metrics.binned import BinStats
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.cell_bounds import middle_of_bend
 from calibrant.metrics.corp import ReliabilityCurve, calibrated_curves, merged_cells
+from calibrant.metrics.families import Ends, Family, RowLoss
 from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.inputs import Checked
-from calibrant.metrics.metric import Ends, Family, RowLoss
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts

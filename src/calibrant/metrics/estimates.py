@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from calibrant.core import Estimate, InputError, RngLike, as_generator
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.block import MetricBlock
-from calibrant.metrics.metric import Metric
+from calibrant.metrics.families import Metric
 from calibrant.metrics.registry import METRICS, audited
 
 

@@ -16,9 +16,8 @@ from calibrant.metrics import families as by
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
 from calibrant.metrics.cell_error import error
 from calibrant.metrics.corp import dsc, mcb, unc
-from calibrant.metrics.debiased import ece_debiased
-from calibrant.metrics.families import error_of, mean_of, ranking_of
-from calibrant.metrics.metric import Family, Metric
+from calibrant.metrics.families import Family, Metric, error_of, mean_of, ranking_of
+from calibrant.metrics.gap_model import ece_debiased
 from calibrant.metrics.named import (
     adaptive_ece,
     ks_calibration_error,

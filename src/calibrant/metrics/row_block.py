@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from calibrant.core import InputError
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
+from calibrant.core.registry import did_you_mean
+from calibrant.metrics.binned import shrunk_variance
 from calibrant.metrics.block import How, MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, curve_with_band, reliability_curve
+from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
 from calibrant.stats.clusters import column_effect
 from calibrant.stats.common_draws import Stream
 from calibrant.stats.kernels import even_steps
+from calibrant.stats.units import UnitInfluence, Units
 
 
 class RowBlock(MetricBlock):
@@ -125,3 +132,226 @@ class RowBlock(MetricBlock):
         rate = cells.said - cells.gap
         variance = rate * (1 - rate) * cells.rows / np.maximum(cells.rows - 1, 1)
         return column_effect(codes, self.data.correct - rate[cell], variance[cell])
+
+
+# With fewer neighbours their differences say nothing reliable about the noise.
+_FEWEST_PAIRS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DrawSpread:
+    """How the rows of a block were spread when they were drawn.
+
+    Parameters
+    ----------
+    along
+        Place of each row on the line along which the draw was spread, NaN where it was not.
+    share
+        Share of each row's variance that the spread is about; the rest is left to chance.
+    """
+
+    along: Floats
+    share: Floats
+
+    def of_units(self, units: Units) -> DrawSpread:
+        """Return the spread of the units: that of the first row of each."""
+        if units.codes is None:
+            return self
+        first = np.unique(units.codes, return_index=True)[1]
+        return DrawSpread(self.along[first], self.share[first])
+
+
+def neighbour_ratio(pull: Floats, spread: DrawSpread) -> float:
+    """Return the variance of a mean over that of a draw left to chance.
+
+    Of a spread draw the variance is that of neighbours on its line, half their mean squared
+    difference (successive differences).
+
+    Parameters
+    ----------
+    pull
+        How far each row pulls the mean, shape (n,).
+    spread
+        How the rows were spread.
+
+    References
+    ----------
+    Wolter (2007), Introduction to Variance Estimation, chapter 8.
+
+    Examples
+    --------
+    >>> line = np.linspace(0, 1, 100)
+    >>> round(neighbour_ratio(line, DrawSpread(line, np.full(100, 0.9))), 2)
+    0.1
+    """
+    found = _neighbours(pull, spread)
+    whole = float(np.square(pull - pull.mean()).sum()) / max(pull.size - 1, 1)
+    if found is None or whole <= 0:
+        return 1.0
+    share = float(spread.share.mean())
+    return 1.0 - share + share * found / whole
+
+
+def _neighbours(
+    pull: Floats, spread: DrawSpread, cell: NDArray[np.intp] | None = None
+) -> float | None:
+    """Return half the mean squared difference of neighbours, of one cell where cells are given."""
+    inside = np.flatnonzero(np.isfinite(spread.along))
+    order = inside[np.argsort(spread.along[inside], kind="stable")]
+    step = np.diff(pull[order])
+    if cell is not None:
+        step = step[np.diff(cell[order]) == 0]
+    return float(step @ step) / (2 * step.size) if step.size >= _FEWEST_PAIRS else None
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGaps(GapModel):
+    """Mean residuals per bin of a spread draw; the shares of the bins hardly vary.
+
+    `shares` is how much of their variance is left, over `inflation`.
+    """
+
+    shares: Any
+
+    @staticmethod
+    def columns() -> tuple[str, ...]:
+        """Return the names of what is one number per model."""
+        return ("rows", "inflation", "shares")
+
+    @property
+    def shares_variance(self) -> float:
+        """Variance that the sum of |residual| has because the shares of the bins are random."""
+        return float(self.shares * super(DrawnGaps, self).shares_variance)
+
+    def noise(self, residual: Floats, draws: Floats) -> Floats:
+        """Return how far residuals would be observed from the true ones, were those `residual`."""
+        mass, centre = self.stats.mass, self.stats.confidence
+        gap = residual / mass
+        inside = mass * np.maximum(self.stats.spread + gap * (2 * centre - 1) - gap**2, 0.0)
+        between = np.maximum(mass * gap**2 - residual**2, 0.0)
+        sd = np.sqrt((inside + self.shares * between) * self.inflation / self.rows)
+        return np.asarray(sd[..., None] * draws)
+
+
+class DrawnBlock(RowBlock):
+    """A block of rows drawn from a pool, spread evenly along confidence and side information.
+
+    Values are those of any block. Their noise is less than that of rows left to chance, and an
+    interval or a bound that took it for more would be wrong: too wide, and where noise is taken
+    off a calibration error, too low.
+
+    Parameters
+    ----------
+    args, options
+        As for `RowBlock`.
+    spread
+        How the rows were spread.
+    """
+
+    def __init__(self, *args: Any, spread: DrawSpread, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.spread = spread
+
+    @cached_property
+    def _unit_spread(self) -> DrawSpread:
+        return self.spread.of_units(self.units)
+
+    def pulls(self, influence: Floats) -> UnitInfluence:
+        """Return how far each unit pulls a statistic, scaled to the noise of the spread draw."""
+        found = super().pulls(influence)
+        if found.error == 0:
+            return found
+        ratio = neighbour_ratio(found.pull, self._unit_spread)
+        return replace(found, pull=found.pull * np.sqrt(ratio))
+
+    @cached_property
+    def _spread_noise(self) -> tuple[float, float] | None:
+        """Noise inside bins over that of a draw left to chance, and squared residuals of rows.
+
+        None where neighbours do not tell.
+        """
+        c, y = self.data.confidence.astype(np.float64), self.data.correct
+        heavy = np.broadcast_to(np.asarray(self.weight, np.float64), c.shape)
+        cell = np.minimum((c * self.bins).astype(np.intp), self.bins - 1)
+        mass = np.bincount(cell, heavy, self.bins)
+        gap = np.bincount(cell, heavy * (c - y), self.bins) / np.where(mass > 0, mass, 1.0)
+        rest = heavy * (c - y - gap[cell])
+        found = None if self.units.codes is not None else _neighbours(rest, self.spread, cell)
+        chance = float(rest @ rest) / max(c.size - int((mass > 0).sum()), 1)
+        if found is None or chance <= 0:
+            return None
+        share = float(self.spread.share.mean())
+        return 1.0 - share + share * found / chance, float(rest @ rest)
+
+    @property
+    def draw_noise(self) -> tuple[float, float]:
+        """Noise of gaps, as neighbours have it, and of shares, which hardly vary."""
+        if self._spread_noise is None:
+            return 1.0, 1.0
+        return self._spread_noise[0], 1.0 - float(self.spread.share.mean())
+
+    @cached_property
+    def gaps(self) -> GapModel:
+        """Sums over bins; inside a bin neighbours decide the noise, and its share hardly varies."""
+        plain = super().gaps
+        if self._spread_noise is None:
+            return plain
+        ratio, squares = self._spread_noise
+        rows = self.data.rows
+        if self.data.weights is not None:
+            model = float(plain.stats.mass @ shrunk_variance(plain.stats, 1.0)) / rows
+            uneven = squares / float(np.sum(self.weight)) ** 2
+            ratio *= uneven / model if model > 0 else 1.0
+        loose = 1.0 - float(self.spread.share.mean())
+        return DrawnGaps(plain.stats, plain.rows, ratio, plain.root, loose / ratio)
+
+
+_DRAWS = 200
+
+
+def check_named(names: Sequence[str]) -> tuple[str, ...]:
+    """Check names of metrics.
+
+    Examples
+    --------
+    >>> check_named(["mce"])
+    ('mce',)
+    """
+    known = [name for name, metric in METRICS.items() if metric.audit == "asked"]
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"there is no metric {name!r} to add",
+                hint=f"{did_you_mean(name, known)}; those of every audit need no name",
+            )
+    return tuple(names)
+
+
+def named_values(
+    block: RowBlock, names: Sequence[str], rng: np.random.Generator
+) -> dict[str, dict[str, float | None]]:
+    """Return each metric, and where it would lie if the confidences were right.
+
+    All of these are above 0 on finite data even for a calibrated model, so a value alone says
+    little. ``calibrated_mean`` and ``calibrated_high`` are mean and upper end (of the audit's
+    level, one-sided) over outcomes drawn from the confidences themselves. They are None where
+    rows depend on each other or are grades, since such outcomes cannot be drawn so.
+    """
+    confidence, correct = block.given
+    probability = confidence.astype(np.float64)
+    drawn = [rng.random(block.n) < probability for _ in range(_DRAWS if block.independent else 0)]
+    found = {}
+    for name in names:
+        options: dict[str, Any] = {"bins": block.bins} if METRICS[name].binned else {}
+        options["weights"] = block.given_weights
+        metric = METRICS[name]
+        values = np.array([metric(confidence, outcome, **options) for outcome in drawn])
+        usable = values.size > 0 and bool(np.isfinite(values).all())
+        value = metric(confidence, correct, **options)
+        found[name] = {
+            "value": value if math.isfinite(value) else None,
+            "n": block.n,
+            "calibrated_mean": float(values.mean()) if usable else None,
+            "calibrated_high": float(np.quantile(values, block.level)) if usable else None,
+        }
+    return found

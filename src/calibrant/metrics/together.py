@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import calibrated_bands
 from calibrant.metrics.corp_interval import corp_intervals
-from calibrant.metrics.debiased import matched_errors
 from calibrant.metrics.gap_intervals import gap_intervals, half_highs
+from calibrant.metrics.gap_model import matched_errors
 from calibrant.metrics.perfect import calibration_tests
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smooth_interval import smooth_intervals

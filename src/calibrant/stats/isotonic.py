@@ -1,4 +1,4 @@
-"""Isotonic regression of outcomes on confidences, from rows or from sums over cells."""
+"""Isotonic regression of outcomes on confidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats, Indices
-from calibrant.stats.in_order import sums_in_order
+from calibrant.stats.ranking import sums_in_order
 
 
 class DistinctSums(NamedTuple):

@@ -229,6 +229,6 @@ def _checked_metrics(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         return ()
     # Loaded here: most audits add none.
-    from calibrant.metrics.asked import check_named
+    from calibrant.metrics.row_block import check_named
 
     return check_named(names)

@@ -16,10 +16,9 @@ from calibrant.claims.audit import audit_claims, calibration_word
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import explained_warnings, unequal_note, unequal_warnings
 from calibrant.claims.grades import grading_warnings, step_of_checks, take_checks
-from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.missing import missing_entry
 from calibrant.claims.next_step import step_of_audit
-from calibrant.claims.significance import block_tests, classic_test
+from calibrant.claims.significance import adjust_p_values, block_tests, classic_test
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
@@ -278,7 +277,7 @@ def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:
 
 def _named_metrics(found: SourceBlock, block: Any, options: AuditOptions) -> dict[str, Any]:
     # Loaded here, and with a stream of its own: what was not asked for changes nothing.
-    from calibrant.metrics.asked import named_values
+    from calibrant.metrics.row_block import named_values
 
     stream = named_stream(options.seed, "named metrics", *map(str, found.keys.values()))
     return named_values(block, options.named_metrics, stream)

@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 
 from calibrant.claims.data import LEAST_ONE_SIDED, unranked_warning
-from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.margins import ERROR_MARGIN
-from calibrant.claims.significance import block_tests
+from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import as_generator

@@ -17,7 +17,7 @@ from calibrant.core.registry import Registry
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.planning.labelling.pools import LabelPool, Wave
 from calibrant.planning.labelling.side import features, first_look
-from calibrant.stats.systematic import systematic_sample
+from calibrant.stats.units import systematic_sample
 
 DEFAULT_DESIGN = "stratified"
 # Share of an item's chance that does not depend on its size: no weight explodes.

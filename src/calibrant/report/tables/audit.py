@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibrant.core.hints import Hint
-from calibrant.metrics.metric import Metric
+from calibrant.metrics.families import Metric
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import claims_of, graded_without, headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of

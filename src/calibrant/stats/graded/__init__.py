@@ -6,21 +6,22 @@ grades, and their intervals cover the errors of the grader.
 """
 
 from calibrant.stats.graded.checks import Checked, Graded, choose_checks
-from calibrant.stats.graded.error import cells_for, graded_error
-from calibrant.stats.graded.means import (
-    GradedEstimate,
-    graded_accuracy,
-    graded_difference,
-    graded_gap,
-)
-from calibrant.stats.graded.ranking import graded_auroc
-from calibrant.stats.graded.summary import FEWEST_CHECKS, grading_summary
-from calibrant.stats.graded.unchecked import (
+from calibrant.stats.graded.error import (
+    cells_for,
+    graded_error,
     unchecked_accuracy,
     unchecked_difference,
     unchecked_error,
     unchecked_gap,
 )
+from calibrant.stats.graded.means import (
+    GradedEstimate,
+    graded_accuracy,
+    graded_auroc,
+    graded_difference,
+    graded_gap,
+)
+from calibrant.stats.graded.summary import FEWEST_CHECKS, grading_summary
 
 __all__ = [
     "FEWEST_CHECKS",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
 from calibrant.stats.intervals import normal_quantile
-from calibrant.stats.systematic import systematic_sample
+from calibrant.stats.units import systematic_sample
 
 # Prior of a stratum's error rate: so many checks, of which this share found an error.
 PRIOR = 0.3

@@ -1,13 +1,16 @@
-"""Calibration error cell by cell, from grades and checks."""
+"""Calibration error cell by cell from grades and checks, and what grades alone leave open."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from scipy.special import expit, logit
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.stats.error_bound import ece_interval, ece_upper
-from calibrant.stats.graded.checks import PRIOR, Checked
-from calibrant.stats.graded.means import GradedEstimate
+from calibrant.stats.graded.checks import PRIOR, Checked, Graded
+from calibrant.stats.graded.means import GradedEstimate, soft_area
 from calibrant.stats.intervals import normal_quantile
 
 _CHECKS_PER_CELL, _FEWEST, _MOST = 12, 3, 10
@@ -99,3 +102,76 @@ def _usual_spread(checked: Checked, missed: Floats) -> float:
     rate = (checked.errors + 1.0) / (checked.checks + 2.0)
     least = (rate * (1.0 - rate))[checked.strata]
     return max(float((weight**2 * around**2).mean()), float((weight**2 * least).mean()))
+
+
+FACTOR = 3.0
+_CLIP = 0.02
+
+
+def unchecked_accuracy(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:
+    """Return the least and the most accuracy if the grader's odds are off by up to a factor.
+
+    Examples
+    --------
+    >>> graded = Graded(np.full(400, 0.8), np.ones(400), np.full(400, 0.9), np.zeros(400))
+    >>> [round(end, 2) for end in unchecked_accuracy(graded)]
+    [0.71, 0.98]
+    """
+    down, up = _ends(graded, factor)
+    low, high = float(down.mean()) - _noise(down, 0.0), float(up.mean()) + _noise(up, 0.0)
+    return max(low, 0.0), min(high, 1.0)
+
+
+def unchecked_gap(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:
+    """Return the least and the most gap of confidence and accuracy."""
+    down, up = _ends(graded, factor)
+    low, high = float((graded.c - up).mean()), float((graded.c - down).mean())
+    return low - _noise(up, graded.c), high + _noise(down, graded.c)
+
+
+def unchecked_difference(
+    first: Graded, second: Graded, factor: float = FACTOR
+) -> tuple[float, float]:
+    """Return the least and the most accuracy of the first minus that of the second."""
+    noise = normal_quantile(0.95) * float((first.g - second.g).std()) / math.sqrt(first.size)
+    (down, up), (other_down, other_up) = _ends(first, factor), _ends(second, factor)
+    return float((down - other_up).mean()) - noise, float((up - other_down).mean()) + noise
+
+
+def unchecked_error(graded: Graded, cell: Indices, factor: float = FACTOR) -> tuple[float, float]:
+    """Return the least and the most calibration error over cells, each up to its own noise."""
+    down, up = _ends(graded, factor)
+    size = np.bincount(cell).astype(np.float64)
+    right = np.clip(np.bincount(cell, np.asarray(graded.chance)) / size, _CLIP, 1.0 - _CLIP)
+    noise = normal_quantile(0.95) * np.sqrt(right * (1.0 - right) / size)
+    low = np.bincount(cell, graded.c - up) / size - noise
+    high = np.bincount(cell, graded.c - down) / size + noise
+    inside = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+    outside = np.maximum(np.abs(low), np.abs(high))
+    share = size / graded.size
+    return float(share @ inside), min(float(share @ outside), 1.0)
+
+
+def unchecked_auroc(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:
+    """Return the AUROC if confident answers were graded too kindly, and if too harshly.
+
+    Only a verdict on 0.5 may rest on these ends: as bounds of the AUROC itself they often fail.
+    """
+    down, up = _ends(graded, factor)
+    confident = graded.c > np.median(graded.c)
+    low, _, spread = soft_area(graded.c, np.where(confident, down, up))
+    high, _, other = soft_area(graded.c, np.where(confident, up, down))
+    reach = normal_quantile(0.95) / math.sqrt(graded.size)
+    return max(low - reach * float(spread.std()), 0.0), min(high + reach * float(other.std()), 1.0)
+
+
+def _ends(graded: Graded, factor: float) -> tuple[Floats, Floats]:
+    odds = logit(np.clip(np.asarray(graded.chance), _CLIP, 1.0 - _CLIP))
+    step = math.log(factor)
+    return np.asarray(expit(odds - step)), np.asarray(expit(odds + step))
+
+
+def _noise(chance: Floats, confidence: Floats | float) -> float:
+    """Return the reach of a sample's mean of confidence minus outcome."""
+    variance = float(np.var(confidence - chance) + (chance * (1.0 - chance)).mean())
+    return normal_quantile(0.95) * math.sqrt(variance / chance.size)
