@@ -19,19 +19,16 @@ from scipy.special import expit, logit
 from calibrant.core.arrays import Floats
 from calibrant.core.rng import named_stream
 from calibrant.semantics import Grader
-from calibrant.stats.graded import (
-    Checked,
-    Graded,
+from calibrant.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.stats.graded.error import cells_for, graded_error
+from calibrant.stats.graded.means import (
     GradedEstimate,
-    cells_for,
-    choose_checks,
     graded_accuracy,
     graded_auroc,
     graded_difference,
-    graded_error,
     graded_gap,
+    soft_area,
 )
-from calibrant.stats.graded.means import soft_area
 
 ANSWERS, CHECKS = 2000, (30, 60, 120, 200)
 KINDS = ("symmetric", "false accepts", "worse where confident", "flag and chance useless")

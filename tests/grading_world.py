@@ -7,7 +7,7 @@ from calibrant.core.rng import named_stream
 from calibrant.inputs.labelled_rows import checks_path
 from calibrant.records import Study
 from calibrant.records.label_store import ItemKey, LabelStore
-from calibrant.stats.graded import Graded, choose_checks
+from calibrant.stats.graded.checks import Graded, choose_checks
 
 N = 600
 

@@ -6,19 +6,14 @@ from simulations.grades import KINDS, World, draw, estimates, true_rate, truths
 
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.stats.graded import (
-    Checked,
-    Graded,
-    choose_checks,
-    graded_accuracy,
-    graded_difference,
-    graded_gap,
+from calibrant.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.stats.graded.error import (
     unchecked_accuracy,
     unchecked_difference,
     unchecked_error,
     unchecked_gap,
 )
-from calibrant.stats.graded.means import soft_area
+from calibrant.stats.graded.means import graded_accuracy, graded_difference, graded_gap, soft_area
 
 
 @pytest.mark.parametrize("kind", [KINDS[1], KINDS[2]])

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.binned import reliability_bins as reliability_bins
     from calibrant.metrics.binned import under_confidence as under_confidence
     from calibrant.metrics.calibrators import BetaCalibrator as BetaCalibrator
-    from calibrant.metrics.calibrators import Calibrator as Calibrator
     from calibrant.metrics.calibrators import HistogramCalibrator as HistogramCalibrator
     from calibrant.metrics.calibrators import IsotonicCalibrator as IsotonicCalibrator
     from calibrant.metrics.calibrators import MendCalibrator as MendCalibrator
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.corp import unc as unc
     from calibrant.metrics.estimates import confidence_gap as confidence_gap
     from calibrant.metrics.estimates import metric_estimates as metric_estimates
+    from calibrant.metrics.estimator import Calibrator as Calibrator
     from calibrant.metrics.gap_model import ece_debiased as ece_debiased
     from calibrant.metrics.named import LogLossParts as LogLossParts
     from calibrant.metrics.named import adaptive_ece as adaptive_ece

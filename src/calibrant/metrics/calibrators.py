@@ -16,16 +16,6 @@ from calibrant.metrics.inputs import check, check_bins, check_choice
 from calibrant.stats.isotonic import distinct_sums, isotonic_fit
 from calibrant.stats.logistic import logistic_fit
 
-__all__ = [
-    "BetaCalibrator",
-    "Calibrator",
-    "HistogramCalibrator",
-    "IsotonicCalibrator",
-    "MendCalibrator",
-    "PlattCalibrator",
-    "TemperatureCalibrator",
-]
-
 
 def _logits(values: Floats, edge: float) -> Floats:
     bounded: Floats = special.logit(np.clip(values, edge, 1 - edge))

@@ -12,28 +12,15 @@ from calibrant.core.arrays import Floats
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.calibrators import (
     BetaCalibrator,
-    Calibrator,
     HistogramCalibrator,
     IsotonicCalibrator,
     MendCalibrator,
     PlattCalibrator,
     TemperatureCalibrator,
 )
+from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.inputs import check
 from calibrant.stats.units import unit_codes
-
-__all__ = [
-    "CALIBRATORS",
-    "BetaCalibrator",
-    "Calibrator",
-    "HistogramCalibrator",
-    "IsotonicCalibrator",
-    "MendCalibrator",
-    "PlattCalibrator",
-    "TemperatureCalibrator",
-    "calibrator_from_dict",
-    "cross_fitted",
-]
 
 CALIBRATORS: dict[str, type[Calibrator]] = {
     kind.name: kind

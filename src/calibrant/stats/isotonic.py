@@ -1,4 +1,4 @@
-"""Isotonic regression of outcomes on confidence."""
+"""Isotonic regression of outcomes on confidences, from rows or from sums over cells."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwise_risk
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
-from calibrant.metrics.recalibration import Calibrator, calibrator_from_dict
+from calibrant.metrics.estimator import Calibrator
+from calibrant.metrics.recalibration import calibrator_from_dict
 
 DECISIONS = ("answer", "class")
 RULES = ("risk", "calibration", "confidence")

@@ -21,7 +21,7 @@ from calibrant.epistemic.trees.honest import HonestTree
 from calibrant.epistemic.trees.partition import PartitionLoss, leave_one_out_products
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
-from calibrant.metrics.recalibration import Calibrator
+from calibrant.metrics.estimator import Calibrator
 
 # Ints (or units) that must draw the regions before an upper end is claimed. The raised end held
 # the truth in 75 to 93 % of data sets with 80 to 200 of them, in 93 to 96 % with 280.

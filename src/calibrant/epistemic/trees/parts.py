@@ -10,7 +10,9 @@ import numpy.typing as npt
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.metrics.recalibration import CALIBRATORS, Calibrator, PlattCalibrator
+from calibrant.metrics.calibrators import PlattCalibrator
+from calibrant.metrics.estimator import Calibrator
+from calibrant.metrics.recalibration import CALIBRATORS
 
 SHARES = (0.1, 0.4, 0.5)
 CALIBRATION, FITTING, EVALUATION = range(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,11 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
-from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.estimators import (
+    Bootstrap,
     QuestionScores,
     Splits,
-    paired_gaps,
+    percentile_estimate,
     question_scores,
 )
 from calibrant.metrics.semantic.pool import DrawPool
@@ -91,7 +91,7 @@ def convergence_curve(
     rng
         Seed or generator.
     """
-    generator = as_generator(rng)
+    how = Bootstrap(bins, level, resamples, as_generator(rng))
     wanted = list(sizes or _default_sizes(int(np.median(pool.size))))
     # Half of the smallest sub-sample must hold an answer whichever draws it gets.
     refusals = pool.size - pool.answers.sum(axis=1)
@@ -109,8 +109,8 @@ def convergence_curve(
     )
     points = []
     for n in wanted:
-        runs = _runs(full, n, splits, subsamples, generator)
-        points.append(_point(n, runs, standing, bins, level, resamples, generator))
+        runs = _runs(full, n, splits, subsamples, how.rng)
+        points.append(_point(n, runs, standing, how))
     return points
 
 
@@ -137,78 +137,35 @@ def _runs(
 
 
 def _point(
-    n: int,
-    runs: list[QuestionScores],
-    standing: _Standing,
-    bins: int,
-    level: float,
-    resamples: int,
-    rng: np.random.Generator,
+    n: int, runs: list[QuestionScores], standing: _Standing, how: Bootstrap
 ) -> ConvergencePoint:
     questions = standing.close.size
-    low = standing.margin < np.sqrt(standing.log_classes / n)
-    rows = np.vstack([np.arange(questions), rng.integers(0, questions, (resamples, questions))])
-    shared: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "rng": rng}
-    gap = np.mean([r.gap for r in runs], axis=0)
-    return ConvergencePoint(
-        n,
-        sem1=_mean_ece([(r.sem1, r.label1) for r in runs], shared),
-        sem2=_mean_ece([(r.sem2, r.label2) for r in runs], shared),
-        gap=_estimate(gap[rows].mean(axis=1), questions, level),
-        gap_low=_close_gap(gap, standing.close, level, resamples, rng),
-        ece_gap_low=_low_ece_gap(runs, low, shared),
-    )
+    rows = _resampled(questions, how)
+    gap = np.mean([run.gap for run in runs], axis=0)
+    scored = [run.scored() for run in runs]
+    sem1, sem2 = (_mean([how.ece(pair[place]) for pair in scored]) for place in (0, 1))
+    mean_gap = percentile_estimate(gap[rows].mean(axis=1), questions, how.level)
+    gap_low = ece_gap_low = None
+    if (near := gap[standing.close]).size:
+        close_rows = _resampled(near.size, how)
+        gap_low = percentile_estimate(near[close_rows].mean(axis=1), near.size, how.level)
+    if (low := standing.margin < np.sqrt(standing.log_classes / n)).any():
+        ece_gap_low = _mean([how.gaps(*run.scored(low)).ece for run in runs])
+    return ConvergencePoint(n, sem1, sem2, mean_gap, gap_low, ece_gap_low)
 
 
-def _mean_ece(runs: list[tuple[Floats, Floats]], shared: dict[str, Any]) -> Estimate:
+def _resampled(size: int, how: Bootstrap) -> npt.NDArray[np.int64]:
+    """Return all places, and below them as many drawn ones for every resample."""
+    return np.vstack([np.arange(size), how.rng.integers(0, size, (how.resamples, size))])
+
+
+def _mean(found: list[Estimate]) -> Estimate:
     """Return the mean over sub-samples, with the mean of their intervals.
 
     The sub-samples share their questions, so that a mean of them is hardly surer than one.
     """
-    found = [metric_estimates(c, y, names=("ece",), **shared)["ece"] for c, y in runs]
     value, low, high = np.mean([(e.value, e.low, e.high) for e in found], axis=0)
     return replace(found[0], value=float(value), low=float(low), high=float(high))
-
-
-def _low_ece_gap(
-    runs: list[QuestionScores], low: npt.NDArray[np.bool_], shared: dict[str, Any]
-) -> Estimate | None:
-    """Return Sem1-ECE minus Sem2-ECE on the low-margin questions, a mean over sub-samples."""
-    if not low.any():
-        return None
-    nobody = np.zeros(int(low.sum()), dtype=bool)
-    found = [
-        paired_gaps(
-            (run.sem1[low], run.label1[low]),
-            (run.sem2[low], run.label2[low]),
-            close=nobody,
-            **shared,
-        ).ece
-        for run in runs
-    ]
-    value, lower, upper = np.mean([(e.value, e.low, e.high) for e in found], axis=0)
-    return replace(found[0], value=float(value), low=float(lower), high=float(upper))
-
-
-def _close_gap(
-    gap: Floats,
-    close: npt.NDArray[np.bool_],
-    level: float,
-    resamples: int,
-    rng: np.random.Generator,
-) -> Estimate | None:
-    near = gap[close]
-    if near.size == 0:
-        return None
-    rows = np.vstack([np.arange(near.size), rng.integers(0, near.size, (resamples, near.size))])
-    return _estimate(near[rows].mean(axis=1), near.size, level)
-
-
-def _estimate(values: Floats, n: int, level: float) -> Estimate:
-    low, high = np.quantile(values[1:], [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(
-        float(values[0]), float(low), float(high), n, level, interval="bootstrap-percentile"
-    )
 
 
 def gap_slope(points: Sequence[ConvergencePoint]) -> float:

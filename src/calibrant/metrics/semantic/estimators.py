@@ -38,36 +38,43 @@ class PairedGaps:
     ece_close: Estimate | None
 
 
-def paired_gaps(
-    first: Scored,
-    second: Scored,
-    *,
-    close: npt.NDArray[np.bool_],
-    bins: int,
-    level: float = 0.95,
-    resamples: int = 1000,
-    rng: RngLike = 0,
-) -> PairedGaps:
-    """Return the gaps with percentile intervals from one joint bootstrap over questions."""
-    questions = close.size
-    columns = [
-        (first[0] - second[0])[:, None],
-        _residuals(first, bins),
-        _residuals(second, bins),
-    ]
-    columns += [part * close[:, None] for part in columns[1:]]
-    columns.append(close[:, None].astype(np.float64))
-    table = np.hstack(columns)
-    generator = as_generator(rng)
-    sums = np.empty((resamples + 1, table.shape[1]))
-    sums[0] = table.sum(axis=0)
-    for start in range(1, resamples + 1, _TOGETHER):
-        stop = min(start + _TOGETHER, resamples + 1)
-        rows = generator.integers(0, questions, (stop - start, questions))
-        rows += questions * np.arange(stop - start)[:, None]
-        counts = np.bincount(rows.ravel(), minlength=questions * (stop - start))
-        sums[start:stop] = counts.reshape(stop - start, questions).astype(np.float64) @ table
-    return _gaps(sums, questions, int(close.sum()), bins, level)
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """How the calibration errors of one analysis are made: bins, level, resamples, numbers."""
+
+    bins: int
+    level: float
+    resamples: int
+    rng: np.random.Generator
+
+    def estimates(self, scored: Scored, *names: str) -> dict[str, Estimate]:
+        """Return metrics of questions with their intervals."""
+        how = {"bins": self.bins, "level": self.level, "resamples": self.resamples}
+        return metric_estimates(*scored, names=names, rng=self.rng, **how)  # type: ignore[arg-type]
+
+    def ece(self, scored: Scored) -> Estimate:
+        """Return the ECE of questions with its interval."""
+        return self.estimates(scored, "ece")["ece"]
+
+    def gaps(
+        self, first: Scored, second: Scored, close: npt.NDArray[np.bool_] | None = None
+    ) -> PairedGaps:
+        """Return the gaps with percentile intervals from one joint bootstrap over questions."""
+        questions = first[0].size
+        near = np.zeros((questions, 1), dtype=bool) if close is None else close[:, None]
+        columns = [(first[0] - second[0])[:, None]]
+        columns += [_residuals(scored, self.bins) for scored in (first, second)]
+        columns += [part * near for part in columns[1:]]
+        table = np.hstack([*columns, near.astype(np.float64)])
+        sums = np.empty((self.resamples + 1, table.shape[1]))
+        sums[0] = table.sum(axis=0)
+        for start in range(1, self.resamples + 1, _TOGETHER):
+            stop = min(start + _TOGETHER, self.resamples + 1)
+            rows = self.rng.integers(0, questions, (stop - start, questions))
+            rows += questions * np.arange(stop - start)[:, None]
+            counts = np.bincount(rows.ravel(), minlength=questions * (stop - start))
+            sums[start:stop] = counts.reshape(stop - start, questions).astype(np.float64) @ table
+        return _gaps(sums, questions, int(near.sum()), self.bins, self.level)
 
 
 def _residuals(scored: Scored, bins: int) -> Floats:
@@ -87,15 +94,16 @@ def _gaps(sums: Floats, questions: int, close: int, bins: int, level: float) -> 
     held = size[:, 0] > 0
     near = None
     if close:
-        near = _percentile(close_gap[held] / size[held, 0], close, level)
+        near = percentile_estimate(close_gap[held] / size[held, 0], close, level)
     return PairedGaps(
-        confidence=_percentile(mean[:, 0] / questions, questions, level),
-        ece=_percentile(ece_gap / questions, questions, level),
+        confidence=percentile_estimate(mean[:, 0] / questions, questions, level),
+        ece=percentile_estimate(ece_gap / questions, questions, level),
         ece_close=near,
     )
 
 
-def _percentile(values: Floats, n: int, level: float) -> Estimate:
+def percentile_estimate(values: Floats, n: int, level: float) -> Estimate:
+    """Return the first value, with the percentiles of the others as its interval."""
     low, high = np.quantile(values[1:], [(1 - level) / 2, (1 + level) / 2])
     return Estimate(
         float(values[0]), float(low), float(high), n, level, interval="bootstrap-percentile"
@@ -144,6 +152,10 @@ class QuestionScores:
     margin: Floats
     mass: Floats
     tied: Floats
+
+    def scored(self, rows: Any = slice(None)) -> tuple[Scored, Scored]:
+        """Return Sem1 and Sem2 of some questions, each with the grades it answers for."""
+        return (self.sem1[rows], self.label1[rows]), (self.sem2[rows], self.label2[rows])
 
     @property
     def standardised_margin(self) -> Floats:
@@ -275,22 +287,14 @@ def sem_ece_of_pool(
     scores = question_scores(
         pool, splits=splits, rng=generator, label=label, selection_share=selection_share
     )
-    shared: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples}
-    first = metric_estimates(
-        scores.sem1, scores.label1, names=("ece", "accuracy"), rng=generator, **shared
-    )
-    second = metric_estimates(scores.sem2, scores.label2, names=("ece",), rng=generator, **shared)
+    how = Bootstrap(bins, level, resamples, generator)
+    first, second = scores.scored()
+    found = how.estimates(first, "ece", "accuracy")
     return SemEce(
-        sem1=first["ece"],
-        sem2=second["ece"],
-        gaps=paired_gaps(
-            (scores.sem1, scores.label1),
-            (scores.sem2, scores.label2),
-            close=scores.margin < 1 / np.sqrt(scores.n),
-            rng=generator,
-            **shared,
-        ),
-        accuracy=first["accuracy"],
+        sem1=found["ece"],
+        sem2=how.ece(second),
+        gaps=how.gaps(first, second, scores.margin < 1 / np.sqrt(scores.n)),
+        accuracy=found["accuracy"],
         questions=scores,
         left_out=pool.left_out,
         bins=bins,

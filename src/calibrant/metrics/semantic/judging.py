@@ -19,9 +19,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.estimators import (
+    Bootstrap,
     QuestionScores,
     Splits,
-    paired_gaps,
     question_scores,
 )
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
@@ -301,16 +301,9 @@ def clustering_shift(
     if common.size == 0:
         raise InputError("no question can be used by both judges")
     taken = [pool.take(rows) for pool, rows in zip(pools, (rows_a, rows_b), strict=True)]
-    scores = [question_scores(pool, splits=splits, rng=generator) for pool in taken]
-    shared: dict[str, Any] = {
-        "close": np.zeros(common.size, dtype=bool),
-        "bins": bins,
-        "level": level,
-        "resamples": resamples,
-    }
-    a, b = scores
-    shift1 = paired_gaps((a.sem1, a.label1), (b.sem1, b.label1), rng=generator, **shared)
-    shift2 = paired_gaps((a.sem2, a.label2), (b.sem2, b.label2), rng=generator, **shared)
+    a, b = (question_scores(pool, splits=splits, rng=generator).scored() for pool in taken)
+    how = Bootstrap(bins, level, resamples, generator)
+    shift1, shift2 = (how.gaps(*pair) for pair in zip(a, b, strict=True))
     same = _same_partition(np.asarray(question_id), first[0], second[0], common)
     return ClusteringShift(shift1.ece, shift2.ece, same, int(common.size))
 

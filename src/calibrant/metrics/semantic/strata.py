@@ -10,8 +10,7 @@ from scipy.special import stdtr
 
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
-from calibrant.metrics.estimates import metric_estimates
-from calibrant.metrics.semantic.estimators import QuestionScores, paired_gaps
+from calibrant.metrics.semantic.estimators import Bootstrap, QuestionScores
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY, standardised_margin
 from calibrant.stats.intervals import wald_interval
 
@@ -46,48 +45,20 @@ def margin_strata(
     rng: RngLike = 0,
 ) -> list[MarginStratum]:
     """Return both calibration errors by top-two margin, in equal-width strata of [0, 1]."""
-    generator = as_generator(rng)
+    how = Bootstrap(bins, level, resamples, as_generator(rng))
     place = np.minimum((scores.margin * strata).astype(np.int64), strata - 1)
     found = []
     for number in range(strata):
         rows = np.flatnonzero(place == number)
         if rows.size == 0:
             continue
-        first = (scores.sem1[rows], scores.label1[rows])
-        second = (scores.sem2[rows], scores.label2[rows])
-        gaps = paired_gaps(
-            first,
-            second,
-            close=np.zeros(rows.size, dtype=bool),
-            bins=bins,
-            level=level,
-            resamples=resamples,
-            rng=generator,
-        )
-        sem1, sem2 = (
-            metric_estimates(
-                *scored,
-                names=("ece",),
-                bins=bins,
-                level=level,
-                resamples=resamples,
-                rng=generator,
-            )["ece"]
-            for scored in (first, second)
-        )
-        found.append(
-            MarginStratum(
-                number / strata,
-                (number + 1) / strata,
-                int(rows.size),
-                sem1.value,
-                sem2.value,
-                gaps.ece,
-                _mean(first[0] - first[1], level),
-                sem1,
-                sem2,
-            )
-        )
+        first, second = scores.scored(rows)
+        gap = how.gaps(first, second).ece
+        sem1, sem2 = how.ece(first), how.ece(second)
+        over = _mean(first[0] - first[1], level)
+        low, high, n = number / strata, (number + 1) / strata, int(rows.size)
+        values = sem1.value, sem2.value
+        found.append(MarginStratum(low, high, n, *values, gap, over, sem1, sem2))
     return found
 
 
@@ -96,17 +67,11 @@ def regime_summary(scores: QuestionScores, *, level: float = 0.95) -> list[dict[
     rows: list[dict[str, Any]] = []
     for name in ("jensen", "low-margin", "large-margin"):
         inside = scores.regime == name
-        if not inside.any():
-            rows.append({"regime": name, "n": 0, "over_confidence": None, "gap": None})
-            continue
-        rows.append(
-            {
-                "regime": name,
-                "n": int(inside.sum()),
-                "over_confidence": _mean((scores.sem1 - scores.label1)[inside], level),
-                "gap": _mean(scores.gap[inside], level),
-            }
-        )
+        over = gap = None
+        if inside.any():
+            over = _mean((scores.sem1 - scores.label1)[inside], level)
+            gap = _mean(scores.gap[inside], level)
+        rows.append({"regime": name, "n": int(inside.sum()), "over_confidence": over, "gap": gap})
     return rows
 
 
@@ -135,7 +100,7 @@ def boundary_alignment(
     `window` (a share) of the boundary; the predicted one is phi(m) / sqrt(n) there, without any
     fitted constant and with p = 1. Questions with one class have no boundary of large margin.
     """
-    generator = as_generator(rng)
+    how = Bootstrap(bins, level, resamples, as_generator(rng))
     root = np.sqrt(scores.n)
     standards = {
         "jensen": np.full(scores.n.size, 2 * JENSEN_BOUNDARY),
@@ -147,15 +112,7 @@ def boundary_alignment(
         near = np.flatnonzero(off <= window + 1e-9)
         row: dict[str, Any] = {"boundary": name, "n": int(near.size), "gap": None}
         if near.size:
-            row["gap"] = paired_gaps(
-                (scores.sem1[near], scores.label1[near]),
-                (scores.sem2[near], scores.label2[near]),
-                close=np.zeros(near.size, dtype=bool),
-                bins=bins,
-                level=level,
-                resamples=resamples,
-                rng=generator,
-            ).ece
+            row["gap"] = how.gaps(*scores.scored(near)).ece
             height = np.exp(-(standard[near] ** 2) / 2) / np.sqrt(2 * np.pi)
             row["predicted"] = float((height / root[near]).mean())
             row["ratio"] = row["gap"].value / row["predicted"]
@@ -194,15 +151,13 @@ def leading_answer(scores: QuestionScores, *, level: float = 0.95) -> dict[str, 
 def hardest_questions(scores: QuestionScores, *, most: int = 20) -> list[dict[str, Any]]:
     """Return the questions with the largest gap between Sem1 and Sem2, hardest first."""
     order = np.argsort(-scores.gap, kind="stable")[:most]
+    named = ("sem1", "sem2", "gap", "margin")
     return [
         {
             "question_id": str(scores.ids[row]),
             "n": int(scores.n[row]),
             "classes": int(scores.classes[row]),
-            "sem1": float(scores.sem1[row]),
-            "sem2": float(scores.sem2[row]),
-            "gap": float(scores.gap[row]),
-            "margin": float(scores.margin[row]),
+            **{name: float(getattr(scores, name)[row]) for name in named},
             "correct": float(scores.label1[row]),
             "regime": str(scores.regime[row]),
         }

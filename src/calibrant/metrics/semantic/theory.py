@@ -78,15 +78,22 @@ def predicted_gaps(
     Sem2 selects on a smaller block of a shared pool, pass its size as `selection_n`: then the
     Jensen part is taken at n and the selection part at `selection_n`.
     """
-    all_n = np.asarray(n, dtype=np.float64)
-    chosen_n = all_n if selection_n is None else np.asarray(selection_n, dtype=np.float64)
-    mass = np.asarray(mass, dtype=np.float64)
-    upward = np.sqrt(mass / all_n) * jensen_bias(standardised_margin(margin, mass, n) / 2)
-    downward = np.sqrt(mass / chosen_n) * selection_bias(
-        standardised_margin(margin, mass, chosen_n) / 2
+    upward, downward = _biases(margin, mass, n, selection_n)
+    return upward + downward
+
+
+def _biases(
+    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, selection_n: npt.ArrayLike | None
+) -> tuple[Floats, Floats]:
+    """Return how far Sem1 is too high and Sem2 too low, to leading order."""
+    sizes = (n, n if selection_n is None else selection_n)
+    biases = (jensen_bias, selection_bias)
+    upward, downward = (
+        np.sqrt(np.asarray(mass, dtype=np.float64) / np.asarray(size, dtype=np.float64))
+        * bias(standardised_margin(margin, mass, size) / 2)
+        for size, bias in zip(sizes, biases, strict=True)
     )
-    gaps: Floats = upward + downward
-    return gaps
+    return upward, downward
 
 
 def oracle_advantage(
@@ -107,15 +114,8 @@ def oracle_advantage(
     >>> oracle_advantage([0.0, 0.3], [1.0, 1.0], 50).round(4).tolist()
     [0.0564, -0.0042]
     """
-    all_n = np.asarray(n, dtype=np.float64)
-    chosen_n = all_n if selection_n is None else np.asarray(selection_n, dtype=np.float64)
-    mass = np.asarray(mass, dtype=np.float64)
-    upward = np.sqrt(mass / all_n) * jensen_bias(standardised_margin(margin, mass, n) / 2)
-    downward = np.sqrt(mass / chosen_n) * selection_bias(
-        standardised_margin(margin, mass, chosen_n) / 2
-    )
-    advantage: Floats = upward - downward
-    return advantage
+    upward, downward = _biases(margin, mass, n, selection_n)
+    return upward - downward
 
 
 def regimes(

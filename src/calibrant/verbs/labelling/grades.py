@@ -21,7 +21,8 @@ from calibrant.planning.labelling.session import people_of
 from calibrant.records import Study
 from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.records.label_store import LabelStore
-from calibrant.stats.graded import Checked, Graded, choose_checks, graded_accuracy
+from calibrant.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.stats.graded.means import graded_accuracy
 from calibrant.stats.graded.summary import grader_report
 
 DESIGN = "grades"
