@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.core.errors import InputError
 from support import call
 
 
@@ -100,3 +101,14 @@ def test_real_models_are_off_by_no_more_than_promised(shared_data):
         off = (gaps["gap"] * gaps["len"]).sum() / gaps["len"].sum()
         kept += off <= mended.promise["off_by"]
     assert kept == len(models)
+
+
+def test_arrays_are_mended_as_the_same_table_is():
+    said, right = table(800).select("confidence", "correct")
+    whole = cal.mend(pl.DataFrame({"confidence": said, "correct": right}))
+    for given in ((said, right), (said.to_numpy(), right.to_list())):
+        assert cal.mend(*given)["results"] == whole["results"]
+    named = cal.mend(pl.DataFrame({"confidence": said, "good": right}), "good")
+    assert named["results"][0]["promise"] == whole["results"][0]["promise"]
+    with pytest.raises(InputError, match="equal lengths"):
+        cal.mend(said, right[:-1])

@@ -43,3 +43,18 @@ def test_the_step_after_an_audit_of_samples_can_be_taken(sampled, monkeypatch):
     # What was written serves the verbs that the reason names.
     decided = ["decide", "study", "--max-error", "0.5", "--only-method", "sem1"]
     assert CliRunner().invoke(app, decided).exit_code == 0
+
+
+def test_an_audit_of_samples_opens_with_calibration_over_meanings(sampled):
+    found = audit(sampled, samples="answers", reference="gold", resamples=50)
+    first, second, *rest = found["claims"]
+    assert first["id"].startswith("audit.meanings_")
+    assert first["id"].endswith("_confident")
+    assert second["id"] == "audit.meanings_miscalibrated"
+    # The direction of the same share is told once.
+    told = [c for c in rest if c["subject"]["method"] == "sem2"]
+    assert told
+    assert not {"audit.over_confident", "audit.under_confident"} & {c["id"] for c in told}
+    shown = " ".join(str(found).split())
+    assert " ".join(first["text"].split()) in shown
+    assert found["results"][0]["verdict"]["calibration"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
+from calibrant.claims.grades import grades_sentence, on_grades
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.rule import rule
 from calibrant.claims.words import count, joined, points
@@ -118,8 +119,16 @@ def _rounded(number: float) -> int:
     return max(round(size / unit) * unit, unit)
 
 
-OVER = rule("audit.meanings_over_confident", margin=ERROR_MARGIN, who=_who, need=_need)
-UNDER = rule("audit.meanings_under_confident", margin=ERROR_MARGIN, who=_who, need=_need)
+OVER, UNDER = (
+    rule(
+        f"audit.meanings_{word}_confident",
+        margin=ERROR_MARGIN,
+        depends=grades_sentence,
+        who=_who,
+        need=_need,
+    )
+    for word in ("over", "under")
+)
 
 
 # The test is exact, so that at 5 % it would be false in 5 % of runs: this keeps it below.
@@ -129,7 +138,11 @@ MISCALIBRATED = rule("audit.meanings_miscalibrated")
 
 
 def meaning_claims(
-    blocks: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]], margin: float
+    blocks: Sequence[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
+    margin: float,
+    *,
+    leading: bool = False,
 ) -> list[Claim]:
     """Return the claims about calibration over meanings.
 
@@ -142,16 +155,22 @@ def meaning_claims(
         claimed there.
     margin
         Differences below it do not matter.
+    leading
+        Whether meanings are what the audit is about: then the direction is claimed here.
     """
-    told = {(entry["model"], str(entry["group"])) for entry in results if entry["method"] == "sem2"}
+    told = {_place(entry): entry for entry in results if entry["method"] == "sem2"}
     named = len(blocks) > 1
     claims: list[Claim] = []
     for family in (False, True):
         own = [block for block in blocks if bool(block.get("group")) == family]
-        open_blocks = [b for b in own if (b["model"], str(b.get("group"))) not in told]
-        claims += _direction_claims(open_blocks, margin, named=named)
+        here = [block for block in own if leading or _place(block) not in told]
+        claims += _direction_claims(here, margin, told, named=named)
         claims += _miscalibration_claims(own, named=named)
     return claims
+
+
+def _place(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return entry["model"], str(entry.get("group"))
 
 
 def _subject(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +183,11 @@ def _name(block: Mapping[str, Any]) -> str:
 
 
 def _direction_claims(
-    blocks: Sequence[Mapping[str, Any]], margin: float, *, named: bool
+    blocks: Sequence[Mapping[str, Any]],
+    margin: float,
+    entries: Mapping[tuple[str, str], Mapping[str, Any]],
+    *,
+    named: bool,
 ) -> Iterable[Claim]:
     tested = [block for block in blocks if block["leading"]["p_value"] is not None]
     adjusted = holm([block["leading"]["p_value"] for block in tested])
@@ -188,8 +211,8 @@ def _direction_claims(
             "name": _name(block),
             "named": named,
         }
-        rule = OVER if above else UNDER
-        yield rule.claim(
+        told = OVER if above else UNDER
+        claim = told.claim(
             outcome,
             facts,
             subject=_subject(block),
@@ -197,6 +220,7 @@ def _direction_claims(
             p_adjusted=p_adjusted,
             margin=margin,
         )
+        yield on_grades(told, claim, entries.get(_place(block), {}), "gap")
 
 
 def _miscalibration_claims(blocks: Sequence[Mapping[str, Any]], *, named: bool) -> Iterable[Claim]:

@@ -56,10 +56,11 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     data = source.coverage()
     data["warnings"][:0] = grading_warnings(entries)
     data["warnings"] += [*explained_warnings(entries), *unequal_warnings(entries)]
-    claims = [
-        *audit_claims(entries, margin, data["models"]),
-        *_meaning_claims(meanings, entries, margin),
-    ]
+    told = audit_claims(entries, margin, data["models"])
+    # Whoever brings sampled answers asks about their meanings, before any score made of them.
+    leading = bool(meanings and source.head.get("samples"))
+    of_meanings = _meaning_claims(meanings, entries, margin, leading=leading)
+    claims = [*of_meanings, *filter(_is_no_meaning, told)] if leading else [*told, *of_meanings]
     head = {
         **source.head,
         "level": options.level,
@@ -82,7 +83,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "dropped_rows": dict(source.dropped_rows),
         "emptied_models": list(source.emptied),
     }
-    own = _claims_by_entry(claims)
+    own = _claims_by_entry(told)
     results = [{**entry, "verdict": _verdict(entry, own[_place(entry)])} for entry in entries]
     document = {**plain(head), "results": results, "sem_ece": plain(meanings)}
     if source.draws is not None:
@@ -102,15 +103,21 @@ def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]
     )
 
 
+def _is_no_meaning(claim: Claim) -> bool:
+    """Return whether a claim is not the direction of the share of the leading meaning."""
+    direction = claim.id in ("audit.over_confident", "audit.under_confident")
+    return not (direction and claim.subject["method"] == "sem2")
+
+
 def _meaning_claims(
-    meanings: list[dict[str, Any]], told: list[dict[str, Any]], margin: float
+    meanings: list[dict[str, Any]], told: list[dict[str, Any]], margin: float, *, leading: bool
 ) -> list[Claim]:
     if not meanings:
         return []
     # Loaded here: most audits hold no draws.
     from calibrant.claims.sem_ece import meaning_claims
 
-    return meaning_claims(plain(meanings), told, margin)
+    return meaning_claims(plain(meanings), told, margin, leading=leading)
 
 
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:

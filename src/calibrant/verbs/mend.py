@@ -17,12 +17,21 @@ from calibrant.core.verb import verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
+from calibrant.inputs.objects import plain_input
 from calibrant.inputs.provenance import document_head
 from calibrant.mending import Mend, MendMap
 from calibrant.records import ScoreBlock
 from calibrant.records.mend_map import save_maps
 from calibrant.report.typed import MendResult
-from calibrant.verbs._options import TABLE, ScoresData, Seed, TableOptions, written
+from calibrant.verbs._options import (
+    TABLE,
+    OutcomesOrColumn,
+    RowOptions,
+    ScoresData,
+    Seed,
+    TableOptions,
+    written,
+)
 
 _VALUES = 12
 
@@ -30,17 +39,20 @@ _VALUES = 12
 @verb(example="calibrant mend scores.csv --save mend.json", shared=TABLE)
 def mend(
     data: ScoresData,
+    correct: OutcomesOrColumn = None,
     *,
     save: Annotated[str | Path | None, written("Write the map as JSON.")] = None,
     seed: Seed = 0,
-    **table: Unpack[TableOptions],
+    **table: Unpack[RowOptions],
 ) -> MendResult:
     """Learn what stated confidences mean, and promise how far off that is.
 
     Parameters
     ----------
     data
-        Path, study folder or dataframe with graded answers.
+        Path, study folder or dataframe with graded answers, or an array of confidences.
+    correct
+        Array of outcomes, or the name of their column.
     save
         Where to write the map; `calibrant.load_mend` reads it.
     seed
@@ -59,7 +71,7 @@ def mend(
     >>> rng = np.random.default_rng(0)
     >>> said = rng.choice([0.8, 0.9, 0.95], 600)
     >>> right = (rng.random(600) < said - 0.25).astype(int)
-    >>> found = mend({"confidence": said, "correct": right})
+    >>> found = mend(said, right)
     >>> found["results"][0]["verdict"], found["claims"][1]["outcome"]
     ('mended', 'shown')
     """
@@ -67,9 +79,13 @@ def mend(
         raise InputError(
             "a map is learned from confidences as stated", hint=Hint("leave out {mend}")
         )
-    head = document_head("mend", data, seed=seed, settings=table_settings(table))
+    if correct is not None and not isinstance(correct, str):
+        said, right = plain_input(data, correct)
+        data, correct = {"confidence": said, "correct": right}, None
+    columns: TableOptions = {**table, "correct": correct}
+    head = document_head("mend", data, seed=seed, settings=table_settings(columns))
     with error_source(head["source"]):
-        scores = read_scores(data, table)
+        scores = read_scores(data, columns)
         blocks = list(scores.blocks())
         maps = [_fitted(block, head, seed) for block in blocks]
     if save is not None:
