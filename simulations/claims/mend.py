@@ -26,7 +26,7 @@ TRUTHS = {
     "falling": ("beta", lambda c: 0.9 - 0.5 * c),
     "rare errors": ("beta", lambda c: np.where(c < 0.7, 0.85, 0.98)),
 }
-RUNS = 200
+RUNS = 1000
 
 
 def _stated(kind, rng, n):

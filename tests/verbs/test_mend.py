@@ -1,6 +1,7 @@
 """`mend` at the command line: sentences, the saved file, several models, repeated questions."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -112,3 +113,30 @@ def test_arrays_are_mended_as_the_same_table_is():
     assert named["results"][0]["promise"] == whole["results"][0]["promise"]
     with pytest.raises(InputError, match="equal lengths"):
         cal.mend(said, right[:-1])
+
+
+def test_graded_answers_are_written_with_what_their_confidence_means(tmp_path):
+    rng = np.random.default_rng(0)
+    drawn = rng.random((300, 10)) < rng.beta(2, 1, 300)[:, None]
+    answers = [[str(n) if hit else str(n + 500) for hit in row] for n, row in enumerate(drawn)]
+    asked = {"question": [f"Which is {n}?" for n in range(300)], "gold": map(str, range(300))}
+    samples = pl.DataFrame({**asked, "gold": list(asked["gold"]), "answers": answers})
+    path, saved, study = tmp_path / "s.jsonl", tmp_path / "mend.json", tmp_path / "study"
+    samples.write_ndjson(path)
+    cal.grade(path, tmp_path / "first", samples="answers", reference="gold")
+    cal.mend(tmp_path / "first", save=saved)
+    cal.grade(path, study, samples="answers", reference="gold", mend=saved)
+    scores = pl.read_parquet(study / "tables" / "scores.parquet")
+    plain = pl.read_parquet(tmp_path / "first" / "tables" / "scores.parquet")
+    assert scores.drop("mended", "mended_low", "mended_high").equals(plain)
+    known = scores.drop_nulls("mended")
+    assert 0 < known.height < scores.height
+    assert (known["mended_low"] <= known["mended"]).all()
+    one = known.filter(method="discrete_semantic_entropy").row(5, named=True)
+    maps = json.loads(saved.read_text())
+    assert one["method"] in str(maps)
+    assert one["mended"] != one["confidence"]
+    other = tmp_path / "other.json"
+    other.write_text(re.sub(r'"model":\s*"model"', '"model": "another"', saved.read_text()))
+    with pytest.raises(InputError, match="no map of these models"):
+        cal.grade(path, tmp_path / "third", samples="answers", reference="gold", mend=other)

@@ -121,7 +121,7 @@ def _overturned(claim: Claim, grading: Mapping[str, Any], quantity: str) -> bool
     if claim.outcome == "equivalent":
         return bool(max(high - middle, middle - low) > margin)
     if quantity == "gap":
-        over = claim.id.endswith("over_confident")
+        over = claim.id.endswith(".over_confident")
         return claim.outcome == "shown" and not (low > 0 if over else high < 0)
     return claim.outcome == "shown" and bool(low <= middle <= high)
 

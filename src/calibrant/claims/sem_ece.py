@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
-from calibrant.claims.grades import grades_sentence, on_grades
+from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.rule import rule
 from calibrant.claims.words import count, joined, points
@@ -141,8 +142,7 @@ def meaning_claims(
     blocks: Sequence[Mapping[str, Any]],
     results: Sequence[Mapping[str, Any]],
     margin: float,
-    *,
-    leading: bool = False,
+    tested: Sequence[Claim] = (),
 ) -> list[Claim]:
     """Return the claims about calibration over meanings.
 
@@ -155,16 +155,23 @@ def meaning_claims(
         claimed there.
     margin
         Differences below it do not matter.
-    leading
-        Whether meanings are what the audit is about: then the direction is claimed here.
+    tested
+        Directions of Sem2 as the audit tested them, where meanings are what it is about: they are
+        told here, in words about meanings.
     """
-    told = {_place(entry): entry for entry in results if entry["method"] == "sem2"}
+    told = {_place(entry) for entry in results if entry["method"] == "sem2"}
+    strict = {_place(claim.subject): claim for claim in tested}
     named = len(blocks) > 1
     claims: list[Claim] = []
     for family in (False, True):
         own = [block for block in blocks if bool(block.get("group")) == family]
-        here = [block for block in own if leading or _place(block) not in told]
-        claims += _direction_claims(here, margin, told, named=named)
+        claims += [
+            _retold(strict[_place(block)], block, margin, named=named)
+            for block in own
+            if _place(block) in strict
+        ]
+        open_blocks = [block for block in own if _place(block) not in told]
+        claims += _direction_claims(open_blocks, margin, named=named)
         claims += _miscalibration_claims(own, named=named)
     return claims
 
@@ -185,7 +192,6 @@ def _name(block: Mapping[str, Any]) -> str:
 def _direction_claims(
     blocks: Sequence[Mapping[str, Any]],
     margin: float,
-    entries: Mapping[tuple[str, str], Mapping[str, Any]],
     *,
     named: bool,
 ) -> Iterable[Claim]:
@@ -201,26 +207,32 @@ def _direction_claims(
         outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
         if -margin < found["within"][0] and found["within"][1] < margin:
             outcome = "equivalent"
-        facts = {
-            **sized,
-            "gap": gap,
-            "said": found["confidence"],
-            "right": found["accuracy"],
-            "draws": block["draws"],
-            "margin": margin,
-            "name": _name(block),
-            "named": named,
-        }
-        told = OVER if above else UNDER
-        claim = told.claim(
+        yield (OVER if above else UNDER).claim(
             outcome,
-            facts,
+            {**sized, **_facts(block, margin, named)},
             subject=_subject(block),
             estimate=sized,
             p_adjusted=p_adjusted,
             margin=margin,
         )
-        yield on_grades(told, claim, entries.get(_place(block), {}), "gap")
+
+
+def _facts(block: Mapping[str, Any], margin: float, named: bool) -> dict[str, Any]:
+    found = block["leading"]
+    shown = {"gap": found["gap"], "said": found["confidence"], "right": found["accuracy"]}
+    about = {"draws": block["draws"], "margin": margin, "name": _name(block), "named": named}
+    return {**shown, **about}
+
+
+def _retold(claim: Claim, block: Mapping[str, Any], margin: float, *, named: bool) -> Claim:
+    """Return the direction of Sem2 as a claim about the answer that leads the draws."""
+    told = OVER if claim.id.endswith("over_confident") else UNDER
+    sized = {name: getattr(claim, name) for name in ("value", "low", "high")}
+    own = replace(claim, id=told.id, subject=_subject(block))
+    if claim.outcome == "depends":
+        return own
+    text = told.sentences[claim.outcome]({**sized, **_facts(block, margin, named)})
+    return replace(own, text=" ".join(text.split()))
 
 
 def _miscalibration_claims(blocks: Sequence[Mapping[str, Any]], *, named: bool) -> Iterable[Claim]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -14,6 +14,7 @@ from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.registry import did_you_mean
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import ArrayLike
 
     from calibrant.core.arrays import Floats
@@ -322,3 +323,33 @@ def _chosen(maps: Sequence[MendMap], model: str | None, method: str | None, sour
     names = ", ".join(f"{fitted.model} ({fitted.method})" for fitted in maps)
     found = "no map fits" if not fitting else f"{len(fitting)} maps fit"
     raise InputError(f"{found}; the file has {names}", source=source, hint="name model and method")
+
+
+def mended_columns(scores: pl.DataFrame, path: str | Path) -> pl.DataFrame:
+    """Return scores with columns ``mended``, ``mended_low`` and ``mended_high``.
+
+    Parameters
+    ----------
+    scores
+        A table of scores; confidences stay as they are stated.
+    path
+        A file that `mend` saved. Rows of a model and method without a map in it have no value.
+    """
+    import polars as pl
+
+    maps = maps_of_models(path, scores["model"].unique().to_list())
+    parts = [
+        maps[key].apply(part) if key in maps else part
+        for key, part in scores.with_row_index("_row").group_by("model", "method")
+    ]
+    empty = pl.DataFrame(schema=dict.fromkeys(("mended", "mended_low", "mended_high"), pl.Float64))
+    return pl.concat([*parts, empty], how="diagonal").sort("_row").drop("_row")
+
+
+def maps_of_models(path: str | Path, models: Iterable[str]) -> dict[tuple[str, str], MendMap]:
+    """Return the maps of a file by model and method; refuse one that has none of these models."""
+    maps = {(fitted.model, fitted.method): fitted for fitted in load_maps(path)}
+    if not {model for model, _ in maps} & set(models):
+        names = ", ".join(f"{model} ({method})" for model, method in maps)
+        raise InputError(f"the file has no map of these models, but of {names}", source=str(path))
+    return maps

@@ -148,6 +148,13 @@ MendFile: TypeAlias = Annotated[
 ]
 
 
+MendColumns: TypeAlias = Annotated[
+    str | Path | None,
+    Option("Write what confidences mean beside them, by a map that `mend` saved.", metavar="FILE",
+           group=INPUT, place="read"),
+]  # fmt: skip
+
+
 class RowOptions(TypedDict, total=False):
     """How the rows of a table are read: the same in every verb."""
 

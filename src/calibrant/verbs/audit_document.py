@@ -58,9 +58,11 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     data["warnings"] += [*explained_warnings(entries), *unequal_warnings(entries)]
     told = audit_claims(entries, margin, data["models"])
     # Whoever brings sampled answers asks about their meanings, before any score made of them.
-    leading = bool(meanings and source.head.get("samples"))
-    of_meanings = _meaning_claims(meanings, entries, margin, leading=leading)
-    claims = [*of_meanings, *filter(_is_no_meaning, told)] if leading else [*told, *of_meanings]
+    leading = meanings and source.head.get("samples")
+    tested = [claim for claim in told if leading and _is_of_meanings(claim)]
+    of_meanings = _meaning_claims(meanings, entries, margin, tested)
+    rest = [claim for claim in told if claim not in tested]
+    claims = [*of_meanings, *rest] if leading else [*rest, *of_meanings]
     head = {
         **source.head,
         "level": options.level,
@@ -103,21 +105,24 @@ def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]
     )
 
 
-def _is_no_meaning(claim: Claim) -> bool:
-    """Return whether a claim is not the direction of the share of the leading meaning."""
+def _is_of_meanings(claim: Claim) -> bool:
+    """Return whether a claim is the direction of the held-out share of the leading meaning."""
     direction = claim.id in ("audit.over_confident", "audit.under_confident")
-    return not (direction and claim.subject["method"] == "sem2")
+    return direction and claim.subject["method"] == "sem2"
 
 
 def _meaning_claims(
-    meanings: list[dict[str, Any]], told: list[dict[str, Any]], margin: float, *, leading: bool
+    meanings: list[dict[str, Any]],
+    told: list[dict[str, Any]],
+    margin: float,
+    tested: Sequence[Claim],
 ) -> list[Claim]:
     if not meanings:
         return []
     # Loaded here: most audits hold no draws.
     from calibrant.claims.sem_ece import meaning_claims
 
-    return meaning_claims(plain(meanings), told, margin, leading=leading)
+    return meaning_claims(plain(meanings), told, margin, tested)
 
 
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:

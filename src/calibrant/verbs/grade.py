@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +17,14 @@ from calibrant.inputs.provenance import document_head
 from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
 from calibrant.inputs.samples.source import JudgeChoice, judged_options, ledger_for
 from calibrant.records import Study
+from calibrant.records.mend_map import mended_columns
 from calibrant.report.typed import GradeResult
 from calibrant.verbs._options import (
     CorrectColumn,
     Data,
     JudgeModel,
     JudgeUrl,
+    MendColumns,
     ModelColumn,
     MostJudgeCalls,
     QuestionColumn,
@@ -52,6 +55,7 @@ def grade(
     max_judge_calls: MostJudgeCalls = None,
     question: QuestionColumn = None,
     model: ModelColumn = None,
+    mend: MendColumns = None,
     seed: Seed = 0,
 ) -> GradeResult:
     """Put sampled answers that mean the same together, grade and score them.
@@ -77,6 +81,8 @@ def grade(
         Model that judges what rules leave open (``gpt-5-mini``, ``anthropic:NAME``,
         ``ollama:NAME``), where it is reached, and how often it may be asked. Its replies are kept
         in the ledger of the study and never paid for twice.
+    mend
+        A file that `mend` saved: scores get columns ``mended``, ``mended_low``, ``mended_high``.
     seed
         The same seed gives the same tables.
 
@@ -104,6 +110,8 @@ def grade(
     ledger = None if choice is None else ledger_for(data, out)
     with judged_options(choice, ledger) as options:
         graded = grade_samples(read, options=options, seed=seed)
+    if mend is not None:
+        graded = replace(graded, scores=mended_columns(graded.scores, mend))
     settings = {"columns": dict(read.columns)}
     head = document_head("grade", data, seed=seed, settings=settings)
     return GradeResult(

@@ -30,10 +30,11 @@ from calibrant.inputs.streams.engines import engine_named
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from calibrant.records.ledger.repair import repair_ledger
+from calibrant.records.mend_map import maps_of_models, mended_columns
 from calibrant.report.typed import RunResult
 from calibrant.semantics.annotate import annotate
 from calibrant.sources import TabularTask, load_questions, tabular_questions
-from calibrant.verbs._options import About, Engine, Similarity, Tau, Variant
+from calibrant.verbs._options import About, Engine, MendColumns, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
 from calibrant.workflows.meanings import (
     answer_in,
@@ -91,6 +92,7 @@ def run(
     variant: Variant = None,
     tau: Tau = None,
     similarity: Similarity = None,
+    mend: MendColumns = None,
     engine: Engine = None,
 ) -> RunResult:
     """Ask models what a study wants to know, and score and audit the answers.
@@ -119,6 +121,8 @@ def run(
         Is asked before such calls. Without it, as usual in Python, nobody is asked.
     about, variant, tau, similarity
         How scores are made, in place of what ``[scoring]`` in study.toml says.
+    mend
+        A file that `mend` saved: scores get columns ``mended``, ``mended_low``, ``mended_high``.
     engine
         Share out clustering and grading by rules, and Sem-ECE: ``local`` (threads), ``ray`` or
         ``ray://HOST:PORT``. The tables and documents are the same. Not with a judge or
@@ -135,6 +139,9 @@ def run(
     source = str(folder.config_path)
     if engine is not None:
         _check_engine(engine, config, source)
+    if mend is not None:
+        # Refused before a question is asked and paid for.
+        maps_of_models(mend, [model.name for model in config.models])
     questions = _questions(config)
     check_semantics(config, source)
     clients = {model.name: open_client(model, source=source) for model in config.models}
@@ -158,7 +165,7 @@ def run(
     if repaired is not None:
         document["repair"] = repaired.to_dict()
     if collected is not None:
-        document |= _digest(folder, prepared, collected, engine)
+        document |= _digest(folder, prepared, collected, engine, mend)
         folder.write_result("run", document)
         write_study_page(folder)
     return RunResult(document)
@@ -264,7 +271,11 @@ async def _close(clients: Iterable[Client]) -> None:
 
 
 def _digest(
-    study: Study, prepared: Prepared, collected: Collected, engine: str | None
+    study: Study,
+    prepared: Prepared,
+    collected: Collected,
+    engine: str | None,
+    mend: str | Path | None,
 ) -> dict[str, Any]:
     """Write the tables and the audit, and return what the document says about them."""
     config = prepared.config
@@ -291,7 +302,7 @@ def _digest(
         "questions": prepared.table,
         "draws": draws,
         "semantics": semantics,
-        "scores": scored.scores,
+        "scores": scored.scores if mend is None else mended_columns(scored.scores, mend),
     }
     if candidates is not None:
         tables["candidates"] = candidates
