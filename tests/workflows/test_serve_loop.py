@@ -109,3 +109,38 @@ def test_a_policy_refitted_on_served_rows_is_measured_as_the_one_before(tmp_path
     status, body, _ = asyncio.run(act())
     assert status == 200
     assert body["calibrant"]["confidence"] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_questions_unlike_the_labelled_ones_are_told_to_callers_and_metrics(
+    tmp_path, endpoint, moved
+):
+    rng = np.random.default_rng(0)
+    said = rng.uniform(0.6, 1.0, 1200)
+    table = pl.DataFrame({"confidence": said, "correct": (rng.random(1200) < said).astype(int)})
+    policy = tmp_path / "policy.json"
+    cal.decide(table.with_columns(model=pl.lit("m")), max_error=0.3, save=policy)
+    levels = [math.log(x) for x in rng.uniform(0.6, 0.7 if moved else 1.0, 300)]
+    firsts = [0]
+
+    def logprob(position):
+        # Asked twice of every token: for itself, and for its alternative.
+        firsts[0] += position == 0
+        return levels[(firsts[0] - 1) // 2]
+
+    endpoint.behaviour.logprob = logprob
+
+    async def act():
+        async with served(tmp_path, policy, endpoint.url, on_shift="defer") as (ask, front):
+            for start in range(0, 240, 20):
+                await asyncio.gather(*(ask(asked(n)) for n in range(start, start + 20)))
+            await front.watch.look()
+            endpoint.behaviour.logprob = lambda position: CERTAIN
+            last = await ask(asked(999))
+            return last, (await ask(None, "/metrics", "GET", raw=True))[1]
+
+    (status, body, headers), metrics = asyncio.run(act())
+    assert (body["calibrant"]["shift"] is not None) is moved
+    assert ("X-Calibrant-Shift" in headers) is moved
+    assert f"calibrant_shifted {int(moved)}" in metrics
+    assert status == (409 if moved else 200)
