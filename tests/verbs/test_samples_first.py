@@ -58,3 +58,4 @@ def test_an_audit_of_samples_opens_with_calibration_over_meanings(sampled):
     shown = " ".join(str(found).split())
     assert " ".join(first["text"].split()) in shown
     assert found["results"][0]["verdict"]["calibration"]
+    assert not any("The confidence of The" in claim["text"] for claim in found["claims"])

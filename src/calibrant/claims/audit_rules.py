@@ -118,7 +118,10 @@ MISCALIBRATED = rule(
 
 
 def _who(facts: Facts) -> str:
-    return f"The confidence of {facts['name']}" if facts["named"] else "Confidence"
+    name = str(facts["name"])
+    if not facts["named"] or name.startswith("The confidence"):
+        return name if facts["named"] else "Confidence"
+    return f"The confidence of {name}"
 
 
 SEPARATES = rule(
