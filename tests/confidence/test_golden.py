@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.confidence.cases import full_question, headache
 
-from calibrant.confidence import METHODS, Draws, Greedy, Probes, Question, score, table_of
+from calibrant.confidence import METHODS, Draws, Greedy, Options, Probes, Question, score, table_of
 from calibrant.core.errors import InputError, UnavailableError
 
 # Of the full question: classes lima 3 (0.5, 0.5, 0.3), quito 1 (0.2), bogota 1 (0.1).
@@ -17,6 +17,8 @@ _MASS = np.array([1.3, 0.2, 0.1]) / 1.6
 _MEAN_LOG = (2 * math.log(0.5) + math.log(0.2) + math.log(0.3) + math.log(0.1)) / 5
 _H1 = -(0.8 * math.log(0.8) + 0.2 * math.log(0.2))
 _H2 = 1.75 * math.log(2)
+_B1 = math.sqrt(0.8 / 2) + math.sqrt(0.2 / 2)
+_B2 = math.sqrt(0.5 / 4) + math.sqrt(0.25 / 4) + 2 * math.sqrt(0.125 / 4)
 _SENT_SAR = (
     2 * math.log(0.5 + 0.8 / 0.001) + math.log(0.3 + 1.0 / 0.001) + math.log(0.2) + math.log(0.1)
 ) / 5
@@ -73,6 +75,12 @@ EXPECTED = {
     "mean_token_entropy": (math.exp(-(_H1 + _H2) / 2), "Lima", True),
     "max_token_entropy": (math.exp(-_H2), "Lima", True),
     "probability_margin": ((0.6 + 0.25) / 2, "Lima", True),
+    # Bhattacharyya's coefficients with equal shares of two and of four tokens.
+    "renyi_divergence": (-math.log(_B1) - math.log(_B2), "Lima", True),
+    "fisher_rao": ((math.acos(_B1) + math.acos(_B2)) / math.pi, "Lima", True),
+    # The largest drop comes after the chosen token: nothing is as good.
+    "boosted_probability": (math.sqrt(0.8 * 0.5), "Lima", True),
+    "linguistic_confidence": (None, "Lima", True),
     # 'Qui' makes another claim; 'MA' says the same as 'ma', 'the' and 'on' say nothing.
     "claim_conditioned_probability": (0.8, "Lima", True),
     "cocoa_msp": (0.4 * math.log(0.4), "Lima", True),
@@ -147,8 +155,6 @@ def test_snca_and_sfca_without_threshold_cannot_rank(draws: list[list[int]]) -> 
         )
         for classes in draws
     )
-    from calibrant.confidence import Options
-
     for name in ("snca", "sfca"):
         values = METHODS[name].scored(table, Options(tau=0.0)).value
         np.testing.assert_allclose(values, 1.0, atol=1e-12)
@@ -355,3 +361,24 @@ def test_ungraded_classes_have_no_grade_and_ties_take_the_first() -> None:
     assert score("consistency", Question(classes=["a", "a"])).correct is None
     tied = Question(classes=["a", "a"], correct=[False, True], answers=["x", "y"])
     assert (score("consistency", tied).correct, score("consistency", tied).answer) == (False, "x")
+
+
+def test_tokens_as_good_as_the_chosen_one_are_counted_with_it() -> None:
+    alternatives = {"Li": math.log(0.4), "LI": math.log(0.35), "Qui": math.log(0.05)}
+    for token, boosted in (("Li", 0.75), ("Qui", 0.05)):
+        greedy = Greedy(
+            answer="Lima",
+            token_logprobs=[alternatives[token]],
+            token_texts=[token],
+            token_alternatives=[alternatives],
+        )
+        assert score("boosted_probability", Question(greedy=greedy)) == pytest.approx(boosted)
+
+
+def test_words_for_doubt_count_where_answers_hedge() -> None:
+    texts = ["Lima, definitely.", "Probably Lima.", "I'm not sure, probably Lima.", "Lima."]
+    told = table_of([Question(greedy=Greedy(answer=text)) for text in texts])
+    values = METHODS["linguistic_confidence"].scored(told, Options()).value
+    assert values.tolist() == [0.95, 0.7, 0.3, 0.9]
+    plain = table_of([Question(greedy=Greedy(answer="Lima."))] * 30)
+    assert np.isnan(METHODS["linguistic_confidence"].scored(plain, Options()).value).all()

@@ -153,7 +153,13 @@ def judge_bound(
         calls = chosen.max_judge_calls
         reason = f"max_judge_calls = {calls:,}"
     answers_seen, verdicts = seen
-    rate = sum(EXPECTED[step] for step in EXPECTED if getattr(chosen, step) in JUDGING)
+    # Grades share calls, classes do not.
+    shared = {"grading": chosen.judge_batch}
+    rate = sum(
+        rate / shared.get(step, 1)
+        for step, rate in EXPECTED.items()
+        if getattr(chosen, step) in JUDGING
+    )
     basis = BASIS
     if answers_seen >= ENOUGH_ANSWERS and verdicts:
         rate = verdicts / answers_seen

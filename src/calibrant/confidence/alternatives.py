@@ -9,19 +9,32 @@ import polars as pl
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_first, register
-from calibrant.confidence.segments import gather, mean_by, ratio, sum_by
+from calibrant.confidence.segments import first_argmax, gather, mean_by, ratio, sum_by
 from calibrant.confidence.text_words import bare_word, is_function_word
 from calibrant.confidence.token_columns import TokenColumns
 from calibrant.core.arrays import Floats, Ints
 
 
+def _listed_shares(columns: TokenColumns) -> Floats:
+    """Return each listed alternative's share among those of its token."""
+    mass = np.exp(columns.alternative_logprob)
+    shares: Floats = mass / sum_by(columns.of, mass, columns.row.size)[columns.of]
+    return shares
+
+
 def _token_entropy(columns: TokenColumns) -> Floats:
     """Return the entropy of the listed alternatives of each token, renormalised over the list."""
-    size = columns.row.size
-    mass = np.exp(columns.alternative_logprob)
-    share = mass / sum_by(columns.of, mass, size)[columns.of]
+    share = _listed_shares(columns)
     terms = np.where(share > 0, -share * np.log(np.maximum(share, 1e-300)), 0.0)
-    return np.maximum(sum_by(columns.of, terms, size), 0.0)
+    return np.maximum(sum_by(columns.of, terms, columns.row.size), 0.0)
+
+
+def _likeness_to_uniform(columns: TokenColumns) -> Floats:
+    """Return Bhattacharyya's coefficient of each token's listed alternatives and equal shares."""
+    size = columns.row.size
+    equal = 1.0 / np.maximum(np.bincount(columns.of, minlength=size), 1)[columns.of]
+    roots = np.sqrt(_listed_shares(columns) * equal)
+    return np.clip(sum_by(columns.of, roots, size), 1e-300, 1.0)
 
 
 def _of_greedy(block: DrawBlock, values: Floats, *, largest: bool = False) -> Floats:
@@ -56,6 +69,46 @@ def max_token_entropy(table: DrawTable, _: Options) -> Floats:
 def probability_margin(table: DrawTable, _: Options) -> Floats:
     """Mean over tokens of the best minus the second best probability."""
     return _of_greedy(table.greedy, _margins(table.greedy.columns))
+
+
+@register
+def renyi_divergence(table: DrawTable, _: Options) -> Floats:
+    """Mean over tokens of the divergence of order 1/2 from equal shares of what is listed."""
+    block = table.greedy
+    return _of_greedy(block, -2.0 * np.log(_likeness_to_uniform(block.columns)))
+
+
+@register
+def fisher_rao(table: DrawTable, _: Options) -> Floats:
+    """Mean over tokens of the Fisher-Rao distance from equal shares, 1 at the largest."""
+    block = table.greedy
+    return _of_greedy(block, 2.0 / np.pi * np.arccos(_likeness_to_uniform(block.columns)))
+
+
+@register
+def boosted_probability(table: DrawTable, _: Options) -> Floats:
+    """Geometric mean of token probabilities, each with that of the tokens as good as it.
+
+    The dominant tokens of a place stand before the largest drop of the listed probabilities; a
+    chosen token that is one of them counts with the sum of all of them.
+    """
+    block = table.greedy
+    return np.exp(_of_greedy(block, np.log(_boosted(block.columns))))
+
+
+def _boosted(columns: TokenColumns) -> Floats:
+    size, own = columns.row.size, np.exp(columns.logprob)
+    order = np.lexsort((-columns.alternative_logprob, columns.of))
+    of, mass = columns.of[order], np.exp(columns.alternative_logprob[order])
+    later = np.append(mass[1:], 0.0)
+    drop = np.where(
+        np.append(of[1:] == of[:-1], np.zeros(min(of.size, 1), bool)), mass - later, mass
+    )
+    last = first_argmax(drop, of, np.ones(of.size, dtype=bool), size)
+    dominant = np.arange(of.size) <= last[of]
+    best = sum_by(of[dominant], mass[dominant], size)
+    boosted: Floats = np.where(own >= gather(mass, last) - 1e-12, np.maximum(best, own), own)
+    return np.minimum(boosted, 1.0)
 
 
 def _margins(columns: TokenColumns) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from calibrant.confidence.method import (
     about_greedy,
     about_modal,
     answered,
+    catalogue,
     register,
 )
 from calibrant.confidence.segments import count_by, first_argmax, gather, mean_by, ratio, sum_by
@@ -86,3 +88,19 @@ register(partial(_weighted, purpose="verb_samples"), "consistency_verb")
 register(partial(_weighted, purpose="verb_topk_samples"), "consistency_verb_topk")
 for _purpose in ("self_ask", "self_ask_cand"):
     register(partial(_once, purpose=_purpose), _purpose)
+
+
+@register
+def linguistic_confidence(table: DrawTable, _: Options) -> Floats:
+    """Least certain of the words for certainty in the greedy answer's text; 0.9 without one.
+
+    Undefined where fewer than one text in twenty has such a word: these answers do not hedge.
+    """
+    block = table.greedy
+    texts = (block.answer if block.text is None else block.text).fill_null("").to_list()
+    hedges = [(re.compile(rf"\b(?:{words})\b", re.I), v) for words, v in catalogue()["hedges"]]
+    found = [min((v for h, v in hedges if h.search(text)), default=np.nan) for text in texts]
+    value = block.of_first(np.array(found, dtype=np.float64))
+    if not value.size or np.isnan(value).mean() > 0.95:
+        return np.full(len(table), np.nan)
+    return answered(block.first >= 0, np.nan_to_num(value, nan=0.9))

@@ -45,6 +45,7 @@ from collections.abc import Sequence
 
 from calibrant.core import InputError
 from calibrant.semantics.annotate import Annotated, annotate
+from calibrant.semantics.asking import ClientAsker, DispatcherAsker
 from calibrant.semantics.extract import (
     Extraction,
     extract_answer,
@@ -64,7 +65,7 @@ from calibrant.semantics.judge import (
     WhichQuery,
     mask_instructions,
 )
-from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
+from calibrant.semantics.llm_judge import LLMJudge
 from calibrant.semantics.options import Options
 from calibrant.semantics.same.cluster import Clusters, pairwise_f1, same_partition
 from calibrant.semantics.same.pairs import CosinePairs, EntailmentPairs, PairModel

@@ -120,14 +120,16 @@ class Docket:
 
     def _fetch(self, queries: Sequence[Query]) -> None:
         missing = [query for query in dict.fromkeys(queries) if query not in self._known]
+        parts = batches(missing, getattr(self.judge, "batch", 1))
         if self.max_calls is not None:
             room = max(0, self.max_calls - self.calls)
-            self.refused += len(missing) - len(missing[:room])
-            missing = missing[:room]
-        if not missing:
+            self.refused += sum(map(len, parts[room:]))
+            parts = parts[:room]
+        if not parts:
             return
-        self.calls += len(missing)
-        for query, reply in zip(missing, self.judge.answer_all(missing), strict=True):
+        self.calls += len(parts)
+        asked = [query for part in parts for query in part]
+        for query, reply in zip(asked, self.judge.answer_all(asked), strict=True):
             self.unreadable += reply is None
             self._known[query] = reply
 
@@ -141,6 +143,20 @@ class Docket:
         if (query.a, query.b) not in self.asymmetric:
             self.asymmetric.append((query.a, query.b))
         return False
+
+
+def batches(queries: Sequence[Query], size: int) -> list[list[Query]]:
+    """Return the queries call by call: up to `size` grades in one, everything else alone.
+
+    Examples
+    --------
+    >>> grades = [GradeQuery("q", ("a",), text) for text in "bcd"]
+    >>> [len(part) for part in batches([*grades, SameQuery("q", "a", "b")], 2)]
+    [1, 2, 1]
+    """
+    grades = [query for query in queries if isinstance(query, GradeQuery)]
+    alone = [[query] for query in queries if not isinstance(query, GradeQuery)]
+    return alone + [grades[i : i + size] for i in range(0, len(grades), size)]
 
 
 def _canonical(query: Query) -> Query:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Coroutine, Hashable, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
-from calibrant.clients.asks import Ask
 from calibrant.clients.capabilities import check_request
-from calibrant.clients.dispatch.dispatcher import Dispatcher
-from calibrant.clients.protocol import Client, Message, Request
-from calibrant.core.errors import BudgetError, ClientError
+from calibrant.clients.protocol import Message, Request
 from calibrant.core.event_loop import OwnLoop
+from calibrant.semantics.asking import Asker
 from calibrant.semantics.judge import (
     GRADES,
     GradeQuery,
@@ -24,6 +21,7 @@ from calibrant.semantics.judge import (
     Reply,
     SameQuery,
     WhichQuery,
+    batches,
     check_code,
     mask_instructions,
     quote,
@@ -69,26 +67,56 @@ def judge_request(
     it gets room for that.
     """
     query = _masked(query)
-    shown = _shown(query)
-    code = check_code(type(query).__name__, *shown)
-    name = _FIELDS[type(query)]
-    form = f'{{"check": "{code}", "{name}": {_example(query)}}}'
-    text = "\n".join([_TASKS[type(query)], *shown, f"Reply in this form: {form}"])
+    shown = [_TASKS[type(query)], *_shown(query)]
+    size = len(query.answers) if isinstance(query, GroupQuery) else 0
+    form = (_FIELDS[type(query)], _example(query), _value_schema(query))
+    code = check_code(type(query).__name__, *shown[1:])
+    able = {"structured": structured, "temperature": temperature}
+    return _request(model, shown, code, form, size, **able), code
+
+
+def batch_request(
+    queries: Sequence[GradeQuery], model: str, *, structured: bool = True, temperature: bool = True
+) -> tuple[Request, str]:
+    """Return one request for many grades, as in `judge_request`: each item is judged for itself."""
+    shown = [_TASKS[GradeQuery], "Judge every item for itself, as if it were the only one."]
+    for number, query in enumerate(queries, start=1):
+        shown += [f"Item {number}:", *_shown(_masked(query))]
+    size = len(queries)
+    items = {"type": "array", "items": _value_schema(queries[0]), "minItems": size,
+             "maxItems": size}  # fmt: skip
+    form = ("verdicts", f"[{size} verdicts: {_example(queries[0])}]", items)
+    code = check_code("batch", *shown[2:])
+    able = {"structured": structured, "temperature": temperature}
+    return _request(model, shown, code, form, size, **able), code
+
+
+def _request(
+    model: str,
+    shown: Sequence[str],
+    code: str,
+    form: tuple[str, str, dict[str, Any]],
+    size: int,
+    *,
+    structured: bool,
+    temperature: bool,
+) -> Request:
+    name, example, value = form
+    asked = f'Reply in this form: {{"check": "{code}", "{name}": {example}}}'
+    text = "\n".join([*shown, asked])
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {"check": {"const": code}, name: _value_schema(query)},
+        "properties": {"check": {"const": code}, name: value},
         "required": ["check", name],
         "additionalProperties": False,
     }
-    size = len(query.answers) if isinstance(query, GroupQuery) else 0
-    request = Request(
+    return Request(
         model=model,
         messages=(Message("system", _SYSTEM), Message("user", text)),
         temperature=0.0 if temperature else 1.0,
         max_tokens=REPLY_TOKENS + 6 * size + (0 if temperature else THINKING_TOKENS),
         schema=schema if structured else None,
     )
-    return request, code
 
 
 def _masked(query: Query) -> Query:
@@ -125,6 +153,10 @@ def _without_asking(query: Query) -> Reply:
     if isinstance(shown, GroupQuery):
         return _ASK if all(shown.answers) else None
     return _ASK if shown.answer else None
+
+
+def _needs_asking(query: Query) -> bool:
+    return _without_asking(query) is _ASK
 
 
 def _shown_candidates(query: Query) -> tuple[Query, list[int]]:
@@ -188,16 +220,37 @@ def parse_reply(query: Query, text: str, code: str) -> Reply:
     >>> parse_reply(query, '{"check": "xx", "verdict": "CORRECT"}', "ab") is None
     True
     """
+    return _allowed(query, _replied(text, code, _FIELDS[type(query)]))
+
+
+def parse_batch(queries: Sequence[GradeQuery], text: str, code: str) -> list[Reply]:
+    """Read the reply to a batch as strictly; a list of another length says nothing at all.
+
+    Examples
+    --------
+    >>> both = [GradeQuery("q", ("Paris",), answer) for answer in ("Rome", "Paris")]
+    >>> parse_batch(both, '{"check": "ab", "verdicts": ["INCORRECT", "yes"]}', "ab")
+    ['INCORRECT', None]
+    >>> parse_batch(both, '{"check": "ab", "verdicts": ["CORRECT"]}', "ab")
+    [None, None]
+    """
+    found = _replied(text, code, "verdicts")
+    if not isinstance(found, list) or len(found) != len(queries):
+        return [None] * len(queries)
+    return [_allowed(query, value) for query, value in zip(queries, found, strict=True)]
+
+
+def _replied(text: str, code: str, name: str) -> Any:
+    """Return what a reply says, where it is the object asked for with the right code."""
     plain = text.strip()
     fenced = _FENCE.match(plain)
     try:
         value = orjson.loads(fenced[1] if fenced else plain)
     except (orjson.JSONDecodeError, UnicodeEncodeError):
         return None
-    name = _FIELDS[type(query)]
     if not isinstance(value, dict) or set(value) != {"check", name} or value["check"] != code:
         return None
-    return _allowed(query, value[name])
+    return value[name]
 
 
 def _allowed(query: Query, found: Any) -> Reply:
@@ -216,77 +269,13 @@ def _allowed(query: Query, found: Any) -> Reply:
     return tuple(found)
 
 
-class Asker(Protocol):
-    """Gets texts for requests; None where there is no reply."""
-
-    @property
-    def client(self) -> Client:
-        """Who is asked: what it takes and gives, and where it is."""
-
-    async def texts(self, requests: Sequence[Request]) -> list[str | None]:
-        """Return one text per request, in order."""
-
-
-@dataclass
-class ClientAsker:
-    """Ask a client directly; nothing is remembered between runs."""
-
-    client: Client
-    concurrency: int = 8
-
-    async def texts(self, requests: Sequence[Request]) -> list[str | None]:
-        """Return one text per request, in order."""
-        gate = asyncio.Semaphore(self.concurrency)
-
-        async def one(request: Request) -> str | None:
-            async with gate:
-                try:
-                    return (await self.client.ask(request))[0].text
-                except ClientError:
-                    return None
-
-        return list(await asyncio.gather(*map(one, requests)))
-
-
-@dataclass
-class DispatcherAsker:
-    """Ask through a dispatcher, so that every verdict is kept in the ledger and paid once.
-
-    A cap that is reached ends the asking, not the work: `stopped` says which, replies that are
-    there are used, and the rest stays without a reply.
-    """
-
-    dispatcher: Dispatcher
-    stopped: str | None = None
-
-    @property
-    def client(self) -> Client:
-        """Who is asked."""
-        return self.dispatcher.client
-
-    async def texts(self, requests: Sequence[Request]) -> list[str | None]:
-        """Return one text per request, in order."""
-        asks = [Ask(request, "judge", tag=place) for place, request in enumerate(requests)]
-        found: dict[Hashable, str] = {}
-        try:
-            if self.stopped is None:
-                await self._gather(asks, found)
-        except BudgetError as error:
-            self.stopped = str(error)
-        if self.stopped is not None:
-            # Everything paid for is used: what the ledger holds needs no budget.
-            await self._gather(self._held([ask for ask in asks if ask.tag not in found]), found)
-        return [found.get(place) for place in range(len(requests))]
-
-    async def _gather(self, asks: Sequence[Ask], found: dict[Hashable, str]) -> None:
-        async for outcome in self.dispatcher.ask_all(asks):
-            if outcome.draws:
-                found[outcome.ask.tag] = outcome.draws[0].completion.text
-
-    def _held(self, asks: Sequence[Ask]) -> list[Ask]:
-        digests = [self.dispatcher.prepare(ask)[1].digest for ask in asks]
-        held = self.dispatcher.ledger.complete(digests, 1)
-        return [ask for ask, digest in zip(asks, digests, strict=True) if digest in held]
+def _read(part: Sequence[Query], text: str | None, code: str) -> list[Reply]:
+    if text is None:
+        return [None] * len(part)
+    grades = [query for query in part if isinstance(query, GradeQuery)]
+    return (
+        parse_batch(grades, text, code) if len(grades) > 1 else [parse_reply(part[0], text, code)]
+    )
 
 
 @dataclass
@@ -300,10 +289,14 @@ class LLMJudge:
         one event loop that lives as long as the judge, so give the judge a client of its own.
     model
         Name of the judging model.
+    batch
+        Grades in one call. Several share the instructions, so that a call pays for many; a judge
+        that mixes items up shows in checked grades.
     """
 
     asker: Asker
     model: str
+    batch: int = 1
     _loop: OwnLoop = field(default_factory=OwnLoop, repr=False)
 
     @property
@@ -323,32 +316,39 @@ class LLMJudge:
         """
         for query in SAMPLE_QUERIES:
             client = self.asker.client
-            check_request(self._request(query)[0], client.capabilities, endpoint=client.endpoint)
+            check_request(
+                self._requested([query])[0], client.capabilities, endpoint=client.endpoint
+            )
 
     def answer_all(self, queries: Sequence[Query]) -> list[Reply]:
         """Return one reply per query, in order.
 
         An answer of which nothing can be shown is never asked about: it is the same as no other.
         """
-        replies: list[Reply] = [_without_asking(query) for query in queries]
-        open_ones = [place for place, reply in enumerate(replies) if reply is _ASK]
-        asked = [_shown_candidates(queries[place]) for place in open_ones]
-        pairs = [self._request(query) for query, _ in asked]
-        texts = self.run(self.asker.texts([request for request, _ in pairs])) if pairs else []
-        for place, (query, kept), text, (_, code) in zip(
-            open_ones, asked, texts, pairs, strict=True
-        ):
-            reply = None if text is None else parse_reply(query, text, code)
-            if isinstance(query, WhichQuery) and isinstance(reply, int) and reply >= 0:
-                reply = kept[reply]
-            replies[place] = reply
-        return replies
+        shown = {query: _shown_candidates(query) for query in queries if _needs_asking(query)}
+        parts = batches(list(dict.fromkeys(asked for asked, _ in shown.values())), self.batch)
+        requests = [self._requested(part) for part in parts]
+        texts = self.run(self.asker.texts([request for request, _ in requests])) if parts else []
+        replied: dict[Query, Reply] = {}
+        for part, text, (_, code) in zip(parts, texts, requests, strict=True):
+            replied.update(zip(part, _read(part, text, code), strict=True))
 
-    def _request(self, query: Query) -> tuple[Request, str]:
+        def reply_to(query: Query) -> Reply:
+            if query not in shown:
+                return _without_asking(query)
+            asked, kept = shown[query]
+            reply = replied[asked]
+            return kept[reply] if kept and isinstance(reply, int) and reply >= 0 else reply
+
+        return [reply_to(query) for query in queries]
+
+    def _requested(self, part: Sequence[Query]) -> tuple[Request, str]:
         able = self.asker.client.capabilities
-        return judge_request(
-            query, self.model, structured=able.json_schema, temperature=able.temperature
-        )
+        given = {"structured": able.json_schema, "temperature": able.temperature}
+        grades = [query for query in part if isinstance(query, GradeQuery)]
+        if len(grades) > 1:
+            return batch_request(grades, self.model, **given)
+        return judge_request(part[0], self.model, **given)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work on the judge's own event loop; from inside a running one, beside it.

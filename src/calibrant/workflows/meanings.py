@@ -17,8 +17,9 @@ from calibrant.collect.prices import load_prices, price_of
 from calibrant.collect.runner import caps_of
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
+from calibrant.semantics.asking import ClientAsker, DispatcherAsker
 from calibrant.semantics.extract import extract_answer
-from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
+from calibrant.semantics.llm_judge import LLMJudge
 from calibrant.semantics.options import Options
 
 
@@ -52,7 +53,7 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
             prices={} if price is None else {judge.model: price},
             max_concurrency=config.concurrency,
         )
-        speaker = LLMJudge(DispatcherAsker(dispatcher), judge.model)
+        speaker = LLMJudge(DispatcherAsker(dispatcher), judge.model, chosen.judge_batch)
         try:
             yield replace(common, judge=speaker, max_judge_calls=chosen.max_judge_calls)
         finally:

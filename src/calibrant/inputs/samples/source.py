@@ -276,7 +276,8 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
     from calibrant.clients import Dispatcher
     from calibrant.clients.endpoints.factory import open_client
     from calibrant.records.ledger import Ledger
-    from calibrant.semantics.llm_judge import DispatcherAsker, LLMJudge
+    from calibrant.semantics.asking import DispatcherAsker
+    from calibrant.semantics.llm_judge import LLMJudge
 
     try:
         client = open_client(choice.spec)
