@@ -18,6 +18,9 @@ from scipy.special import expit, logit
 
 from calibrant.core.arrays import Floats
 from calibrant.core.rng import named_stream
+from calibrant.report.charts.chart import TONES, Axis, Chart, Line, Mark, Rule
+from calibrant.report.charts.draw import chart_file
+from calibrant.report.charts.scales import count_words, points
 from calibrant.semantics import Grader
 from calibrant.stats.graded.checks import Checked, Graded, choose_checks
 from calibrant.stats.graded.error import cells_for, graded_error
@@ -52,6 +55,9 @@ class Drawn:
 
     graded: Graded
     truth: Floats
+
+
+PAGE = ROOT / "docs" / "simulations" / "grades.md"
 
 
 def true_rate(confidence: Floats) -> Floats:
@@ -211,8 +217,7 @@ def table(found: dict[tuple[str, int], list[Tally]]) -> list[str]:
     ]
     for (name, checks), tallies in found.items():
         each = [float(np.mean(tally.covered)) for tally in tallies]
-        width = np.mean([np.mean(tally.width) for tally in tallies])
-        off = np.mean([np.mean(tally.off) for tally in tallies])
+        width, off = _mean(tallies, "width"), _mean(tallies, "off")
         lines.append(
             f"| {name} | {checks} | {np.mean(each):.3f} | {min(each):.3f} | {width:.3f} "
             f"| {off:.3f} |"
@@ -220,9 +225,44 @@ def table(found: dict[tuple[str, int], list[Tally]]) -> list[str]:
     return lines
 
 
+def _mean(tallies: list[Tally], name: str) -> float:
+    return float(np.mean([np.mean(getattr(tally, name)) for tally in tallies]))
+
+
+def picture(rows: list[tuple[str, int, float, float]]) -> str:
+    """Return the widths of intervals by number of checks, beside how far off grades are.
+
+    Parameters
+    ----------
+    rows
+        Quantity, checks, width of its interval, distance of grades taken as truth.
+    """
+    lines: list[Mark] = []
+    names = dict.fromkeys(name for name, *_ in rows)
+    for tone, name in zip(TONES, names, strict=False):
+        own = [(checks, width, off) for quantity, checks, width, off in rows if quantity == name]
+        tips = [f"{name}, {checks} checks: {points(width)} wide" for checks, width, _ in own]
+        lines.append(Line([(c, w) for c, w, _ in own], tone, name, tips=tips))
+    off = float(np.mean([row[3] for row in rows]))
+    lines.append(Rule(off, words="unchecked grades are off by this", dashed=True))
+    return chart_file(
+        Chart(
+            "widths",
+            "How wide intervals with grading error are",
+            "Worlds of the table: width of the 95 % interval by number of checked grades. The rule "
+            "is how far off a number from unchecked grades is, with an interval that knows nothing "
+            "of it.",
+            Axis("checked grades", words=count_words),
+            Axis("width of the interval, points", words=lambda value: f"{100 * value:.0f}"),
+            lines,
+        )
+    )
+
+
 def main() -> None:
     repeats = int(os.environ.get("CALIBRANT_REPEATS", "100"))
     worlds = [World(error, kind, over) for error in ERRORS for kind in KINDS for over in (True,)]
+    found = run_worlds(repeats, worlds)
     lines: list[Any] = [
         "# Intervals from machine grades and some checks",
         "",
@@ -232,9 +272,16 @@ def main() -> None:
         "that knows nothing. "
         "Intervals are meant to cover in 95 of 100 runs.",
         "",
-        *table(run_worlds(repeats, worlds)),
+        *table(found),
+        "",
+        "![Width of intervals by number of checked grades](grades-widths.svg)",
         "",
     ]
+    rows = [
+        (name, checks, _mean(tallies, "width"), _mean(tallies, "off"))
+        for (name, checks), tallies in found.items()
+    ]
+    (PAGE.parent / "grades-widths.svg").write_text(picture(rows), encoding="utf-8")
     folder = ROOT.parent / "shared" / "data"
     if folder.exists():
         lines += [
@@ -246,8 +293,7 @@ def main() -> None:
             *table(run_people(folder, 2 * repeats)),
             "",
         ]
-    page = ROOT / "docs" / "simulations" / "grades.md"
-    page.write_text("\n".join(lines), encoding="utf-8")
+    PAGE.write_text("\n".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
