@@ -154,8 +154,8 @@ def batches(queries: Sequence[Query], size: int) -> list[list[Query]]:
     >>> [len(part) for part in batches([*grades, SameQuery("q", "a", "b")], 2)]
     [1, 2, 1]
     """
-    grades = [query for query in queries if isinstance(query, GradeQuery)]
-    alone = [[query] for query in queries if not isinstance(query, GradeQuery)]
+    grades: list[Query] = [query for query in queries if isinstance(query, GradeQuery)]
+    alone: list[list[Query]] = [[query] for query in queries if not isinstance(query, GradeQuery)]
     return alone + [grades[i : i + size] for i in range(0, len(grades), size)]
 
 
