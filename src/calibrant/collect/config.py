@@ -112,7 +112,7 @@ class SemanticsConfig:
     embeddings: bool = False
     judge: ModelConfig | None = None
     max_judge_calls: int | None = None
-    judge_batch: int = setting(1, low=1, high=50)
+    judge_batch: int = setting(1, low=1)
     math: bool = False
 
 
