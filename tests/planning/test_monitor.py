@@ -486,3 +486,70 @@ def test_a_table_of_several_models_names_whose_batches_it_shows():
     short = str(found)
     assert "batch 1 ALARM" in short or "ALARM" in short.split("when")[1]
     assert "drifting / confidence." in short
+
+
+def grouped_days(days, *, mix=0.5, drop=0.0, change=20, seed=0, rows=60):
+    """Days of two groups of different accuracy; the mix or one group's accuracy changes."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for day in range(days):
+        law = rng.random(rows) < (mix if day >= change else 0.5)
+        said = rng.uniform(0.5, 1.0, rows)
+        chance = said - np.where(law, 0.35, 0.0) - drop * law * (day >= change)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "question_id": [f"{day}-{k}" for k in range(rows)],
+                    "time": [dt.date(2026, 1, 1) + dt.timedelta(days=day)] * rows,
+                    "topic": np.where(law, "law", "art"),
+                    "confidence": said,
+                    "correct": (rng.random(rows) < chance).astype(int),
+                }
+            )
+        )
+    return pl.concat(parts)
+
+
+def test_a_new_mix_of_groups_is_told_apart_from_quality():
+    base = grouped_days(30, seed=1)
+    moved = grouped_days(60, mix=0.9)
+    plain = monitor(moved, time="time", baseline=base)["results"][0]
+    assert plain["alarm"] is not None
+    found = monitor(moved, time="time", baseline=base, group="topic")
+    entry = found["results"][0]
+    assert entry["alarm"] is None
+    assert entry["mix"]["alarm"]["group"] in ("law", "art")
+    assert entry["mix"]["alarms"][0]["since"] in ("2026-01-15", "2026-01-22")
+    texts = " ".join(claim["text"] for claim in found["claims"])
+    assert "the mix changed:" in texts.lower()
+    assert "At equal confidence in the same group no change is shown." in texts
+
+
+def test_an_alarm_names_the_group_that_changed():
+    base = grouped_days(30, seed=1)
+    found = monitor(grouped_days(60, drop=0.3), time="time", baseline=base, group="topic")
+    alarm = found["results"][0]["alarms"][0]
+    assert alarm["group"] == "law"
+    assert alarm["group_shift"] < -0.15
+    assert found["results"][0]["mix"]["alarm"] is None
+    assert "most in law" in found["claims"][0]["text"] or len(found["results"][0]["alarms"]) > 1
+    with pytest.raises(InputError, match="no column 'subject' of groups"):
+        monitor(base, time="time", group="subject")
+
+
+def test_days_wait_until_their_labels_are_in(tmp_path):
+    """Wrong answers are labelled five days later than right ones: that is no change."""
+    base, rows = grouped_days(30, seed=1), grouped_days(60, seed=2)
+    day = pl.Series([int(name.split("-")[0]) for name in rows["question_id"]])
+    comes = day + 1 + 5 * (rows["correct"] == 0).cast(pl.Int64)
+    options = {"time": "time", "baseline": base, "state": tmp_path / "state.json"}
+    for today in range(60):
+        known = pl.when(pl.Series(comes <= today)).then(pl.col("correct"))
+        table = rows.with_columns(correct=known).filter(pl.Series(day <= today))
+        found = monitor(table, **options)
+    entry = found["results"][0]
+    assert entry["alarm"] is None
+    assert entry["waiting"]["days"] == 6
+    assert entry["n"] + entry["waiting"]["labels"] == int((comes <= 59).sum())
+    told = [w["text"] for w in found["data"]["warnings"] if w["id"] == "data.waiting_labels"]
+    assert "Labels take up to 6 days here" in told[0]

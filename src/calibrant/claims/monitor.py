@@ -76,7 +76,9 @@ def _where(facts: Mapping[str, Any]) -> str:
 def _moved(facts: Mapping[str, Any]) -> str:
     fewer = "fewer" if facts["shift"] < 0 else "more"
     size = point_number(abs(facts["shift"]))
-    return f"{size} points {fewer} right answers{_where(facts)}"
+    group = facts.get("group")
+    most = "" if group is None else f", most in {group} ({point_number(facts['group_shift'])})"
+    return f"{size} points {fewer} right answers{_where(facts)}{most}"
 
 
 def _times(facts: Mapping[str, Any]) -> str:
@@ -107,6 +109,7 @@ def _errors(facts: Mapping[str, Any]) -> str:
 
 
 PROMISE = rule("monitor.promise", errors=_errors)
+MIX = rule("monitor.mix", same=lambda facts: "yes" if facts["quality"] else "no")
 
 
 def _promise_claim(
@@ -124,6 +127,21 @@ def _promise_claim(
         p_adjusted=promise["p_value"],
         margin=promise["max_error"],
         n=promise["given"],
+    )
+
+
+def _mix_claim(
+    entry: Mapping[str, Any], subject: Mapping[str, Any], shared: Mapping[str, Any]
+) -> Claim:
+    change, n = entry["mix"]["alarm"], entry["n"]
+    moved = None if change is None else {"value": change["now"] - change["before"], "n": n}
+    return MIX.claim(
+        "undecided" if change is None else "shown",
+        {**shared, **(change or {}), "quality": entry["alarm"] is None},
+        subject=subject,
+        estimate=moved,
+        p_adjusted=entry["mix"]["p_value"],
+        n=n,
     )
 
 
@@ -152,9 +170,26 @@ def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
                 n=entry["n"],
             )
         )
+        if entry.get("mix") is not None:
+            claims.append(_mix_claim(entry, subject, shared))
         if entry.get("promise") is not None:
             claims.append(_promise_claim(entry["promise"], subject, shared))
     return claims
+
+
+def waiting_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what a reader has to know of labels that wait until their day is complete."""
+    found = []
+    for entry in entries:
+        waits, days = entry["waiting"]["labels"], entry["waiting"]["days"]
+        if waits and days:
+            text = (
+                f"Labels take up to {count(days, 'day')} here, so {count(waits, 'label')} of the "
+                "last days wait until their day is complete."
+            )
+            subject = {"models": [entry["model"]]}
+            found.append({"id": "data.waiting_labels", "subject": subject, "text": text})
+    return found
 
 
 def late_warnings(late: int) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from calibrant.claims.monitor import late_warnings, monitor_claims
+from calibrant.claims.monitor import late_warnings, monitor_claims, waiting_warnings
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
@@ -32,18 +32,15 @@ from calibrant.verbs._options import (
 from calibrant.verbs.monitoring import (
     MOST_ROWS,
     PartCounts,
-    Promise,
     baseline_of,
     batch_length,
     in_order,
-    marked_rows,
     open_stream,
-    promise_watch,
     read_baselines,
-    require_watched,
     stream_batches,
     tables_of,
 )
+from calibrant.verbs.promised import Promise, marked_rows, promise_watch, require_watched
 
 
 def _drifted(document: Mapping[str, Any]) -> str | None:
@@ -90,6 +87,10 @@ def monitor(
             max=MOST_ROWS,
         ),
     ] = 0,
+    group: Annotated[
+        str | None,
+        Option("Column of groups: a new mix of them is told apart from quality.", metavar="COL"),
+    ] = None,
     follow: Annotated[
         float | None,
         Option(
@@ -108,6 +109,15 @@ def monitor(
             metavar="FILE",
             group=INPUT,
             place="write",
+        ),
+    ] = None,
+    label_days: Annotated[
+        int | None,
+        Option(
+            "Days until the labels of a day are in; by default estimated.",
+            metavar="N",
+            min=0,
+            max=3650,
         ),
     ] = None,
     policy: Annotated[
@@ -176,10 +186,16 @@ def monitor(
         Take the first rows of the stream as the verification.
     follow
         Wait for new rows of one growing file until it rests for so many seconds.
+    group
+        Column of groups. A change is then one at equal confidence in the same group, and a change
+        of the mix of groups is told apart from it.
     state
-        File with the state of the watch: read if it is there, and written at the end. Of days that
-        it has seen already, labels of new questions are taken on the day they come; what came
-        before is left out and counted.
+        File with the state of the watch: read if it is there, and written at the end. Labels may
+        come in any order, and repeats are counted.
+    label_days
+        With a state, a day is judged when its labels are in: after so many days, or by default
+        the age at which 99.5 % of the labels came so far, learnt over 30 days where some come
+        late. Labels that come later still count on the day they come; 0 judges every label so.
     policy
         Saved policy. Its traffic, labelled or not, is held against what it was made on. Of a
         policy of `decide` the answers given alone are watched too, and the document says when more
@@ -216,10 +232,8 @@ def monitor(
     every = batch_length(every, time)
     sources, stream = open_stream(sources, every, follow, stream)
     coming = isinstance(sources, Iterator)
-    known = None
-    if baseline is not None:
-        with error_source(source_name(baseline)):
-            known = read_baselines(baseline, columns)
+    waits = state is not None and time is not None and not coming
+    known = None if baseline is None else read_baselines(baseline, columns, group)
     promise = None if policy is None else _promise(policy, table)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
@@ -244,22 +258,25 @@ def monitor(
                     promise=promise_watch(promise, key, horizon=horizon, alpha=alpha),
                 )
             watch = watches[key]
+            watch.late.given = label_days
             marked = marked_rows(promise, watch, rows)
             named = "question_id" not in scores.assumed
             batches = stream_batches(
-                marked, time, every, stream or scores.source, watch, named=named
+                marked, time, every, stream or scores.source, watch, named=named, group=group
             )
             for batch in batches:
-                if batch.time <= resumed.get(key, -np.inf):
-                    counts.seen_before(batch, watch.take_late(batch))
-                    continue
-                watch.update(in_order(batch, watch, coming, scores.source))
-                _tell(watch, on_alarm if stream is not None else None)
+                watch.see(batch)
+                if waits and named:
+                    counts.wait(watch, batch)
+                elif batch.time <= resumed.get(key, -np.inf):
+                    counts.seen_before(batch)
+                else:
+                    watch.update(in_order(batch, watch, coming, scores.source))
+                    _tell(watch, on_alarm if stream is not None else None)
+    counts.settle(watches.values())
     # A day written as text has become a date where options are checked.
     known_day = verified if isinstance(verified, dt.date) else None
-    if not watches:
-        raise InputError("the stream held no rows", source=stream)
-    require_watched(promise, watches.values())
+    require_watched(promise, watches.values(), stream)
     if state is not None:
         save_state(state, watches)
     results = [
@@ -267,7 +284,7 @@ def monitor(
         for watch in watches.values()
     ]
     seen = None if promise is None else promise.traffic()
-    if seen is None:
+    if seen is None and state is None:
         _refuse_without_labels(results, stream or source_name(sources))
     settings = {
         "time": time,
@@ -278,6 +295,8 @@ def monitor(
         "baseline": input_files(baseline),
         "baseline_rows": baseline_rows,
         "state": None if state is None else str(state),
+        **({} if group is None else {"group": group}),
+        **({} if label_days is None else {"label_days": label_days}),
         **({} if policy is None else {"policy": str(policy)}),
         "precision": precision,
         "drift": drift,
@@ -294,7 +313,13 @@ def monitor(
         {
             **head,
             "reading": counts.reading.to_dict(),
-            "data": {"warnings": [*counts.warnings(), *late_warnings(counts.late)]},
+            "data": {
+                "warnings": [
+                    *counts.warnings(),
+                    *waiting_warnings(results),
+                    *late_warnings(counts.late),
+                ]
+            },
             "claims": claims,
             **({} if told is None else {"traffic": told}),
             "results": results,

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from calibrant.claims.data import data_warnings
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.epistemic.guard import ANSWER, GuardCheck
-from calibrant.epistemic.policies import load_policy
-from calibrant.epistemic.selective.policy import SelectivePolicy
+from calibrant.epistemic.guard import level_texts
 from calibrant.inputs.coverage import reading_warnings
 from calibrant.inputs.door import labels_of
 from calibrant.inputs.labelled_rows import OpenLabels
 from calibrant.inputs.objects import as_table, is_row
 from calibrant.inputs.streams.row_streams import follow_file, read_stdin
-from calibrant.planning.watching.batch import days_since_1970, instants
-from calibrant.planning.watching.promise import PromiseWatch
-from calibrant.planning.watching.watch import Baseline, CalibrationWatch, StreamBatch
-from calibrant.records import Scores, load_scores
+from calibrant.planning.watching.batch import Baseline, StreamBatch, days_since_1970, instants
+from calibrant.planning.watching.watch import CalibrationWatch
+from calibrant.records import Scores, load_scores, source_name
 from calibrant.records.label_schema import WEIGHT
 from calibrant.records.reading import Reading, joined_readings
 
@@ -95,14 +93,17 @@ def stream_batches(
     watch: CalibrationWatch,
     *,
     named: bool,
+    group: str | None = None,
 ) -> Iterable[StreamBatch]:
     """Yield the batches of a table: so many rows each, or a stretch of time."""
     size = _size(every)
+    _require_group(rows, group, source)
+    batch = partial(_batch, named=named, group=group)
     if time is None:
         step = size or max(1, rows.height)
         offset = watch.taken
         for number, start in enumerate(range(0, rows.height, step), start=offset + 1):
-            yield _batch(f"batch {number}", float("nan"), rows.slice(start, step), named=named)
+            yield batch(f"batch {number}", float("nan"), rows.slice(start, step))
         return
     if time not in rows.columns:
         raise InputError(
@@ -114,14 +115,14 @@ def stream_batches(
         for start in range(0, stamped.height, size):
             part = stamped.slice(start, size)
             stamp = part["stream_time"][0]
-            yield _batch(str(stamp), days_since_1970(stamp), part, named=named)
+            yield batch(str(stamp), days_since_1970(stamp), part)
         return
     unit = _UNITS[str(every)]
     marked = stamped.with_columns(pl.col("stream_time").dt.truncate(unit).alias("stream_batch"))
     for part in marked.partition_by("stream_batch", maintain_order=True):
         stamp = part["stream_batch"][0]
         label = stamp.isoformat(" ", "hours") if every == "hour" else stamp.date().isoformat()
-        yield _batch(label, days_since_1970(stamp), part, named=named)
+        yield batch(label, days_since_1970(stamp), part)
 
 
 def in_order(batch: StreamBatch, watch: CalibrationWatch, coming: bool, source: str) -> StreamBatch:
@@ -155,7 +156,16 @@ def _size(every: str | int) -> int | None:
     return None
 
 
-def _batch(label: str, days: float, rows: pl.DataFrame, *, named: bool) -> StreamBatch:
+def _require_group(rows: pl.DataFrame, group: str | None, source: str) -> None:
+    if group is not None and group not in rows.columns:
+        raise InputError(
+            f"there is no column {group!r} of groups", source=source, hint=Hint("set {group}")
+        )
+
+
+def _batch(
+    label: str, days: float, rows: pl.DataFrame, *, named: bool, group: str | None
+) -> StreamBatch:
     labelled = rows.filter(pl.col("correct").is_not_null())
     return StreamBatch(
         label,
@@ -165,6 +175,8 @@ def _batch(label: str, days: float, rows: pl.DataFrame, *, named: bool) -> Strea
         labelled["question_id"].to_numpy() if named else None,
         rows.height - labelled.height,
         labelled[ALONE].to_numpy() if ALONE in labelled.columns else None,
+        None if group is None else level_texts(labelled[group]).to_numpy(),
+        None if group is None else dict(level_texts(rows[group]).value_counts().iter_rows()),
     )
 
 
@@ -184,6 +196,7 @@ class PartCounts:
         # Rows of days that a state has seen: those known already, and labels that came late.
         self.repeated = self.late = 0
         self.dropped: dict[str, int] = {}
+        self._arrived: dict[int, dict[float, int]] = {}
         self._rows = self._weightless = 0
         self._weights: set[float] = set()
         self._readings: list[Reading] = []
@@ -201,10 +214,24 @@ class PartCounts:
         if scores.reading not in self._readings:
             self._readings.append(scores.reading)
 
-    def seen_before(self, batch: StreamBatch, late: int) -> None:
-        """Count a batch of a day that was seen before, of which `late` labels are new."""
-        self.late += late
-        self.repeated += batch.confidence.size + batch.unlabelled - late
+    def seen_before(self, batch: StreamBatch, new: int = 0) -> None:
+        """Count a batch of a day that was seen before, of which some labels are new."""
+        self.repeated += batch.confidence.size + batch.unlabelled - new
+
+    def wait(self, watch: CalibrationWatch, batch: StreamBatch) -> None:
+        """Let the new labels of a batch wait until their day is complete."""
+        fresh = watch.new_labels(batch)
+        if batch.time <= watch.late.newest:
+            self.seen_before(batch, fresh.correct.size)
+        watch.late.take(fresh)
+        own = self._arrived.setdefault(id(watch), {})
+        own[batch.time] = own.get(batch.time, 0) + fresh.correct.size
+
+    def settle(self, watches: Iterable[CalibrationWatch]) -> None:
+        """Judge the days of each watch that are complete by now."""
+        for watch in watches:
+            if id(watch) in self._arrived:
+                self.late += watch.settle(self._arrived[id(watch)])
 
     @property
     def reading(self) -> Reading:
@@ -225,20 +252,13 @@ class PartCounts:
         ]
 
 
-# Rows of traffic that are held against a policy: the most recent ones.
-_RECENT = 10_000
-
-
-def read_baselines(baseline: Any, columns: dict[str, Any]) -> dict[tuple[str, str], Baseline]:
+def read_baselines(
+    baseline: Any, columns: dict[str, Any], group: str | None = None
+) -> dict[tuple[str, str], Baseline]:
     """Return the labelled rows of the last verification, with the weights of their draw."""
-    store = labels_of(baseline, None, columns["correct"])
-    named = True
-    if store is not None:
-        frame = OpenLabels(baseline, store).labelled(columns)[1]
-    else:
-        scores = load_scores(baseline, labels="optional", **columns)
-        frame, named = scores.frame, "question_id" not in scores.assumed
-        _require_outcomes(frame)
+    with error_source(source_name(baseline)):
+        frame, named = _baseline_rows(baseline, columns)
+        _require_group(frame, group, source_name(baseline))
     found = {}
     for rows in frame.partition_by(["model", "method"], maintain_order=True):
         found[str(rows["model"][0]), str(rows["method"][0])] = Baseline(
@@ -246,8 +266,18 @@ def read_baselines(baseline: Any, columns: dict[str, Any]) -> dict[tuple[str, st
             rows["correct"].cast(pl.Float64).to_numpy(),
             rows["question_id"].to_numpy() if named else None,
             rows[WEIGHT].to_numpy() if WEIGHT in rows.columns else None,
+            None if group is None else level_texts(rows[group]).to_numpy(),
         )
     return found
+
+
+def _baseline_rows(baseline: Any, columns: dict[str, Any]) -> tuple[pl.DataFrame, bool]:
+    store = labels_of(baseline, None, columns["correct"])
+    if store is not None:
+        return OpenLabels(baseline, store).labelled(columns)[1], True
+    scores = load_scores(baseline, labels="optional", **columns)
+    _require_outcomes(scores.frame)
+    return scores.frame, "question_id" not in scores.assumed
 
 
 def _require_outcomes(frame: pl.DataFrame) -> None:
@@ -273,103 +303,3 @@ def baseline_of(
         source=source,
         hint="it holds " + ", ".join(" / ".join(pair) for pair in known),
     )
-
-
-class Promise:
-    """A saved policy whose promise is watched: by labels, and by the traffic itself.
-
-    Parameters
-    ----------
-    path
-        The policy's file.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.policy, self.path = load_policy(path), str(path)
-        promised = (
-            isinstance(self.policy, SelectivePolicy)
-            and self.policy.promise["certified"]
-            and self.policy.promise["max_error"] is not None
-            and (self.policy.threshold is not None or bool(self.policy.thresholds))
-        )
-        self.limit = float(self.policy.promise["max_error"]) if promised else None
-        if self.limit is None and self.policy.profile is None:
-            raise InputError(
-                "the policy promises no error, so there is no promise to watch",
-                source=str(path),
-                hint=Hint(
-                    "save one that does: {call}",
-                    call=Call("decide", "TABLE", max_error=0.05, save="policy.json"),
-                ),
-            )
-        made = self.policy.fitted_on
-        self.key = (self.policy.models[0], str(made.get("method", "confidence")))
-        self._rows: dict[tuple[str, str], pl.DataFrame] = {}
-
-    def see(self, key: tuple[str, str], rows: pl.DataFrame) -> None:
-        """Take rows of the stream, labelled or not; the most recent ones are kept."""
-        profile = self.policy.profile
-        if profile is None:
-            return
-        wanted = [name for name in (profile.group, ANSWER, *profile.ends) if name in rows.columns]
-        seen = rows.select(list(dict.fromkeys(wanted)))
-        if key in self._rows:
-            seen = pl.concat([self._rows[key], seen], how="vertical_relaxed")
-        self._rows[key] = seen.tail(_RECENT)
-
-    def told(self, check: GuardCheck, traffic: str) -> dict[str, Any]:
-        """Return what a look found as plain data, with the next command on the files at hand."""
-        call = check.step(str(self.policy.fitted_on.get("source", "TABLE")), traffic)
-        return {**check.to_dict(), "next": None if call is None else call.shell()}
-
-    def traffic(self) -> GuardCheck | None:
-        """Return whether the traffic is still what the policy was made for."""
-        found = self._rows.get(self.key)
-        if found is None and len(self._rows) == 1:
-            found = next(iter(self._rows.values()))
-        return None if found is None or not found.height else self.policy.check(found)
-
-
-def promise_watch(
-    promise: Promise | None, key: tuple[str, str], *, horizon: int, alpha: float
-) -> PromiseWatch | None:
-    """Return a watch for the model and method that the policy was made for, else None."""
-    if promise is None or promise.limit is None or key != promise.key:
-        return None
-    delta = promise.policy.promise.get("delta")
-    return PromiseWatch(promise.limit, horizon, alpha, delta, promise.policy.made)
-
-
-def require_watched(promise: Promise | None, watches: Iterable[CalibrationWatch]) -> None:
-    """Refuse a stream that does not hold what the policy was made for."""
-    if promise is None or promise.limit is None:
-        return
-    streams = list(watches)
-    if any(watch.promise is not None for watch in streams):
-        return
-    # Traffic without labels may go by another name: a file has no column that names its model.
-    if any(watch.rows for watch in streams) or promise.traffic() is None:
-        raise InputError(
-            f"the stream has no rows of {' / '.join(promise.key)}, for which the policy was made",
-            source=promise.path,
-        )
-
-
-def marked_rows(
-    promise: Promise | None, watch: CalibrationWatch, rows: pl.DataFrame
-) -> pl.DataFrame:
-    """Return the rows with a column that says which of them the policy answers alone.
-
-    The policy sees them as traffic too.
-    """
-    if promise is not None:
-        promise.see((watch.keys["model"], watch.keys["method"]), rows)
-    if promise is None or watch.promise is None or not isinstance(promise.policy, SelectivePolicy):
-        return rows
-    missing = [name for name in promise.policy.needs if name not in rows.columns]
-    if missing:
-        raise InputError(
-            f"the policy needs the column {missing[0]!r}, which the stream does not have",
-            source=promise.path,
-        )
-    return rows.with_columns(pl.Series(ALONE, promise.policy.decide_many(rows)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 
 from calibrant.core.arrays import Floats
@@ -16,6 +18,93 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import joined_reach, logit_interval, wilson_interval
 from calibrant.stats.units import UnitInfluence
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Labels of the last verification.
+
+    Parameters
+    ----------
+    confidence, correct
+        Confidences and outcomes.
+    question, group
+        Question and group of each row, or None.
+    weights
+        How many rows of the pool each stands for, or None.
+    """
+
+    confidence: Floats
+    correct: Floats
+    question: NDArray[Any] | None = None
+    weights: Floats | None = None
+    group: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBatch:
+    """Labels of one stretch of time.
+
+    Parameters
+    ----------
+    label
+        Name of the stretch, such as a day.
+    time
+        Its time in days since 1970-01-01, NaN where the stream has no time.
+    confidence, correct
+        Confidences and outcomes of the labelled rows.
+    question, group
+        Question and group of each labelled row, or None.
+    unlabelled
+        Rows without an outcome, which are counted and left out.
+    alone
+        Which labelled rows a policy answers alone, or None where no policy is watched.
+    mix
+        All rows by group, labelled or not, or None.
+    """
+
+    label: str
+    time: float
+    confidence: Floats
+    correct: Floats
+    question: NDArray[Any] | None = None
+    unlabelled: int = 0
+    alone: NDArray[np.bool_] | None = None
+    group: NDArray[Any] | None = None
+    mix: Mapping[str, int] | None = None
+
+    def only(self, kept: NDArray[np.bool_]) -> StreamBatch:
+        """Return some of the labelled rows."""
+        return replace(self, **{name: values[kept] for name, values in self._columns().items()})
+
+    def _columns(self) -> dict[str, Any]:
+        found = {name: getattr(self, name) for name in _COLUMNS}
+        return {name: values for name, values in found.items() if values is not None}
+
+    def to_list(self) -> list[Any]:
+        """Return plain data."""
+        plain = {name: values.tolist() for name, values in self._columns().items()}
+        return [self.label, self.time if math.isfinite(self.time) else None, plain]
+
+    @classmethod
+    def from_list(cls, parts: list[Any]) -> StreamBatch:
+        """Return the batch that `to_list` described."""
+        label, time, columns = parts
+        arrays: dict[str, Any] = {name: np.array(values) for name, values in columns.items()}
+        return cls(label, math.nan if time is None else time, **arrays)
+
+
+_COLUMNS = ("confidence", "correct", "question", "alone", "group")
+
+
+def joined_batches(batches: Sequence[StreamBatch]) -> StreamBatch:
+    """Return the labels of several batches under the name of the last one."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([batch._columns()[name] for batch in batches])
+        for name in _COLUMNS
+        if all(name in batch._columns() for batch in batches)
+    }
+    return replace(batches[-1], **columns)
 
 
 def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats
 
@@ -18,23 +19,55 @@ _CHANGE = 0.07
 _LEAST_INFORMATION = 5.0
 _MOST_LOG = 50.0
 
-# Columns of a day's sums.
-(ROWS, REST, SQUARE, CROSS, UNITS, P1, P2, P3, P4, Y, PY, P2Y) = range(12)
+# What puts nine tenths of the prior on drops: they are what a watch is kept for.
+_DROPS = 0.9
+# Columns of a day's sums; the means of confidence, its square and groups follow, then residuals
+# by group.
+(ROWS, REST, SQUARE, CROSS, UNITS) = range(5)
+MEANS = 5
 DaySums: TypeAlias = Floats
-# Those that a likelihood ratio is made of.
-_USED = [ROWS, REST, P1, P2]
+# Rows that a range of confidences needs in the baseline to be watched.
+LEAST_RANGE = 20
+
+
+def terms_of(p: Floats, group: NDArray[np.intp] | None, groups: int) -> Floats:
+    """Return the terms of a baseline's curve: p, p^2, and 0 or 1 per group but the first."""
+    columns = [p, p * p]
+    if group is not None:
+        columns += [(group == number).astype(np.float64) for number in range(1, groups)]
+    return np.column_stack(columns)
+
+
+def fitted_curve(terms: Floats, y: Floats, weight: Floats) -> Floats:
+    """Return the baseline's own calibration by least squares, with a small ridge."""
+    design = np.column_stack([np.ones(len(y)), terms])
+    moments = (design * weight[:, None]).T @ design
+    ridge = np.full(len(moments), 0.5)
+    ridge[:3] = 0.0, 1e-3 * weight.sum(), 1e-3 * weight.sum()
+    moments[np.diag_indices_from(moments)] += ridge + 1e-9
+    return np.asarray(np.linalg.solve(moments, design.T @ (weight * y)), dtype=np.float64)
+
+
+def inverse_scatter(terms: Floats, weight: Floats) -> Floats:
+    """Return how much an error of the curve costs per shift of the means of its terms."""
+    rows = max(float(weight.sum()), 1.0)
+    apart = terms - weight @ terms / rows
+    scatter = (apart * weight[:, None]).T @ apart
+    ridge = np.full(len(scatter), 0.5 + 1e-6 * rows)
+    ridge[:2] = 1e-6 * rows
+    return np.asarray(np.linalg.inv(scatter + np.diag(ridge)), dtype=np.float64)
 
 
 def day_sums(
-    p: Floats,
-    y: Floats,
+    terms: Floats,
     rest: Floats,
     unit: NDArray[np.intp],
-    weight: Floats | None = None,
-    cell: NDArray[np.intp] | None = None,
-    cells: int = 0,
+    weight: Floats,
+    inside: Floats,
+    group: NDArray[np.intp] | None,
+    groups: int,
 ) -> Floats:
-    """Return the sums of one batch: rows, residuals, their squares by question, moments.
+    """Return the sums of one batch: rows, residuals, their squares by question, means.
 
     ``SQUARE`` is the sum over questions of (sum of residuals)^2, ``CROSS`` of rows times sum of
     residuals, ``UNITS`` of rows^2: together they give the spread about any centre. Weighted
@@ -42,60 +75,30 @@ def day_sums(
 
     Parameters
     ----------
-    p, y, rest, unit
-        Confidence, outcome, residual and question of each row.
-    weight
-        Weight of each row, or None.
-    cell, cells
-        Range of confidences of each row, and how many ranges there are.
-
-    Returns
-    -------
-    ndarray
-        Shape (1 + cells, 12): the sums of all rows, then of every range.
+    terms, rest, unit, weight
+        Terms of the curve, residual, question and weight of each row.
+    inside
+        Which rows each channel takes, shape (channels, rows).
+    group, groups
+        Group of each row, and how many groups there are.
     """
-    if not p.size:
-        return np.zeros((1 + cells, 12))
-    w = np.ones(p.size) if weight is None else weight
-    wp, square = w * p, p * p
-    wpp = w * square
-    columns = np.stack([w, w * rest, wp, wpp, wp * square, wpp * square, w * y, wp * y, wpp * y])
-    parts = np.ones((1 + cells, p.size))
-    if cells:
-        parts[1:] = cell == np.arange(cells)[:, None]
-    plain = parts @ columns.T
+    by_group = np.zeros((len(rest), groups))
+    if group is not None:
+        by_group[np.arange(len(rest)), group] = weight * rest
+    columns = np.column_stack([weight, weight * rest, weight[:, None] * terms, by_group])
+    plain = inside @ columns
+    if not len(rest):
+        return np.hstack([plain[:, :2], np.zeros((len(inside), 3)), plain[:, 2:]])
     units = int(unit.max()) + 1
-    place = (np.arange(1 + cells)[:, None] * units + unit).ravel()
-    shape = (1 + cells, units)
-    rows = np.bincount(place, weights=(parts * w).ravel(), minlength=units * (1 + cells))
-    rows = rows.reshape(shape)
-    total = np.bincount(place, weights=(parts * columns[1]).ravel(), minlength=rows.size)
-    total = total.reshape(shape)
+    place = (np.arange(len(inside))[:, None] * units + unit).ravel()
+
+    def per_unit(values: Floats) -> Floats:
+        made = np.bincount(place, weights=(inside * values).ravel(), minlength=units * len(inside))
+        return np.asarray(made.reshape(len(inside), units), dtype=np.float64)
+
+    rows, total = per_unit(weight), per_unit(columns[:, 1])
     squares = np.stack([total * total, rows * total, rows * rows], axis=1).sum(axis=2)
     return np.hstack([plain[:, :2], squares, plain[:, 2:]])
-
-
-def baseline_shape(sums: DaySums) -> tuple[Floats, Floats, Floats]:
-    """Return the baseline's mean of (p, p^2), the inverse scatter of it, and the fitted curve.
-
-    The curve ``[1, p, p^2] theta`` is the baseline's own calibration, by least squares with a
-    small ridge.
-    """
-    n = max(sums[ROWS], 1.0)
-    mean = sums[[P1, P2]] / n
-    second = np.array([[sums[P2], sums[P3]], [sums[P3], sums[P4]]])
-    scatter = second - n * np.outer(mean, mean)
-    inverse = np.linalg.inv(scatter + 1e-6 * n * np.eye(2))
-    moments = np.array(
-        [
-            [n, sums[P1], sums[P2]],
-            [sums[P1], sums[P2], sums[P3]],
-            [sums[P2], sums[P3], sums[P4]],
-        ]
-    )
-    ridge = 1e-3 * n * np.diag([0.0, 1.0, 1.0])
-    theta = np.linalg.solve(moments + ridge + 1e-9 * np.eye(3), sums[[Y, PY, P2Y]])
-    return mean, inverse, theta
 
 
 @dataclass(slots=True)
@@ -108,8 +111,8 @@ class Channel:
         Share of the false-alarm probability that this channel may spend.
     known
         Whether the reference gap is known to be 0 (perfect calibration), not estimated.
-    baseline
-        Sums of the baseline.
+    baseline, inverse
+        Sums of the baseline, and the inverse scatter of its terms.
     tolerance
         Change that does not matter.
     """
@@ -117,25 +120,27 @@ class Channel:
     share: float
     known: bool
     baseline: DaySums
+    inverse: Floats
     tolerance: float = 0.0
     days: list[DaySums] = field(default_factory=list)
     spread: float = 0.0
-    before: DaySums = field(default_factory=lambda: np.zeros(12))
+    before: DaySums = field(default_factory=lambda: np.zeros(0))
     since: int = 0
-    shape: tuple[Floats, Floats] = field(init=False, repr=False)
     total: DaySums = field(init=False, repr=False)
+    _used: list[int] = field(init=False, repr=False)
     _earlier: Floats = field(init=False, repr=False)
     _first: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.shape = baseline_shape(self.baseline)[:2]
+        self.before = self.before if self.before.size else np.zeros(self.baseline.size)
+        self._used = [ROWS, REST, *range(MEANS, MEANS + len(self.inverse))]
         if not self.spread and not self.known:
             self.spread = _spread_about(self.baseline, self._mean(self.baseline))
         # What came before each batch of the window, column by column, with room to slide.
-        self._earlier, self._first = np.zeros((len(_USED), 2 * WINDOW + 2)), 0
+        self._earlier, self._first = np.zeros((len(self._used), 2 * WINDOW + 2)), 0
         self.total = self.baseline + self.before
         for number, day in enumerate(self.days):
-            self._earlier[:, number] = self.total[_USED]
+            self._earlier[:, number] = self.total[self._used]
             self.total = self.total + day
 
     @staticmethod
@@ -145,7 +150,7 @@ class Channel:
     def sums_since(self, start: int) -> DaySums:
         """Return the sums of the batches since this one, counted from 0."""
         held = self.days[max(start - self.since, 0) :]
-        return np.asarray(np.sum([np.zeros(12), *held], axis=0), dtype=np.float64)
+        return np.asarray(np.sum([np.zeros(self.total.size), *held], axis=0), dtype=np.float64)
 
     def add(self, day: DaySums) -> Floats:
         """Take a batch; return the likelihood ratio of a change since each start in the window.
@@ -169,7 +174,7 @@ class Channel:
         if last == self._earlier.shape[1]:
             self._earlier[:, : len(self.days)] = self._earlier[:, self._first :]
             self._first, last = 0, len(self.days)
-        self._earlier[:, last] = self.total[_USED]
+        self._earlier[:, last] = self.total[self._used]
         self.days.append(day)
         self.total = self.total + day
 
@@ -182,20 +187,19 @@ class Channel:
 
     def _ratios(self, noise: float, size: float) -> Floats:
         earlier = self._earlier[:, self._first : self._first + len(self.days)]
-        rows, rest, first, second = self.total[_USED, None] - earlier
+        rows, rest, *sums = self.total[self._used, None] - earlier
         many = np.maximum(rows, 1e-9)
         shift = rest / many
         variance = 1.0 / many
         if not self.known:
             held = np.maximum(earlier[0], 1e-9)
             shift -= earlier[1] / held
-            (mean, more), ((a, b), (_, c)) = self.shape
-            u, v = first / many - mean, second / many - more
-            variance += 1.0 / held + (a * u + 2.0 * b * v) * u + c * v * v
-        beyond = np.abs(shift)
+            usual = self.baseline[MEANS : MEANS + len(sums)] / max(self.baseline[ROWS], 1e-9)
+            moved = np.array(sums) / many - usual[:, None]
+            variance += 1.0 / held + (moved * (self.inverse @ moved)).sum(axis=0)
         if self.tolerance:
-            beyond = np.maximum(beyond - self.tolerance, 0.0)
-        return _ratio(beyond, 1.0 / (noise * variance), rows * noise / size**2)
+            shift = np.sign(shift) * np.maximum(np.abs(shift) - self.tolerance, 0.0)
+        return _ratio(shift, 1.0 / (noise * variance), rows * noise / size**2)
 
     def likely_start(self, ratios: Floats) -> int:
         """Return the batch (counted from 0) at which the change most likely began."""
@@ -208,6 +212,7 @@ class Channel:
             "share": self.share,
             "known": self.known,
             "baseline": self.baseline.tolist(),
+            "inverse": self.inverse.tolist(),
             "tolerance": self.tolerance,
             "days": [day.tolist() for day in self.days],
             "spread": self.spread,
@@ -222,6 +227,7 @@ class Channel:
             state["share"],
             state["known"],
             np.array(state["baseline"]),
+            np.array(state["inverse"]),
             state["tolerance"],
             [np.array(day) for day in state["days"]],
             state["spread"],
@@ -234,7 +240,9 @@ def _ratio(shift: Floats, precision: Floats, informed: Floats) -> Floats:
     """Return normal-mixture likelihood ratios; 0 while a stretch holds too little."""
     prior = _CHANGE**2 * precision
     log = shift**2 * precision / 2 * prior / (1 + prior)
-    ratio = np.exp(np.minimum(log, _MOST_LOG)) / np.sqrt(1 + prior)
+    drop = ndtr(-shift * np.sqrt(precision * prior / (1 + prior)))
+    lean = 2 * (_DROPS * drop + (1 - _DROPS) * (1 - drop))
+    ratio = lean * np.exp(np.minimum(log, _MOST_LOG)) / np.sqrt(1 + prior)
     return np.asarray(np.where(informed >= _LEAST_INFORMATION, ratio, 0.0), dtype=np.float64)
 
 

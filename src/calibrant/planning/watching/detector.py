@@ -3,7 +3,8 @@
 For every earlier batch it asks how much better 'the gap moved then' explains the labels since
 than 'nothing moved'. The ratios of all starts are added up (Shiryaev and Roberts); their sum
 passes ``horizon / alpha`` within the horizon with probability alpha at most. Residuals are taken
-about the baseline's own calibration curve, so that a new mix of questions is no alarm.
+about the baseline's own calibration curve, a level per group included, so that a new mix of
+questions is no alarm.
 
 References
 ----------
@@ -13,21 +14,26 @@ Shin, Ramdas, Rinaldo (2024), E-detectors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
 from calibrant.planning.watching.channel import (
+    LEAST_RANGE,
+    MEANS,
     REST,
     ROWS,
     Channel,
     DaySums,
-    baseline_shape,
     day_sums,
+    fitted_curve,
+    inverse_scatter,
+    terms_of,
 )
 
 _BINS = 4
@@ -38,7 +44,9 @@ _OVERALL = 0.7
 _LEAST_BASELINE = 100
 # After an alarm the new baseline is collected up to this many rows before the watch goes on.
 _NEW_BASELINE = 500
-STATE_VERSION = 1
+# Labels of the baseline that a group needs for a level of its own; rows of others are left out.
+LEAST_GROUP = 15
+STATE_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,8 @@ class Finding:
         Change of accuracy at the same confidence since then.
     evidence
         Evidence against 'nothing changed'; the alarm goes off at ``1 / alpha``.
+    group
+        The group that moved apart from all others, with its own shift, or None.
     """
 
     batch: int
@@ -62,6 +72,7 @@ class Finding:
     range: tuple[float, float] | None
     shift: float
     evidence: float
+    group: tuple[str, float] | None = None
 
 
 @dataclass(slots=True)
@@ -106,6 +117,7 @@ class ChangeDetector:
     theta: Floats = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
     channels: list[Channel] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    groups: tuple[str, ...] = ()
     epoch: int = 0
     waiting: list[DaySums] = field(default_factory=list)
 
@@ -132,6 +144,7 @@ class ChangeDetector:
         correct: ArrayLike,
         question: ArrayLike | None = None,
         weights: ArrayLike | None = None,
+        group: ArrayLike | None = None,
     ) -> None:
         """Take the labels of the last verification as the place from which change is measured.
 
@@ -141,44 +154,84 @@ class ChangeDetector:
             Labelled rows and, where a question has several, their questions.
         weights
             How many rows of the pool each stands for, where they were drawn unevenly.
+        group
+            Name of each row's group: a change is then one at equal confidence in the same group.
+            Rows of groups with under 15 labels here are left out.
         """
         p, y, unit = _checked(confidence, correct, question)
         weight = _kish(weights, p.size)
+        if group is not None:
+            names, counts = np.unique(np.asarray(group, dtype=str), return_counts=True)
+            self.groups = tuple(names[counts >= LEAST_GROUP].tolist())
+        p, y, unit, weight, code = self._known(p, y, unit, weight, group)
         if p.size < _LEAST_BASELINE:
             raise InputError(
                 f"a baseline has at least {_LEAST_BASELINE} labels, got {p.size}",
                 hint="label more, or watch against perfect calibration without a baseline",
             )
         self.edges = np.quantile(p, np.linspace(0, 1, _BINS + 1))[1:-1]
-        self.theta = baseline_shape(day_sums(p, y, y, unit, weight)[0])[2]
-        sums = self._split(p, y, unit, weight)
-        self._start([(part, False) for part in sums])
+        terms, inside = terms_of(p, code, len(self.groups)), self._inside(p)
+        self.theta = fitted_curve(terms, y, weight)
+        self._start(
+            self._split(p, y, unit, weight, code),
+            [inverse_scatter(terms, weight * rows) for rows in inside],
+        )
 
     def set_perfect(self) -> None:
         """Watch against perfect calibration: accuracy equal to confidence, everywhere."""
         self.edges = np.array([0.5, 0.75, 0.9])
         self.theta = np.array([0.0, 1.0, 0.0])
-        self._start([(np.zeros(12), True)] * (_BINS + 1))
+        nothing = np.zeros(MEANS + 2)
+        self._start([nothing] * (_BINS + 1), [np.zeros((2, 2))] * (_BINS + 1), known=True)
 
-    def _start(self, sums: list[tuple[DaySums, bool]]) -> None:
+    def _start(self, sums: list[DaySums], inverses: list[Floats], *, known: bool = False) -> None:
         shares = [_OVERALL] + [(1.0 - _OVERALL) / _BINS] * _BINS
         self.channels = [
-            Channel(share, known, part, self.tolerance)
-            for share, (part, known) in zip(shares, sums, strict=True)
+            Channel(
+                share if known or part[ROWS] >= LEAST_RANGE else 0.0,
+                known,
+                part,
+                inverse,
+                self.tolerance,
+            )
+            for share, part, inverse in zip(shares, sums, inverses, strict=True)
         ]
         self.epoch = self.batches
         self.evidence = self.peak = 0.0
 
+    def _known(
+        self, p: Floats, y: Floats, unit: Indices, weight: Floats, group: ArrayLike | None
+    ) -> tuple[Floats, Floats, Indices, Floats, Indices | None]:
+        """Return the rows of groups that the baseline knows, with the number of their group."""
+        if not self.groups:
+            return p, y, unit, weight, None
+        if group is None:
+            raise InputError("the baseline has groups, and these rows have none")
+        place = {name: number for number, name in enumerate(self.groups)}
+        code = np.array([place.get(name, -1) for name in np.asarray(group, dtype=str)], np.intp)
+        held = code >= 0
+        return p[held], y[held], unit[held], weight[held], code[held]
+
+    def _inside(self, p: Floats) -> Floats:
+        """Return which rows each channel takes: all, then those of each range of confidences."""
+        cell = np.searchsorted(self.edges, p, side="left")
+        return np.vstack([np.ones(p.size), cell == np.arange(_BINS)[:, None]])
+
     def _split(
-        self, p: Floats, y: Floats, unit: Indices, weight: Floats | None = None
+        self, p: Floats, y: Floats, unit: Indices, weight: Floats, code: Indices | None
     ) -> list[DaySums]:
         """Return the sums of all rows, then of each range of confidences."""
-        rest = y - np.clip(np.column_stack([np.ones(p.size), p, p * p]) @ self.theta, 0.0, 1.0)
-        cell = np.searchsorted(self.edges, p, side="left")
-        return list(day_sums(p, y, rest, unit, weight, cell, _BINS))
+        terms = terms_of(p, code, len(self.groups))
+        rest = y - np.clip(self.theta[0] + terms @ self.theta[1:], 0.0, 1.0)
+        inside = self._inside(p)
+        return list(day_sums(terms, rest, unit, weight, inside, code, len(self.groups)))
 
     def update(
-        self, confidence: ArrayLike, correct: ArrayLike, question: ArrayLike | None = None
+        self,
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        question: ArrayLike | None = None,
+        group: ArrayLike | None = None,
     ) -> Finding | None:
         """Take the labels of one batch; return what set off an alarm at this very batch."""
         p, y, unit = _checked(confidence, correct, question)
@@ -186,7 +239,7 @@ class ChangeDetector:
             raise InputError("the detector has no reference", hint="set a baseline first")
         if self.findings and not self.reset:
             return None
-        sums = self._split(p, y, unit)
+        sums = self._split(*self._known(p, y, unit, np.ones(p.size), group))
         self.batches += 1
         if self.waiting:
             self._collect(sums)
@@ -212,11 +265,50 @@ class ChangeDetector:
             moved -= earlier[REST] / earlier[ROWS]
         ends = np.concatenate([[0.0], self.edges, [1.0]])
         where = None if which == 0 else (float(ends[which - 1]), float(ends[which]))
-        finding = Finding(self.batches - 1, self.epoch + start, where, float(moved), self.evidence)
+        finding = Finding(
+            self.batches - 1,
+            self.epoch + start,
+            where,
+            float(moved),
+            self.evidence,
+            self._apart(channel, since, earlier),
+        )
         self.findings.append(finding)
         if self.reset:
             self._rebase(start)
         return finding
+
+    def _apart(
+        self, channel: Channel, since: DaySums, earlier: DaySums
+    ) -> tuple[str, float] | None:
+        """Return the group that moved apart from all others, where one did."""
+        count = len(self.groups)
+        if count < 2:
+            return None
+        rows, rest = [], []
+        for sums in (since, earlier):
+            others = sums[MEANS + 2 : MEANS + 1 + count]
+            rows.append(np.concatenate([[sums[ROWS] - others.sum()], others]))
+            rest.append(sums[-count:])
+        noise = channel.spread / max(channel.total[ROWS], 1.0)
+
+        def move(
+            now: tuple[Floats, Floats], before: tuple[Floats, Floats]
+        ) -> tuple[Floats, Floats]:
+            (n, s), (m, u) = now, before
+            n, m = np.maximum(n, 1e-9), np.maximum(m, 1e-9)
+            return s / n - u / m, noise * (1 / n + 1 / m)
+
+        shift, own = move((rows[0], rest[0]), (rows[1], rest[1]))
+        left = [values.sum() - values for values in (*rows, *rest)]
+        elsewhere, other = move((left[0], left[2]), (left[1], left[3]))
+        ratio = np.abs(shift - elsewhere) / np.sqrt(own + other)
+        # Beyond what the largest of so many ratios reaches by chance, in one of twenty cases.
+        apart = (ratio >= float(ndtri(1 - 0.025 / count))) & (rows[0] >= LEAST_GROUP)
+        if not apart.any():
+            return None
+        most = int(np.argmax(np.where(apart, np.abs(shift) / np.sqrt(own), 0.0)))
+        return self.groups[most], float(shift[most])
 
     def _rebase(self, start: int) -> None:
         """Make the labels since the change the new baseline, and complete it if it is small."""
@@ -233,7 +325,7 @@ class ChangeDetector:
     def _finish(self) -> None:
         # The old curve stays as the centre: each channel's own mean takes up what moved.
         parts, self.waiting = self.waiting, []
-        self._start([(part, False) for part in parts])
+        self._start(parts, [channel.inverse for channel in self.channels])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain data, at most 250 small rows per channel."""
@@ -249,7 +341,8 @@ class ChangeDetector:
             "edges": self.edges.tolist(),
             "theta": self.theta.tolist(),
             "channels": [channel.to_dict() for channel in self.channels],
-            "findings": [[f.batch, f.since, f.range, f.shift, f.evidence] for f in self.findings],
+            "groups": list(self.groups),
+            "findings": [list(astuple(finding)) for finding in self.findings],
             "epoch": self.epoch,
             "waiting": [part.tolist() for part in self.waiting],
         }
@@ -269,19 +362,20 @@ class ChangeDetector:
             edges=np.array(state["edges"]),
             theta=np.array(state["theta"]),
             channels=[Channel.from_dict(part) for part in state["channels"]],
+            groups=tuple(state["groups"]),
             findings=[
-                Finding(a, b, None if c is None else (c[0], c[1]), d, e)
-                for a, b, c, d, e in state["findings"]
+                Finding(a, b, c and (c[0], c[1]), d, e, f and (f[0], f[1]))
+                for a, b, c, d, e, f in state["findings"]
             ],
             epoch=state["epoch"],
             waiting=[np.array(part) for part in state["waiting"]],
         )
 
 
-def _kish(weights: ArrayLike | None, rows: int) -> Floats | None:
+def _kish(weights: ArrayLike | None, rows: int) -> Floats:
     """Return weights that add up to the number of equally weighted rows they are worth."""
     if weights is None:
-        return None
+        return np.ones(rows)
     w = np.asarray(weights, dtype=np.float64)
     if w.shape != (rows,) or not (np.isfinite(w).all() and w.min() > 0):
         raise InputError("there is one weight above 0 for every row of the baseline")

@@ -4,71 +4,28 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.planning.formulas import half_life
-from calibrant.planning.watching.batch import batch_estimates, drift_rate
+from calibrant.planning.watching.batch import (
+    Baseline,
+    StreamBatch,
+    batch_estimates,
+    drift_rate,
+    joined_batches,
+)
 from calibrant.planning.watching.detector import ChangeDetector, Finding
+from calibrant.planning.watching.late import WaitingDays
+from calibrant.planning.watching.mix import MixWatch
 from calibrant.planning.watching.promise import PromiseWatch
 
 _ROWS_SHOWN = 400
 _ESTIMATES = ("accuracy", "mean_confidence", "gap")
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """Labels of the last verification.
-
-    Parameters
-    ----------
-    confidence, correct
-        Confidences and outcomes.
-    question
-        Question of each row, or None where every row is one.
-    weights
-        How many rows of the pool each stands for, or None.
-    """
-
-    confidence: Floats
-    correct: Floats
-    question: NDArray[Any] | None = None
-    weights: Floats | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StreamBatch:
-    """Labels of one stretch of time.
-
-    Parameters
-    ----------
-    label
-        Name of the stretch, such as a day.
-    time
-        Its time in days since 1970-01-01, NaN where the stream has no time.
-    confidence, correct
-        Confidences and outcomes of the labelled rows.
-    question
-        Question of each labelled row, or None.
-    unlabelled
-        Rows without an outcome, which are counted and left out.
-    alone
-        Which labelled rows a policy answers alone, or None where no policy is watched.
-    """
-
-    label: str
-    time: float
-    confidence: Floats
-    correct: Floats
-    question: NDArray[Any] | None = None
-    unlabelled: int = 0
-    alone: NDArray[np.bool_] | None = None
 
 
 class CalibrationWatch:
@@ -110,13 +67,15 @@ class CalibrationWatch:
         self.left_out = 0
         self.alarms: list[dict[str, Any]] = []
         self.rows = self.unlabelled = 0
-        # Questions whose labels were taken: a day that comes again may bring new ones.
+        # Days and questions whose labels were taken: a day that comes again may bring new ones.
         self.labelled: set[str] = set()
         # Batches taken so far, those of the baseline and those without labels included.
         self.taken, self.last_label = 0, ""
         # What the last batch decided: a broken promise, an alarm.
         self.last_words: list[dict[str, Any]] = []
         self.verified_at: float = math.nan
+        self.mix: MixWatch | None = None
+        self.late = WaitingDays()
         self._waiting = baseline_rows
         self._held: list[StreamBatch] = []
         if baseline is not None:
@@ -126,16 +85,22 @@ class CalibrationWatch:
 
     def _begin(self, baseline: Baseline) -> None:
         self.detector.set_baseline(
-            baseline.confidence, baseline.correct, baseline.question, baseline.weights
+            baseline.confidence,
+            baseline.correct,
+            baseline.question,
+            baseline.weights,
+            baseline.group,
         )
+        if baseline.group is not None:
+            names, counts = np.unique(baseline.group.astype(str), return_counts=True)
+            rows = dict(zip(names.tolist(), counts.tolist(), strict=True))
+            self.mix = MixWatch(rows, self.detector.horizon, self.detector.alpha)
         self.reference = f"the baseline of {baseline.confidence.size:,} labels"
         self._waiting = 0
 
     def update(self, batch: StreamBatch) -> bool:
         """Take a batch; return whether this very batch set off an alarm, see `last_words`."""
         self.taken, self.last_label = self.taken + 1, batch.label
-        if batch.question is not None:
-            self.labelled.update(map(str, batch.question.tolist()))
         self.unlabelled += batch.unlabelled
         self.last_words = []
         if self._waiting:
@@ -146,7 +111,7 @@ class CalibrationWatch:
         self.last_words = [{"promise": self.promise.broken}] if self.promise and broken else []
         if not batch.confidence.size:
             return broken
-        found = self.detector.update(batch.confidence, batch.correct, batch.question)
+        found = self.detector.update(batch.confidence, batch.correct, batch.question, batch.group)
         self.rows += int(batch.confidence.size)
         self.history.append(
             {
@@ -183,6 +148,8 @@ class CalibrationWatch:
             "bin": None if found.range is None else list(found.range),
             "direction": "over-confident" if found.shift < 0 else "under-confident",
             "shift": found.shift,
+            "group": None if found.group is None else found.group[0],
+            "group_shift": None if found.group is None else found.group[1],
             "since_batch": found.since + 1,
             "p_value": min(1.0, 1.0 / found.evidence),
         }
@@ -193,16 +160,8 @@ class CalibrationWatch:
         if have < self._waiting:
             return
         # Whole batches: a question is never split between the baseline and the stream.
-        named = all(held.question is not None for held in self._held)
-        self._begin(
-            Baseline(
-                np.concatenate([held.confidence for held in self._held]),
-                np.concatenate([held.correct for held in self._held]),
-                np.concatenate([held.question for held in self._held if held.question is not None])
-                if named
-                else None,
-            )
-        )
+        whole = joined_batches(self._held)
+        self._begin(Baseline(whole.confidence, whole.correct, whole.question, group=whole.group))
         self.verified_at = batch.time
         self._held = []
 
@@ -238,6 +197,9 @@ class CalibrationWatch:
             "drift_per_day": slope,
             "expiry": self._expiry(precision, drift, slope, verified),
             "promise": None if self.promise is None else self.promise.document(),
+            "groups": list(self.detector.groups),
+            "mix": None if self.mix is None else self.mix.document(),
+            "waiting": {"labels": self.late.labels, "days": self.late.age},
             "history": self.history,
             "history_left_out": self.left_out,
         }
@@ -263,16 +225,9 @@ class CalibrationWatch:
             "verified_at": None if math.isnan(self.verified_at) else self.verified_at,
             "waiting": self._waiting,
             "promise": None if self.promise is None else self.promise.to_dict(),
-            "held": [
-                [
-                    held.label,
-                    _finite(held.time),
-                    held.confidence.tolist(),
-                    held.correct.tolist(),
-                    None if held.question is None else [str(q) for q in held.question],
-                ]
-                for held in self._held
-            ],
+            "held": [held.to_list() for held in self._held],
+            "mix": None if self.mix is None else self.mix.to_dict(),
+            "late": self.late.to_dict(),
         }
 
     @classmethod
@@ -297,38 +252,38 @@ class CalibrationWatch:
         watch.taken, watch.last_label = state["taken"], state["last_label"]
         if state.get("promise") is not None:
             watch.promise = PromiseWatch.from_dict(state["promise"])
-        watch._held = [
-            StreamBatch(
-                label,
-                _number(time),
-                np.array(confidence),
-                np.array(correct),
-                None if question is None else np.array(question),
-            )
-            for label, time, confidence, correct, question in state["held"]
-        ]
+        watch._held = [StreamBatch.from_list(parts) for parts in state["held"]]
+        watch.mix = None if state["mix"] is None else MixWatch(**state["mix"])
+        watch.late = WaitingDays.from_dict(state["late"])
         return watch
 
-    def take_late(self, batch: StreamBatch) -> int:
-        """Take the labels of a day seen before that are new; return how many there are.
+    def see(self, batch: StreamBatch) -> None:
+        """Look at all rows of a new batch, labelled or not: has the mix of groups changed?"""
+        if self.mix is not None and batch.mix is not None and not batch.time <= self.late.newest:
+            self.mix.update(batch.label, batch.mix)
 
-        They count on the day they come.
+    def new_labels(self, batch: StreamBatch) -> StreamBatch:
+        """Return the labels of a day that were not taken before, by the question's id."""
+        assert batch.question is not None
+        # A question may be asked again on another day.
+        keys = [f"{batch.label} {name}" for name in batch.question.tolist()]
+        new = np.array([key not in self.labelled for key in keys], dtype=bool)
+        self.labelled.update(keys)
+        return batch.only(new)
+
+    def settle(self, arrived: dict[float, int]) -> int:
+        """Judge the days whose labels are in; return how many labels came later than that.
+
+        Those count on the day they come.
         """
-        if batch.question is None:
-            return 0
-        new = np.array([str(name) not in self.labelled for name in batch.question.tolist()], bool)
-        if new.any():
-            self.update(
-                StreamBatch(
-                    self.last_label,
-                    self.last_time,
-                    batch.confidence[new],
-                    batch.correct[new],
-                    batch.question[new],
-                    alone=None if batch.alone is None else batch.alone[new],
-                )
-            )
-        return int(new.sum())
+        stray, due = self.late.settle(arrived)
+        late = sum(int(batch.correct.size) for batch in stray)
+        if late:
+            whole = joined_batches(stray)
+            self.update(replace(whole, label=self.last_label, time=self.last_time))
+        for batch in due:
+            self.update(batch)
+        return late
 
     @property
     def last_time(self) -> float:

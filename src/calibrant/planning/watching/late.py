@@ -1,0 +1,116 @@
+"""Labels that come late: a day waits until its labels are in.
+
+If wrong answers are labelled later than right ones, a day that is judged early looks too good and
+the next ones too bad. So a day is judged at the age at which labels are in: a given one, or the
+one at which labels came so far. Where some came late, longer delays may not have shown yet: until
+30 days, and twice that age, have passed every day waits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calibrant.planning.watching.batch import StreamBatch, joined_batches
+
+# Share of the labels that must be in when a day is judged; others count on the day they come.
+_IN = 0.995
+# Days that show how long labels take.
+_LEARNED = 30.0
+
+
+@dataclass(slots=True)
+class WaitingDays:
+    """Days whose labels may not all be in.
+
+    Parameters
+    ----------
+    delays
+        Labels by the days that they took, as far as runs of the watch show it.
+    newest, start
+        Time of the newest day of all earlier runs, and of the first one.
+    judged
+        Time of the newest day that was judged.
+    given
+        Days after which labels are in, where somebody says so.
+    days
+        Labels that wait, by the time of their day.
+    """
+
+    delays: dict[int, int] = field(default_factory=dict)
+    newest: float = -math.inf
+    start: float = math.nan
+    judged: float = -math.inf
+    given: int | None = None
+    days: dict[float, StreamBatch] = field(default_factory=dict)
+
+    @property
+    def age(self) -> int:
+        """Days after which the labels of a day are in."""
+        if self.given is not None:
+            return self.given
+        seen = np.array(sorted(self.delays))
+        counts = np.array([self.delays[day] for day in seen])
+        if not seen.size:
+            return 0
+        return int(seen[np.searchsorted(counts.cumsum(), _IN * counts.sum())])
+
+    @property
+    def labels(self) -> int:
+        """Labels that wait."""
+        return sum(int(day.correct.size) for day in self.days.values())
+
+    def take(self, batch: StreamBatch) -> None:
+        """Let the labels of a day wait, beside those that wait for it already."""
+        held = self.days.get(batch.time)
+        self.days[batch.time] = batch if held is None else joined_batches([held, batch])
+
+    def settle(self, arrived: dict[float, int]) -> tuple[list[StreamBatch], list[StreamBatch]]:
+        """Learn how long the labels of a run took.
+
+        Returns the labels of days that were judged before, and the days that are complete by now,
+        in order.
+        """
+        newest = max([self.newest, *arrived])
+        for time, count in arrived.items():
+            # How long labels of new days took, nobody knows: they may have come at once.
+            delay = math.ceil(newest - time) if time <= self.newest else 0
+            self.delays[delay] = self.delays.get(delay, 0) + count
+        self.start = newest if math.isnan(self.start) else self.start
+        self.newest = newest
+        stray = [self.days.pop(time) for time in sorted(self.days) if time <= self.judged]
+        age = self.age
+        if self.given is None and age and newest - self.start < max(2 * age, _LEARNED):
+            return stray, []
+        due = sorted(time for time in self.days if time <= newest - age)
+        ready = [self.days.pop(time) for time in due]
+        # A day without a label has not been judged: its first ones may be the quick ones.
+        self.judged = max([self.judged, *(day.time for day in ready if day.correct.size)])
+        return stray, ready
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data, to go on tomorrow."""
+        return {
+            "delays": [[day, count] for day, count in self.delays.items()],
+            "newest": self.newest if math.isfinite(self.newest) else None,
+            "judged": self.judged if math.isfinite(self.judged) else None,
+            "start": None if math.isnan(self.start) else self.start,
+            "given": self.given,
+            "days": [batch.to_list() for batch in self.days.values()],
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> WaitingDays:
+        """Go on from a saved state."""
+        days = [StreamBatch.from_list(parts) for parts in state["days"]]
+        return cls(
+            {int(day): int(count) for day, count in state["delays"]},
+            -math.inf if state["newest"] is None else state["newest"],
+            math.nan if state["start"] is None else state["start"],
+            -math.inf if state["judged"] is None else state["judged"],
+            state["given"],
+            {batch.time: batch for batch in days},
+        )

@@ -1,0 +1,83 @@
+"""Has the mix of groups changed? Rows of every week, labelled or not, against the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calibrant.epistemic.guard import LEAST_ROWS, same_spread
+
+_WEEK = 7
+
+
+@dataclass(slots=True)
+class MixWatch:
+    """Count groups, and test seven batches at a time against the baseline.
+
+    Parameters
+    ----------
+    before
+        Rows of the baseline by group; after an alarm those of the week that set it off.
+    horizon, alpha
+        Batches over which a false alarm has at most this probability.
+
+    Examples
+    --------
+    >>> watch = MixWatch({"law": 500, "art": 500})
+    >>> for day in range(14):
+    ...     found = watch.update(f"day {day}", {"law": 80 if day > 6 else 50, "art": 50})
+    >>> found["group"], round(found["before"], 2), round(found["now"], 2), found["since"]
+    ('law', 0.5, 0.62, 'day 7')
+    """
+
+    before: dict[str, int]
+    horizon: int = 365
+    alpha: float = 0.05
+    recent: dict[str, int] = field(default_factory=dict)
+    first: str = ""
+    batches: int = 0
+    peak: float = 1.0
+    alarms: list[dict[str, Any]] = field(default_factory=list)
+
+    def update(self, label: str, rows: Mapping[str, int]) -> dict[str, Any] | None:
+        """Take the rows of a batch by group; return a change that this very batch shows."""
+        if not self.recent:
+            self.first = label
+        for name, count in rows.items():
+            self.recent[name] = self.recent.get(name, 0) + count
+        self.batches += 1
+        if self.batches % _WEEK or sum(self.recent.values()) < LEAST_ROWS:
+            return None
+        now, self.recent = self.recent, {}
+        names = sorted({*self.before, *now})
+        counts = np.array([[side.get(n, 0) for n in names] for side in (self.before, now)], float)
+        p = min(1.0, same_spread(counts[:1], counts[1:]) * math.ceil(self.horizon / _WEEK))
+        self.peak = min(self.peak, p)
+        if p > self.alpha:
+            return None
+        share = counts / counts.sum(axis=1, keepdims=True)
+        most = int(np.argmax(np.abs(share[1] - share[0])))
+        found = {
+            "when": label,
+            "since": self.first,
+            "group": names[most],
+            "before": float(share[0, most]),
+            "now": float(share[1, most]),
+            "p_value": p,
+        }
+        self.alarms.append(found)
+        self.before = now
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """Return what the watch found, for a document."""
+        last = self.alarms[-1] if self.alarms else None
+        return {"alarm": last, "alarms": self.alarms, "p_value": self.peak}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data, to go on tomorrow."""
+        return asdict(self)

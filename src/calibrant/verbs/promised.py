@@ -1,0 +1,125 @@
+"""The promise of a saved policy while a stream is watched: by labels, and by the traffic itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
+from calibrant.epistemic.guard import ANSWER, GuardCheck
+from calibrant.epistemic.policies import load_policy
+from calibrant.epistemic.selective.policy import SelectivePolicy
+from calibrant.planning.watching.promise import PromiseWatch
+from calibrant.planning.watching.watch import CalibrationWatch
+from calibrant.verbs.monitoring import ALONE
+
+# Rows of traffic that are held against a policy: the most recent ones.
+_RECENT = 10_000
+
+
+class Promise:
+    """A saved policy whose promise is watched: by labels, and by the traffic itself.
+
+    Parameters
+    ----------
+    path
+        The policy's file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.policy, self.path = load_policy(path), str(path)
+        promised = (
+            isinstance(self.policy, SelectivePolicy)
+            and self.policy.promise["certified"]
+            and self.policy.promise["max_error"] is not None
+            and (self.policy.threshold is not None or bool(self.policy.thresholds))
+        )
+        self.limit = float(self.policy.promise["max_error"]) if promised else None
+        if self.limit is None and self.policy.profile is None:
+            raise InputError(
+                "the policy promises no error, so there is no promise to watch",
+                source=str(path),
+                hint=Hint(
+                    "save one that does: {call}",
+                    call=Call("decide", "TABLE", max_error=0.05, save="policy.json"),
+                ),
+            )
+        made = self.policy.fitted_on
+        self.key = (self.policy.models[0], str(made.get("method", "confidence")))
+        self._rows: dict[tuple[str, str], pl.DataFrame] = {}
+
+    def see(self, key: tuple[str, str], rows: pl.DataFrame) -> None:
+        """Take rows of the stream, labelled or not; the most recent ones are kept."""
+        profile = self.policy.profile
+        if profile is None:
+            return
+        wanted = [name for name in (profile.group, ANSWER, *profile.ends) if name in rows.columns]
+        seen = rows.select(list(dict.fromkeys(wanted)))
+        if key in self._rows:
+            seen = pl.concat([self._rows[key], seen], how="vertical_relaxed")
+        self._rows[key] = seen.tail(_RECENT)
+
+    def told(self, check: GuardCheck, traffic: str) -> dict[str, Any]:
+        """Return what a look found as plain data, with the next command on the files at hand."""
+        call = check.step(str(self.policy.fitted_on.get("source", "TABLE")), traffic)
+        return {**check.to_dict(), "next": None if call is None else call.shell()}
+
+    def traffic(self) -> GuardCheck | None:
+        """Return whether the traffic is still what the policy was made for."""
+        found = self._rows.get(self.key)
+        if found is None and len(self._rows) == 1:
+            found = next(iter(self._rows.values()))
+        return None if found is None or not found.height else self.policy.check(found)
+
+
+def promise_watch(
+    promise: Promise | None, key: tuple[str, str], *, horizon: int, alpha: float
+) -> PromiseWatch | None:
+    """Return a watch for the model and method that the policy was made for, else None."""
+    if promise is None or promise.limit is None or key != promise.key:
+        return None
+    delta = promise.policy.promise.get("delta")
+    return PromiseWatch(promise.limit, horizon, alpha, delta, promise.policy.made)
+
+
+def require_watched(
+    promise: Promise | None, watches: Iterable[CalibrationWatch], source: str | None
+) -> None:
+    """Refuse a stream without rows, or one that does not hold what the policy was made for."""
+    streams = list(watches)
+    if not streams:
+        raise InputError("the stream held no rows", source=source)
+    if promise is None or promise.limit is None:
+        return
+    if any(watch.promise is not None for watch in streams):
+        return
+    # Traffic without labels may go by another name: a file has no column that names its model.
+    if any(watch.rows for watch in streams) or promise.traffic() is None:
+        raise InputError(
+            f"the stream has no rows of {' / '.join(promise.key)}, for which the policy was made",
+            source=promise.path,
+        )
+
+
+def marked_rows(
+    promise: Promise | None, watch: CalibrationWatch, rows: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the rows with a column that says which of them the policy answers alone.
+
+    The policy sees them as traffic too.
+    """
+    if promise is not None:
+        promise.see((watch.keys["model"], watch.keys["method"]), rows)
+    if promise is None or watch.promise is None or not isinstance(promise.policy, SelectivePolicy):
+        return rows
+    missing = [name for name in promise.policy.needs if name not in rows.columns]
+    if missing:
+        raise InputError(
+            f"the policy needs the column {missing[0]!r}, which the stream does not have",
+            source=promise.path,
+        )
+    return rows.with_columns(pl.Series(ALONE, promise.policy.decide_many(rows)))
