@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 
 import numpy as np
 
 from calibrant.planning.watching.detector import ChangeDetector
+from calibrant.planning.watching.mix import MixWatch
 from calibrant.planning.watching.promise import PromiseWatch
 from simulations._planning_monitor import CHANGE, DAYS, PER_DAY, WORLDS, stream
 from simulations.claims.harness import Said, World
@@ -84,6 +86,35 @@ def recurring(rng, *, questions=300):
     return told(detector, (batch(PER_DAY) for _ in range(DAYS)))
 
 
+def six_groups(rng, *, moved=False):
+    """Six groups of different accuracy; from day 100 on half of them may keep a fifth of theirs."""
+    offset, groups = np.array([0.1, 0.05, 0.0, -0.05, -0.15, -0.3]), np.arange(6)
+    usual = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
+    later = usual * np.where(np.isin(groups, rng.permutation(6)[:3]), 0.2, 1.0)
+
+    def batch(rows, share):
+        group = rng.choice(6, rows, p=share / share.sum())
+        p = rng.uniform(0.4, 0.9, rows)
+        return p, (rng.random(rows) < p + offset[group]).astype(float), group.astype(str)
+
+    p, y, group = batch(2000, usual)
+    detector = ChangeDetector()
+    detector.set_baseline(p, y, group=group)
+    mix = MixWatch(dict(Counter(group.tolist())))
+    alarm = told = None
+    for day in range(DAYS):
+        p, y, group = batch(PER_DAY, later if moved and day >= CHANGE else usual)
+        alarm = alarm or detector.update(p, y, group=group)
+        found = mix.update(str(day), Counter(group.tolist()))
+        told = told or (found and (moved and day >= CHANGE))
+        if found and not told:
+            return [Said("monitor.mix", True, True), Said("monitor.alarm", alarm is not None, True)]
+    return [
+        Said("monitor.mix", bool(told), False),
+        Said("monitor.alarm", alarm is not None, True),
+    ]
+
+
 def tied(rng, rows):
     return rng.choice([0.8, 0.95, 1.0], rows, p=[0.2, 0.3, 0.5])
 
@@ -146,4 +177,8 @@ def worlds():
     for name, options in PROMISES:
         power = ("monitor.promise",) if "later" in options else ()
         yield World(f"promise: {name}", partial(promised, **options), power)
+    yield World("nothing, six groups, one year", six_groups)
+    yield World(
+        "only the mix of six groups, one year", partial(six_groups, moved=True), ("monitor.mix",)
+    )
     yield World("nothing, 60 questions that come again, one year", partial(recurring, questions=60))

@@ -114,7 +114,9 @@ def decide_claims(entry: Mapping[str, Any], *, named: bool, stated: float = 1.0)
 
 def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     shown, needed = entry["certified"], entry["labels_needed"]
-    errors = [point["error"]["value"] for point in entry["curve"] if point["error"]["n"] >= 40]
+    fewest = math.ceil(math.log(entry["delta"]) / math.log1p(-entry["max_error"]) - 1e-9)
+    # A threshold with fewer rows passes no test, whatever its error.
+    errors = [point["error"]["value"] for point in entry["curve"] if point["error"]["n"] >= fewest]
     claim = ERROR_LIMIT.claim(
         "shown" if shown else "undecided",
         {
@@ -124,7 +126,7 @@ def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, A
             "delta": entry["delta"],
             "more": None if needed is None else max(needed - entry["n"], 0),
             "lowest": min(errors, default=None),
-            "fewest": math.ceil(math.log(entry["delta"]) / math.log1p(-entry["max_error"]) - 1e-9),
+            "fewest": fewest,
         },
         subject=subject,
         estimate=entry["error"] if shown else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -21,7 +22,7 @@ from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
 from calibrant.epistemic.guard import ANSWER
-from calibrant.epistemic.selective import Selective
+from calibrant.epistemic.selective import Selective, SelectivePolicy
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
@@ -187,9 +188,6 @@ def decide(
     fits = [
         _fit(copy(made), block, features, group, coming, head=head, asked=asked) for block in blocks
     ]
-    if save is not None:
-        with writing(save):
-            fits[0].policy_.save(save)
     results = [
         {**block.keys, **_entry(fit, block, delta), "path": None if save is None else str(save)}
         for block, fit in zip(blocks, fits, strict=True)
@@ -197,6 +195,9 @@ def decide(
     grades = study_grades(data)
     for block, fit, entry in zip(blocks, fits, results, strict=True):
         entry |= {} if grades is None else _grading(grades, block, fit, delta, seed)
+    if save is not None:
+        with writing(save):
+            _as_claimed(fits[0].policy_, results[0]).save(save)
     covered = row_coverage(scores)
     kept = kept_shares(covered["models"])
     claims = [
@@ -305,6 +306,15 @@ def _grading(
     wrong = {"low": 1 - right["high"], "high": 1 - right["low"]}
     value = None if right["value"] is None else 1 - right["value"]
     return {"grading": {**found, "error": {"value": value, **wrong}}}
+
+
+def _as_claimed(policy: SelectivePolicy, entry: Mapping[str, Any]) -> SelectivePolicy:
+    """Return the policy to save: not certified where errors of the grades may break its promise."""
+    error = entry.get("grading", {}).get("error")
+    if error is None or entry["max_error"] is None or error["high"] <= entry["max_error"]:
+        return policy
+    promise = {**policy.promise, "certified": False, "depends_on": "grades"}
+    return replace(policy, promise=promise)
 
 
 def _entry(fit: Selective, block: ScoreBlock, delta: float) -> dict[str, Any]:

@@ -66,9 +66,14 @@ def _stretch(row: Mapping[str, Any], place: int, share: float) -> Dot:
 
 
 def _alarm(entry: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> list[Rule]:
-    alarm = entry.get("alarm") or {}
-    places = [i for i, row in enumerate(history) if row["when"] == alarm.get("when")]
-    return [Rule(i, "x", f"alarm {alarm['when']}", "second", dashed=True) for i in places[:1]]
+    """Return a line at the last alarm, and one at the last change of the mix of groups."""
+    mix = entry.get("mix") or {}
+    marks = []
+    for word, alarm in (("alarm", entry.get("alarm")), ("new mix", mix.get("alarm"))):
+        when = (alarm or {}).get("when")
+        places = [i for i, row in enumerate(history) if row["when"] == when]
+        marks += [Rule(i, "x", f"{word} {when}", "second", dashed=True) for i in places[:1]]
+    return marks
 
 
 def _dates(history: Sequence[Mapping[str, Any]]) -> list[str]:
