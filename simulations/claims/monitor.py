@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -87,32 +86,20 @@ def recurring(rng, *, questions=300):
 
 
 def six_groups(rng, *, moved=False):
-    """Six groups of different accuracy; from day 100 on half of them may keep a fifth of theirs."""
-    offset, groups = np.array([0.1, 0.05, 0.0, -0.05, -0.15, -0.3]), np.arange(6)
+    """Six groups; from day 100 on half of them may keep a fifth of their share."""
     usual = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
-    later = usual * np.where(np.isin(groups, rng.permutation(6)[:3]), 0.2, 1.0)
+    later = usual * np.where(np.isin(np.arange(6), rng.permutation(6)[:3]), 0.2, 1.0)
 
-    def batch(rows, share):
-        group = rng.choice(6, rows, p=share / share.sum())
-        p = rng.uniform(0.4, 0.9, rows)
-        return p, (rng.random(rows) < p + offset[group]).astype(float), group.astype(str)
+    def counts(rows, share):
+        drawn = rng.multinomial(rows, share / share.sum())
+        return {str(group): int(count) for group, count in enumerate(drawn)}
 
-    p, y, group = batch(2000, usual)
-    detector = ChangeDetector()
-    detector.set_baseline(p, y, group=group)
-    mix = MixWatch(dict(Counter(group.tolist())))
-    alarm = told = None
+    watch = MixWatch(counts(2000, usual))
     for day in range(DAYS):
-        p, y, group = batch(PER_DAY, later if moved and day >= CHANGE else usual)
-        alarm = alarm or detector.update(p, y, group=group)
-        found = mix.update(str(day), Counter(group.tolist()))
-        told = told or (found and (moved and day >= CHANGE))
-        if found and not told:
-            return [Said("monitor.mix", True, True), Said("monitor.alarm", alarm is not None, True)]
-    return [
-        Said("monitor.mix", bool(told), False),
-        Said("monitor.alarm", alarm is not None, True),
-    ]
+        changed = moved and day >= CHANGE
+        if watch.update(str(day), counts(PER_DAY, later if changed else usual)):
+            return [Said("monitor.mix", True, not changed)]
+    return [Said("monitor.mix", False, False)]
 
 
 def tied(rng, rows):
