@@ -123,10 +123,16 @@ def test_several_models_lead_to_the_one_that_answers_most(scores, monkeypatch):
     assert "--only-model 'large one'" in taken(found, scores.parent, monkeypatch)
 
 
-def test_a_comparison_leads_to_a_cascade_and_that_to_its_policy(scores, monkeypatch):
+def test_a_comparison_leads_to_what_the_most_accurate_may_answer_and_names_no_price(
+    scores, monkeypatch
+):
     compared = compare(scores, confidence="p", resamples=100).to_dict()
     command = taken(compared, scores.parent, monkeypatch)
-    assert "--models 'small,large one'" in command
+    assert "--only-model 'large one'" in command
+    assert "price" not in command
+
+
+def test_a_cascade_leads_to_its_policy(scores, monkeypatch):
     made = cascade(
         scores, confidence="p", models=["small", "large one"], price=[1, 10], random_splits=2
     ).to_dict()
@@ -156,8 +162,8 @@ def test_files_given_together_stay_together(scores, monkeypatch, tmp_path):
     assert f"calibrant compare {both} --confidence p" in taken(audited, tmp_path, monkeypatch)
     compared = compare(files, confidence="p", resamples=100).to_dict()
     command = taken(compared, tmp_path, monkeypatch)
-    assert f"calibrant cascade {both} --confidence p" in command
-    assert "cascade 'my 0.csv' 'my 1.csv'" in without_folders(command, compared)
+    assert f"calibrant decide {both} --confidence p" in command
+    assert "decide 'my 0.csv' 'my 1.csv'" in without_folders(command, compared)
     decided = decide(files, confidence="p", max_error=0.4).to_dict()
     assert f"calibrant decide {both} --confidence p" in taken(decided, tmp_path, monkeypatch)
     result = decide(files, confidence="p", max_error=0.4)

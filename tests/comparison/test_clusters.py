@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.comparison.diagnostics import missing_questions
 from calibrant.comparison.questions import (
     BLOCK_QUESTIONS,
     QuestionBlock,
@@ -102,3 +103,20 @@ def test_blocks_never_part_a_cluster():
     assert not met[0] & met[1]
     assert sum(block.size for block in blocks) == size
     assert abs(blocks[0].size - blocks[1].size) < 0.02 * size
+
+
+def test_copies_of_missing_rows_are_no_further_evidence_that_they_are_harder():
+    rows = drawn(1).with_columns(
+        correct=pl.when(pl.col("question_id") < 60).then(pl.col("question_id") % 3 // 2)
+        .otherwise(pl.col("correct"))
+    )  # fmt: skip
+    lacking = rows.filter((pl.col("model") == "weak") | (pl.col("question_id") >= 40))
+    mute = pl.when(pl.col("question_id") < 60).then(None).otherwise(pl.col("confidence"))
+    tested, unlike = [], []
+    for times in (1, TIMES):
+        survey = survey_of(align_models(pl.concat([lacking] * times)))
+        tested.append(missing_questions(survey, ["weak", "strong"])[1]["p_adjusted"])
+        silent = survey_of(align_models(pl.concat([rows.with_columns(confidence=mute)] * times)))
+        unlike.append(silent.unit_share * silent.graded[0, 0, 1])
+    assert tested[1] == pytest.approx(tested[0], rel=0.05)
+    assert unlike[1] == pytest.approx(unlike[0])

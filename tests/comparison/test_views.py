@@ -183,3 +183,12 @@ class TestErrors:
     def test_unknown_target(self):
         with pytest.raises(InputError, match="target is weakest, mean, strongest or a number"):
             compare_models(table_of(np.full((2, 4), 0.5), np.eye(2, 4)), target="best")
+
+
+def test_a_model_alone_is_aligned_as_in_its_pairs_on_average():
+    rng = np.random.default_rng(4)
+    c, z = rng.random((3, 400)), (rng.random((3, 400)) < 0.6).astype(float)
+    _, views = views_of(block_of(c, z), resamples=20)
+    pairs = [views[0][b].paper["ia"] for b in (1, 2)]
+    together = sum(pair.n * pair.brier[0] for pair in pairs) / sum(pair.n for pair in pairs)
+    assert views[0][0].paper["ia"].brier[0] == pytest.approx(together)

@@ -381,20 +381,17 @@ def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
 
 
 def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
-    """Return a cascade of the least and the most accurate; prices are the reader's."""
-    if not _can_read(document.get("settings") or {}, "cascade"):
+    """Return where the most accurate may answer alone; what a call costs is not known here."""
+    if not _can_read(document.get("settings") or {}, "decide"):
         return None
     known = [entry for entry in entries if (entry.get("accuracy") or {}).get("value") is not None]
     methods = list(dict.fromkeys(entry["method"] for entry in known))
     known = [e for e in known if e["method"] in methods[:1] and e.get("group") is None]
     if len(known) < 2:
         return None
-    order = sorted(known, key=lambda entry: entry["accuracy"]["value"])
-    chosen: dict[str, Any] = {"models": [order[0]["model"], order[-1]["model"]], "price": [1, 10]}
-    if len(methods) > 1:
-        chosen["only_method"] = methods[0]
-    call = _following(document, "cascade", **chosen)
-    return Step("Let the cheaper model answer first (with your prices)", call.text())
+    best = max(known, key=lambda entry: entry["accuracy"]["value"])["model"]
+    chosen = {"only_model": best} | ({"only_method": methods[0]} if len(methods) > 1 else {})
+    return Step(_ALONE, _following(document, "decide", max_error="0.10", **chosen).text())
 
 
 _DECIDED = {"decide": _decided, "cascade": _cascaded, "compare": _compared}

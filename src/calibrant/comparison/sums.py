@@ -30,7 +30,6 @@ from calibrant.comparison.survey import (
     Survey,
     cell_index,
     mass_bins,
-    shared_by_all,
 )
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.stats.binning import width_edges
@@ -175,9 +174,9 @@ def model_sums(
         lacking[number] = moved
     near = _near_sums(rows, present, served.shifts)
     shared = _counts_by_sharing(rows, others, survey, model)
-    # As its own partner the model meets all models at once: outcomes that all of them share.
-    others[model] = np.where(shared_by_all(outcomes)[rows.question], others[model], np.inf)
     same = _same_sums(rows, described, others, bins)
+    # By itself a model is seen as in its pairs, on average.
+    same[model] = np.delete(same, model, axis=0).mean(axis=0)
     mass, width, totals = by_kind
     return ModelSums(kind, mass, width, totals, law, nodes, lacking, near, same, *shared)
 

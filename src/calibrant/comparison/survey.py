@@ -183,6 +183,11 @@ class Survey:
             share = self.graded[2:, a, b] / np.array([n - right, right])
         return np.asarray(np.nan_to_num(share))
 
+    @property
+    def unit_share(self) -> float:
+        """Independent units per question: 1, or less where questions form clusters."""
+        return self.clusters / self.questions if self.clusters else 1.0
+
     def missing(self, a: int, b: int) -> tuple[float, bool]:
         """Return the share of answers without confidence, and whether they are unlike the rest.
 
@@ -192,7 +197,8 @@ class Survey:
         share = (wrong_mute + right_mute) / max(n, 1.0)
         if not 0 < right < n or not 0 < share < 1:
             return float(share), False
-        error = np.sqrt(share * (1 - share) * (1 / right + 1 / (n - right)))
+        units = np.array([right, n - right]) * self.unit_share
+        error = np.sqrt(share * (1 - share) * (1 / units).sum())
         apart = abs(right_mute / right - wrong_mute / (n - right))
         return float(share), bool(2 * special.ndtr(-apart / error) <= 0.01)
 
