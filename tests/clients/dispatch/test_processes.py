@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from calibrant.clients import Caps
-from calibrant.core.errors import BudgetError
+from calibrant.core.errors import BudgetError, SchemaError
 from calibrant.records.ledger import Claim, DrawRow, Ledger, LedgerKey, Refusal
 from clients.killable import ASKS, Starter, in_flight_draws, is_running, wait_until
 from clients.sessions import Session, questions
@@ -142,17 +142,15 @@ def test_a_failed_transaction_leaves_the_account_as_it_was(path):
             assert isinstance(attempt, int), "a call that was not sent is none"
 
 
-def test_a_ledger_from_before_accounts_is_charged_with_what_it_holds(server, path):
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_ledger_from_before_accounts_is_refused_by_name(server, path, read_only):
     with Ledger(path) as ledger:
         Session(server, ledger).run(questions(5))
         ledger._db.execute("DROP TABLE accounts")
         ledger._db.execute("DROP TABLE leases")
         ledger._session = None
-    with Ledger(path, read_only=True) as ledger:
-        assert ledger.in_flight() == []
-    with Ledger(path) as ledger, pytest.raises(BudgetError, match="cap of 8 calls"):
-        Session(server, ledger, caps=Caps(calls=8)).run(questions(20))
-    assert len(server.calls) == 8
+    with pytest.raises(SchemaError, match="without accounts"):
+        Ledger(path, read_only=read_only)
 
 
 def test_a_disk_that_takes_no_more_is_one_message_and_loses_nothing(server, path, tmp_path):

@@ -125,6 +125,9 @@ class Ledger(LedgerLookup):
             db.execute("COMMIT")
         row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
         version = row[0] if row else None
+        accounts = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accounts'").fetchone()
+        if version == str(SCHEMA_VERSION) and accounts is None:
+            version = "one without accounts"
         if version != str(SCHEMA_VERSION):
             raise SchemaError(
                 f"this version reads ledgers of schema {SCHEMA_VERSION}, got {version!r}",
