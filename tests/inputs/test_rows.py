@@ -151,3 +151,29 @@ def test_standard_input_has_no_rows_to_look_up():
     result = cal.audit([0.2, 0.9], [0, 1])
     with pytest.raises(InputError, match="standard input is read once"):
         with_rows(result, "-", {}, 3)
+
+
+def test_a_search_stops_in_time_and_goes_on_when_asked_again(frame, monkeypatch):
+    monkeypatch.setattr("calibrant.inputs.rows._STRETCH", 100)
+    rows = open_rows(frame)
+    asked = RowQuery(words="What IS 4", size=N)
+    shares = [rows.page(asked, patience=0.0).searched for _ in range(3)]
+    assert shares[0] < shares[-1] <= 1
+    whole = rows.page(asked)
+    assert whole.searched == 1
+    kept = frame.filter(pl.col("question").str.contains("What is 4", literal=True))
+    assert {row["answer"] for row in whole.rows} == set(kept["answer"])
+    # Signs that a pattern would obey are letters here.
+    assert rows.page(RowQuery(words="what.is")).total == 0
+
+
+def test_rows_without_confidence_stand_last_in_every_order(frame):
+    few = frame.with_columns(
+        confidence=pl.when(pl.int_range(N) % 9 == 0).then(None).otherwise("confidence")
+    )
+    rows = open_rows(few)
+    for sort in ("confidence", "-confidence"):
+        said = [row["confidence"] for row in rows.page(RowQuery(sort=sort, size=N)).rows]
+        stated = [value for value in said if value is not None]
+        assert said[: len(stated)] == sorted(stated, reverse=sort.startswith("-"))
+        assert len(said) == N

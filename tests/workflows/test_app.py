@@ -209,3 +209,18 @@ def test_a_refusal_is_told_on_its_tab(table):
 
 def test_two_servers_have_cookies_of_their_own():
     assert AppServer().cookie != AppServer().cookie
+
+
+def test_no_cell_of_a_saved_table_is_run_by_a_spreadsheet(table):
+    frame = pl.read_csv(table).with_columns(
+        answer=pl.Series(["=1+1", "+cmd", "-x", "@SUM(A1)"] * 150)
+    )
+    frame.write_csv(table)
+
+    async def work(session, base, _):
+        return [(await got(session, f"{base}/save/{name}"))[1] for name in FILES]
+
+    FILES = ("rows.csv", "corrected.csv")
+    for text in served(table, work):
+        saved = pl.read_csv(text.encode())
+        assert set(saved["answer"]) == {"'=1+1", "'+cmd", "'-x", "'@SUM(A1)"}

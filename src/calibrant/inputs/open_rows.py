@@ -108,7 +108,9 @@ def _index(frame: pl.DataFrame, facets: Sequence[str], first: int = 0) -> pl.Dat
 
 def _sorted(index: pl.DataFrame) -> pl.DataFrame:
     wrong = (pl.col("correct") < _HALF).fill_null(False)
-    return index.sort(~wrong, -pl.col("confidence"), nulls_last=True, maintain_order=True)
+    ranked = index.sort(~wrong, -pl.col("confidence"), nulls_last=True, maintain_order=True)
+    # Questions by their number: what is told of each of them has a place in an array.
+    return ranked.with_columns(pl.col("question").rank("dense") - 1)
 
 
 def _with_questions(frame: pl.DataFrame, opened: Opened) -> pl.DataFrame:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
@@ -18,6 +20,8 @@ _HALF = 0.5
 _MEANING = {"question_id", "model", "class_id", "answer", "correct"}
 _ANSWERS_SHOWN, _SCORES_SHOWN, _LETTERS_SHOWN = 6, 16, 300
 SORTS = ("worst", "confidence", "-confidence", "row")
+# Rows that are searched before the clock is looked at again.
+_STRETCH = 100_000
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,24 @@ class RowQuery:
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """Some rows, how many fit the query, and how many of those are graded wrong."""
+    """Some rows, how many fit the query, and how many of those are graded wrong.
+
+    `searched`: the share of the rows whose texts were searched in the time given.
+    """
 
     rows: list[dict[str, Any]]
     total: int
     wrong: int
     graded: int
+    searched: float = 1.0
+
+
+@dataclass(slots=True)
+class _Search:
+    """Which rows hold some words, by place, as far as they were searched."""
+
+    holds: np.ndarray[Any, np.dtype[np.bool_]]
+    done: int = 0
 
 
 @dataclass(slots=True)
@@ -60,7 +76,8 @@ class Rows:
     Parameters
     ----------
     index
-        Numbers of every row, the most confidently wrong first; `place` is where its texts stand.
+        Numbers of every row, the most confidently wrong first; `place` is where its texts stand,
+        `question` counts the questions.
     stored
         All columns, in the order of places.
     texts
@@ -91,6 +108,8 @@ class Rows:
     _gaps: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
     _values: dict[str, dict[str, int]] = field(default_factory=dict, repr=False)
     _split: pl.Series | None = field(default=None, repr=False)
+    _orders: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict, repr=False)
+    _searches: dict[str, _Search] = field(default_factory=dict, repr=False)
     _masks: dict[RowQuery, pl.Series] = field(default_factory=dict, repr=False)
 
     @property
@@ -119,22 +138,29 @@ class Rows:
             self._values[facet] = {str(n): count for n, count in counted.iter_rows() if n}
         return self._values[facet]
 
-    def page(self, query: RowQuery) -> RowPage:
-        """Return one page of the rows that fit."""
+    def page(self, query: RowQuery, *, patience: float | None = None) -> RowPage:
+        """Return one page of the rows that fit.
+
+        `patience`: seconds after which a search of texts stops; asked again, it goes on.
+        """
         self._check(query)
-        mask = self._mask(replace(query, start=0, size=0, sort=""))
-        grades = self.index["correct"]
-        found = mask.arg_true()
+        mask, searched = self._mask(replace(query, start=0, size=0, sort="", words="")), 1.0
+        if query.words:
+            held, searched = self._holding(query.words, patience)
+            mask = mask & held
         if query.sort in SORTS[1:]:
-            name, down = query.sort.lstrip("-"), query.sort.startswith("-")
-            values = self.index["place" if name == "row" else name].gather(found)
-            found = found.gather(values.arg_sort(descending=down, nulls_last=True))
+            order = self._order(query.sort)
+            found = pl.Series(order[mask.to_numpy()[order]])
+        else:
+            found = mask.arg_true()
         here = self.index[found.slice(query.start, query.size)]
+        grades = self.index["correct"]
         return RowPage(
             self._told(here),
             len(found),
             int((mask & (grades < _HALF).fill_null(False)).sum()),
             int((mask & grades.is_not_null()).sum()),
+            searched,
         )
 
     def everything(self) -> RowQuery:
@@ -210,8 +236,6 @@ class Rows:
             mask = mask if mask.len() == self.index.height else mask.new_from_index(0, self.height)
             if query.split:
                 mask &= self._split_questions()
-            if query.words:
-                mask &= self._holding(query.words)
             self._masks[query] = mask
         return self._masks[query]
 
@@ -229,18 +253,55 @@ class Rows:
     def _split_questions(self) -> pl.Series:
         """Return the rows of questions that some models answer right and others wrong."""
         if self._split is None:
-            right = pl.col("correct").filter(pl.col("correct").is_not_null())
-            apart = (right.min() < right.max()).over("question").fill_null(False)
-            self._split = self.index.select(apart).to_series()
+            codes, grades = self.index["question"].to_numpy(), self.index["correct"].to_numpy()
+            right, wrong = np.zeros((2, int(codes.max(initial=0)) + 1), dtype=bool)
+            right[codes[grades >= _HALF]] = True
+            wrong[codes[grades < _HALF]] = True
+            self._split = pl.Series((right & wrong)[codes])
         return self._split
 
-    def _holding(self, words: str) -> pl.Series:
-        """Return the rows whose texts hold some words, in any case of letters."""
+    def prepare(self) -> None:
+        """Make orders and disagreements ahead of the click that asks for them."""
+        for sort in SORTS[1:]:
+            self._order(sort)
+        self._split_questions()
+
+    def _order(self, sort: str) -> np.ndarray[Any, Any]:
+        """Return all rows in an order: it is made once, since every page needs it."""
+        if sort not in self._orders:
+            if sort == "row":
+                order = np.empty(self.height, np.uint32)
+                order[self.index["place"].to_numpy()] = np.arange(self.height, dtype=np.uint32)
+            else:
+                said = self.index["confidence"].to_numpy()
+                # Two sorted stretches, the wrong ones and the others: a stable sort joins them.
+                order = np.argsort(-said, kind="stable").astype(np.uint32)
+                if sort == "confidence":
+                    stated = int(np.count_nonzero(~np.isnan(said)))
+                    order = np.concatenate([order[:stated][::-1], order[stated:]])
+            self._orders[sort] = order
+        return self._orders[sort]
+
+    def _holding(self, words: str, patience: float | None) -> tuple[pl.Series, float]:
+        """Return the rows whose texts hold some words, in any case, and the share searched."""
+        if words not in self._searches:
+            if len(self._searches) > 4:
+                self._searches.pop(next(iter(self._searches)))
+            self._searches[words] = _Search(np.zeros(self.height, dtype=bool))
+        search, began = self._searches[words], time.monotonic()
         names = [*dict.fromkeys([*self.texts.values(), "question_id"])]
-        parts = [pl.col(name).cast(pl.String).fill_null("") for name in names]
-        text = pl.concat_str(parts, separator="\n").str.to_lowercase()
-        asked = self.stored.lazy().select(text.str.contains(words.lower(), literal=True))
-        return asked.collect(engine="streaming").to_series().gather(self.index["place"])
+        pattern = f"(?i){pl.escape_regex(words)}"
+        holds = pl.any_horizontal(
+            pl.col(name).cast(pl.String).fill_null("").str.contains(pattern) for name in names
+        )
+        while search.done < self.height:
+            some = self.stored.lazy().slice(search.done, _STRETCH).select(holds).collect()
+            search.holds[search.done : search.done + some.height] = some.to_series().to_numpy()
+            search.done += _STRETCH
+            if patience is not None and time.monotonic() - began > patience:
+                break
+        share = min(1.0, search.done / max(self.height, 1))
+        return pl.Series(search.holds[self.index["place"].to_numpy()]), share
 
     def _fetched(self, places: Sequence[int]) -> pl.DataFrame:
         if isinstance(self.stored, pl.DataFrame):

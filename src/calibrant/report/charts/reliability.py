@@ -17,10 +17,9 @@ _CAPTION = (
     "Grey: where a perfectly calibrated model would lie. Bars: number of rows."
 )
 _DIAGONAL = Line([(0, 0), (1, 1)], "plain", look="dashed")
-_SIDES = (
-    Label(0.03, 0.93, "says less than it knows"),
-    Label(0.985, 0.05, "says more than it knows", "end"),
-)
+# Room that the words of a side take, as shares of the axes, and where they may stand.
+_WIDE, _TALL = 0.4, 0.08
+_HEIGHTS = (0.04, 0.13, 0.22)
 
 Series = tuple[str, str, Sequence[Mapping[str, Any]]]
 """Name (empty for a single one), tone and bins."""
@@ -37,20 +36,31 @@ def reliability_chart(
     marks: list[Mark] = [*_band(block.get("curve")), *_series(block["bins"], tone)]
     if block.get("histogram"):
         marks.append(Counts(block["histogram"]))
-    return _diagram(name, title, _CAPTION, [*_SIDES, *marks])
+    return _diagram(name, title, _CAPTION, [*_sides(block["bins"]), *marks])
+
+
+def _sides(bins: Sequence[Mapping[str, Any]]) -> Iterator[Label]:
+    """Say what lies on either side of the diagonal, where no dot or interval stands."""
+    for below in (False, True):
+        words = "says more than it knows" if below else "says less than it knows"
+        left = 0.985 - _WIDE if below else 0.03
+        near = [b for b in bins if left - 0.03 <= b["confidence"] <= left + _WIDE + 0.03]
+        for height in _HEIGHTS:
+            foot = height if below else 1 - height - _TALL / 2
+            if not any(b["low"] < foot + _TALL and b["high"] > foot - 0.03 for b in near):
+                yield Label(left + below * _WIDE, foot, words, "end" if below else "start")
+                break
 
 
 def diagram_frame() -> Chart:
     """Return the diagram without marks of a confidence: what all of them on a page share."""
-    return _diagram(
-        "frame", "Share of right answers against confidence", "", [*_SIDES, Counts([0])]
-    )
+    return _diagram("frame", "Share of right answers against confidence", "", [Counts([0])])
 
 
 def diagram_marks(block: Mapping[str, Any], tone: str) -> Chart:
     """Return the marks of one confidence alone, for the frame that all of them share."""
     chart = reliability_chart(block, tone, "")
-    own = [mark for mark in chart.marks if not isinstance(mark, Label) and mark != _DIAGONAL]
+    own = [mark for mark in chart.marks if mark != _DIAGONAL]
     return replace(chart, marks=[*own, *([] if block.get("histogram") else [Counts([0])])])
 
 

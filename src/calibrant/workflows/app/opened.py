@@ -104,13 +104,14 @@ class AppData:
             if self._rows is None or self._rows.words != self._version():
                 self._rows = Job(self._version())
                 try:
-                    self._rows.found = open_rows(self.data, self.table)
+                    rows = self._rows.found = open_rows(self.data, self.table)
+                    threading.Thread(target=rows.prepare, daemon=True).start()
                 except CalibrantError as error:
                     self._rows.error = str(error)
         if self._rows.error:
             raise InputError(self._rows.error)
-        rows: Rows = self._rows.found
-        return rows
+        found: Rows = self._rows.found
+        return found
 
     def _version(self) -> str:
         """Return a mark that changes when a file does: what was read of it is then old."""

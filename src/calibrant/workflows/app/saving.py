@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
+
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
+from calibrant.records.tables import neutral_cells
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.draw import chart_file, save_chart
 from calibrant.report.page import render_html
@@ -77,12 +78,16 @@ def _policy(tab: Tab, state: State, data: AppData) -> bytes:
 
 def _rows(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
     found = data.rows().page(state.rows(size=_MOST_ROWS)).rows
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(found)
-    return text.getvalue().encode()
+    names = [name for name in _COLUMNS if not found or name in found[0]]
+    own = [{name: row[name] for name in names} for row in found]
+    frame = pl.DataFrame(own, schema=None if own else names, infer_schema_length=None)
+    return _csv(frame)
 
 
 def _corrected(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
-    return data.corrected().write_csv().encode()
+    return _csv(data.corrected())
+
+
+def _csv(frame: pl.DataFrame) -> bytes:
+    """Return a table for a spreadsheet: no text of a model is run as a formula."""
+    return neutral_cells(frame).write_csv().encode()

@@ -335,13 +335,13 @@ def _row_page(data: AppData, state: State) -> str:
     if not state.method and len(rows.methods) > 1:
         # Each answer once: the other confidences stand beside it when it is opened.
         state = replace(state, method=rows.methods[0])
-    page = rows.page(state.rows())
+    page = rows.page(state.rows(), patience=_SOON)
     told = [graded_row(row, data) for row in page.rows]
     has = {name: any(row.get(name) for row in told) for name in ("answer", "reference")}
     return _fragment(
         "rows",
         page={"rows": told, "total": page.total, "wrong": page.wrong, "graded": page.graded,
-              "has": has},
+              "has": has, "searched": page.searched},
         state=state,
         several=len(rows.models) > 1,
         facets=rows.facets,

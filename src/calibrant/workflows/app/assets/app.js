@@ -288,6 +288,8 @@ async function loadRows() {
     const again = box.querySelector(`[name="${typed[0]}"]`);
     if (again) { again.focus(); if (again.type === "search") again.setSelectionRange(typed[1], typed[1]); }
   }
+  // A long search goes on where it stopped.
+  if (box.querySelector("[data-searching]")) setTimeout(() => { if (own === rowTurn) loadRows(); }, 100);
 }
 let typing = 0;
 function readyRows() {
