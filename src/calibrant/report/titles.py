@@ -60,7 +60,11 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         questions = max((document.get("data") or {}).get("questions") or 0, own)
         methods = len({entry["method"] for entry in results})
         found = [f"{methods} confidences"] if methods > 1 else []
-        return [*found, f"{models} models", count(questions, "question")]
+        shared = (document.get("data") or {}).get("questions_shared_by_all", questions)
+        told = count(questions, "question")
+        if shared < questions:
+            told += f", {shared:,} with a confidence of {'both' if models == 2 else 'all'}"
+        return [*found, f"{models} models", told]
     if kind == "decide" and results:
         return [_kept(results)]
     if kind == "label" and results:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from calibrant.report.answers import claims_of, headline
 from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, between, bounds
 from calibrant.report.charts.scales import in_points, percent, points, short_number
 
@@ -18,27 +19,37 @@ _MOST_EVIDENCE = 12.0
 def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     """Yield the gap over time of each entry, one with an alarm first, and the evidence."""
     entries = [entry for entry in document["results"] if entry.get("history")]
-    first = next((e for e in entries if e.get("alarm")), entries[0] if entries else None)
+    # The first sentence is about this one.
+    claims = claims_of(document)
+    said = next(iter(headline(claims, 1)), None)
+    about = next((c.subject for c in claims if c.text == said), {})
+    ranked = sorted(entries, key=lambda e: (not _is_about(e, about), not e.get("alarm")))
+    first = ranked[0] if ranked else None
     if first is not None:
-        yield _over_time(first, "answer")
+        yield _over_time(first, "answer", named=len(entries) > 1)
     for n, entry in enumerate(entries, 1):
         if entry is not first:
-            yield _over_time(entry, f"over-time-{n}")
+            yield _over_time(entry, f"over-time-{n}", named=True)
     for n, entry in enumerate(entries, 1):
         yield _evidence(entry, n)
 
 
-def _over_time(entry: Mapping[str, Any], name: str) -> Chart:
+def _is_about(entry: Mapping[str, Any], subject: Mapping[str, Any]) -> bool:
+    return all(subject.get(name) in (None, entry[name]) for name in ("model", "method"))
+
+
+def _over_time(entry: Mapping[str, Any], name: str, *, named: bool) -> Chart:
     history = [row for row in entry["history"] if row["gap"]["value"] is not None]
     most = max(row["n"] for row in history)
     # A batch of a few labels jumps about: it is small, and the line passes over it.
     steady = [(i, row["gap"]["value"]) for i, row in enumerate(history) if row["n"] >= most / 10]
     marks: list[Mark] = [Rule(0), *_alarm(entry, history), Line(steady, "plain", look="faint")]
     marks += [_stretch(row, place, row["n"] / most) for place, row in enumerate(history)]
-    several = f", {entry['model']} / {entry['method']}" if name != "answer" else ""
+    several = f", {entry['model']} / {entry['method']}" if named else ""
     return Chart(
         name,
         f"Share right minus confidence over time, in points{several}",
+        f"{entry['model'] + '. ' if named else ''}"
         "Below 0 it says more than it knows. Lines: intervals. Diamonds: alarm.",
         Axis(names=_dates(history)),
         Axis("share right − confidence, points", words=points),

@@ -37,7 +37,7 @@ function showTabs() {
     for (const [name, value] of state) if (SHARED.includes(name) || name.includes(".")) kept.append(name, value);
     kept.set("tab", link.dataset.tab);
     link.href = "?" + kept;
-    if (on) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (on) { link.setAttribute("aria-current", "page"); link.scrollIntoView({ block: "nearest", inline: "center" }); } else link.removeAttribute("aria-current");
   }
 }
 async function show() {
@@ -117,7 +117,10 @@ async function loadPicker() {
   if (!answer.ok) return;
   const box = byId("picker"), active = document.activeElement && box.contains(document.activeElement) ? document.activeElement : null;
   const again = active && (active.dataset.model ? `[data-model="${CSS.escape(active.dataset.model)}"]` : active.name && `[name="${active.name}"]` + (active.type === "checkbox" || active.type === "radio" ? `[value="${CSS.escape(active.value)}"]` : ""));
+  // A phone shows the result first, and what is looked at when asked.
+  const wasOpen = box.querySelector("details")?.open ?? !matchMedia("(max-width: 60rem)").matches;
   put(box, await answer.text());
+  for (const fold of box.querySelectorAll("details")) fold.open = wasOpen;
   pickerFor = key;
   const about = box.querySelector("template[data-about]");
   byId("about").replaceChildren(about.content);
