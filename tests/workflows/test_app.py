@@ -179,6 +179,19 @@ def test_only_the_page_may_send(table):
     assert all(status in (403, 404, 422) for status in served(table, work))
 
 
+def test_labelling_opens_its_page_from_the_app(table):
+    async def work(session, base, server):
+        async with session.post(f"{base}/api/label", headers=OWN) as response:
+            assert response.status == 200, await response.text()
+            address = (await response.json())["address"]
+        async with session.get(address) as response:
+            return response.status, await response.text()
+
+    status, text = served(table, work)
+    assert status == 200
+    assert "<title>" in text
+
+
 def test_work_can_be_stopped_and_begun_again(table):
     async def work(session, base, server):
         data = server.data

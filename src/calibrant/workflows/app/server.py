@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 from typing import Any
 
@@ -266,10 +266,11 @@ class AppServer(LocalServer):
         if self._labels is None:
             # Loaded here: most who look label nothing.
             from calibrant.verbs.labelling.options import DEFAULTS, open_task
-            from calibrant.verbs.labelling.server import LabelServer
+            from calibrant.verbs.labelling.server import LabelServer, widest_block
 
             task = open_task(data.paths[0], {**DEFAULTS, **data.table})
-            self._labels = LabelServer(task.work.session, **task.goals)
+            precise = partial(widest_block, task.work.session, **task.goals)
+            self._labels = LabelServer(task.work.session, precise, task.goals["budget"])
             self._address = await self._labels.start()
         return web.json_response({"address": self._address})
 
