@@ -12,13 +12,13 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
+from calibrant.inputs.page_questions import by_meaning, page_question
 
 OWN = frozenset({"question_id", "model", "method", "confidence", "correct", "weights"})
 ROW = "row_in_file"
 """Column that numbers the rows as the file has them."""
 _HALF = 0.5
 _MEANING = {"question_id", "model", "class_id", "answer", "correct"}
-_ANSWERS_SHOWN, _SCORES_SHOWN, _LETTERS_SHOWN = 6, 16, 300
 SORTS = ("worst", "confidence", "-confidence", "row")
 # Rows that are searched before the clock is looked at again.
 _STRETCH = 100_000
@@ -203,7 +203,7 @@ class Rows:
         for row in rows:
             drawn.setdefault(row["question_id"], []).append(row)
         meanings = self._all_meanings(list(drawn))
-        found = [_page_question(name, own, meanings.get(name)) for name, own in drawn.items()]
+        found = [page_question(name, own, meanings.get(name)) for name, own in drawn.items()]
         note = f"All {every:,} questions."
         if len(found) < every:
             note = f"{len(found):,} of {every:,} questions, most confidently wrong."
@@ -214,7 +214,7 @@ class Rows:
             return {}
         found: dict[str, list[dict[str, Any]]] = {}
         names = pl.col("question_id").cast(pl.String)
-        for row in _by_meaning(self.draws.filter(names.is_in(ids))).iter_rows(named=True):
+        for row in by_meaning(self.draws.filter(names.is_in(ids))).iter_rows(named=True):
             found.setdefault(str(row["question_id"]), []).append(row)
         return found
 
@@ -332,60 +332,6 @@ class Rows:
         if self.draws is None:
             return []
         return self._all_meanings([question_id]).get(question_id, [])
-
-
-def _by_meaning(draws: pl.DataFrame) -> pl.DataFrame:
-    return (
-        draws.filter(pl.col("answer").is_not_null())
-        .group_by("question_id", "model", "class_id", maintain_order=True)
-        .agg(
-            pl.len().alias("draws"),
-            pl.col("answer").mode().sort().first(),
-            pl.col("correct").first().cast(pl.Float64),
-        )
-        .sort("draws", descending=True, maintain_order=True)
-        .group_by("question_id", "model", maintain_order=True)
-        .head(_ANSWERS_SHOWN)
-        .drop("class_id")
-    )
-
-
-def _page_question(
-    name: str, rows: Sequence[dict[str, Any]], meanings: Sequence[dict[str, Any]] | None
-) -> dict[str, Any]:
-    """Return a question as a page takes it."""
-    first = rows[0]
-    answers = {row["model"]: row for row in reversed(rows)}.values()
-    given = meanings or [{**row, "draws": 1} for row in answers if row.get("answer")]
-    asked = first.get("question")
-    return {
-        "id": name if name != asked else "",
-        "text": _cut(asked or f"Question {name}"),
-        "reference": _cut(first.get("reference") or ""),
-        "answers": [
-            {
-                "model": row["model"],
-                "answer": _cut(row["answer"]),
-                "draws": row["draws"],
-                "correct": None if row["correct"] is None else row["correct"] >= _HALF,
-            }
-            for row in given
-        ],
-        "scores": [
-            {
-                "model": row["model"],
-                "method": row["method"],
-                "confidence": None if row["confidence"] is None else round(row["confidence"], 3),
-                "correct": row["correct"],
-            }
-            for row in rows[:_SCORES_SHOWN]
-        ],
-        "facets": first["group"],
-    }
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LETTERS_SHOWN else text[:_LETTERS_SHOWN] + " ..."
 
 
 def wrong_rows(rows: Rows, most: int, query: RowQuery | None = None) -> list[dict[str, Any]]:
