@@ -118,7 +118,7 @@ async function loadPicker() {
   const box = byId("picker"), active = document.activeElement && box.contains(document.activeElement) ? document.activeElement : null;
   const again = active && (active.dataset.model ? `[data-model="${CSS.escape(active.dataset.model)}"]` : active.name && `[name="${active.name}"]` + (active.type === "checkbox" || active.type === "radio" ? `[value="${CSS.escape(active.value)}"]` : ""));
   // A phone shows the result first, and what is looked at when asked.
-  const wasOpen = box.querySelector("details")?.open ?? !matchMedia("(max-width: 60rem)").matches;
+  const wasOpen = box.querySelector("details")?.open ?? !matchMedia("(max-width: 40rem)").matches;
   put(box, await answer.text());
   for (const fold of box.querySelectorAll("details")) fold.open = wasOpen;
   pickerFor = key;
