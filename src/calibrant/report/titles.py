@@ -28,6 +28,8 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     name = title or source_name(document)
     link = "for" if kind in ("decide", "plan", "cascade") else "of"
     parts = [f"{words} {link} {name}" if name else words, *_amounts(document, kind)]
+    if ungraded := (document.get("dropped") or {}).get("correct_missing"):
+        parts.append(f"{count(ungraded, 'row')} without a grade left out")
     return " · ".join([*parts, page_date()] if dated else parts)
 
 
