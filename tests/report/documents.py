@@ -272,3 +272,7 @@ WITH_FOLDER = {"bench_check": bench_check_document, "study": study_result}
 def document_of(kind):
     """A document of this kind without a folder, made once."""
     return KINDS[kind]()
+
+
+# Lists of what was done: there is nothing to see in them.
+WITHOUT_PICTURE = {"analysis", "bench", "demo", "methods", "report", "semantics", "serve"}

@@ -14,10 +14,8 @@ from calibrant.report.charts import answer_of, charts_of
 from calibrant.report.charts.draw import draw
 from calibrant.report.charts.svg import cut_names, standalone
 from calibrant.report.page.screen import first_screen
-from documents import KINDS, document_of
+from documents import KINDS, WITHOUT_PICTURE, document_of
 
-# Lists of what was done: there is nothing to see in them.
-WITHOUT_PICTURE = {"analysis", "bench", "demo", "methods", "report", "semantics", "serve"}
 WORDS_BEFORE_PICTURE = 60
 
 
