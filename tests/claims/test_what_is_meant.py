@@ -87,7 +87,7 @@ def test_too_few_labels_for_a_limit_are_said_and_no_error_is_made_up():
     rng = np.random.default_rng(1)
     said = rng.choice([0.5, 0.9], 30)
     table = pl.DataFrame({"confidence": said, "correct": (rng.random(30) < 0.6).astype(int)})
-    (text,) = texts(decide(table, max_error=0.1), "decide.error_limit")
+    (text,) = texts(decide(table, max_error=0.05), "decide.error_limit")
     assert "nan" not in text
     assert "30 labels are too few" in text
 

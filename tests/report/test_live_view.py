@@ -27,7 +27,7 @@ SHOWN = "return document.getElementById('progress')?.textContent || ''"
 SEEN = (
     "return [document.getElementById('progress')?.textContent || '',"
     " document.querySelector('#progress progress')?.value ?? null,"
-    " [...document.querySelectorAll('.hero-picture .wide .gap')].map(t => t.textContent)]"
+    " [...document.querySelectorAll('main td')].map(t => t.textContent)]"
 )
 
 
@@ -82,7 +82,7 @@ def test_a_run_is_followed_to_its_result(browser, tmp_path):
             spent = [float(re.search(r"\$([\d.]+) so far", said)[1]) for said, _, _ in seen]
             assert spent == sorted(spent)
             assert spent[-1] > spent[0]
-            # The picture fills up: more answers, purpose by purpose.
+            # The table fills up: more answers, purpose by purpose.
             assert len({tuple(counts) for _, _, counts in seen}) > 1
             wait_for(browser, "return !!document.querySelector('.badge')", WAIT)
             assert browser.execute_script("return document.querySelector('h1').textContent")

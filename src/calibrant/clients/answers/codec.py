@@ -63,6 +63,7 @@ def encode_completion(completion: Completion) -> bytes:
     Examples
     --------
     >>> from calibrant.clients.answers.tokens import TokenLogprob
+    >>> from calibrant.clients.protocol import Usage
     >>> one = Completion("Paris", "stop", Usage(9, 1), (TokenLogprob("Paris", -0.1),))
     >>> decode_completion(encode_completion(one)) == one
     True

@@ -227,8 +227,8 @@ def grade_among(values: Mapping[str, Any], name: str | None) -> Grade:
     Examples
     --------
     >>> grade_among({"helpfulness": 0.7, "correctness": "yes"}, None)
-    (1.0, None, 'correctness')
-    >>> grade_among({"helpfulness": 0.7}, None)[1]
+    Grade(correct=1.0, reason=None, grader='correctness')
+    >>> grade_among({"helpfulness": 0.7}, None).reason
     'no value says right or wrong; name one as grade: helpfulness'
     """
     plain = {_plain(key): key for key in reversed(list(values))}

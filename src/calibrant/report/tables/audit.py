@@ -11,7 +11,6 @@ from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import claims_of, graded_without, headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
-from calibrant.report.tables.meanings import semantic_tables
 from calibrant.report.tables.remarks import correction_sentence, rows_left_out
 from calibrant.report.titles import named_table
 
@@ -45,9 +44,18 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
     return [
         *_verdicts(document),
         *(made(document, entries) for made, entries in tables if entries),
-        *(semantic_tables(document["sem_ece"]) if document.get("sem_ece") else ()),
+        *_meanings(document),
         *_remarks(document),
     ]
+
+
+def _meanings(document: Mapping[str, Any]) -> list[Block]:
+    if not document.get("sem_ece"):
+        return []
+    # Loaded here: most audits hold no draws.
+    from calibrant.report.tables.meanings import semantic_tables
+
+    return semantic_tables(document["sem_ece"])
 
 
 def _verdicts(document: Mapping[str, Any]) -> list[Paragraph]:
