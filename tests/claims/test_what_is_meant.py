@@ -89,7 +89,7 @@ def test_too_few_labels_for_a_limit_are_said_and_no_error_is_made_up():
     table = pl.DataFrame({"confidence": said, "correct": (rng.random(30) < 0.6).astype(int)})
     (text,) = texts(decide(table, max_error=0.05), "decide.error_limit")
     assert "nan" not in text
-    assert "30 labels are too few" in text
+    assert "that takes 45 labels; there are 30" in text
 
 
 def test_a_cascade_that_always_asks_saves_nothing_and_says_so():
