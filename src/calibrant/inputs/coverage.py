@@ -77,7 +77,7 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
     whole = {
         "rows": kept.height,
         "rows_read": kept.height + rejected.height + scores.weightless.height,
-        "questions": _questions(kept, kept_by),
+        "questions": _questions(scores.graded, kept_by),
         "questions_shared_by_all": shared,
     }
     found = coverage_document(models, **whole)
@@ -139,11 +139,12 @@ def _counted(kept: pl.DataFrame) -> dict[Key, dict[str, Any]]:
     return _by_key(kept, **counts)
 
 
-def _questions(kept: pl.DataFrame, kept_by: Mapping[Key, Mapping[str, Any]]) -> int:
-    """Return how many questions there are; those of a single model are counted already."""
-    if len(kept_by) == 1:
-        return int(next(iter(kept_by.values()))["questions"])
-    return int(kept["question_id"].n_unique())
+def _questions(graded: pl.DataFrame, kept_by: Mapping[Key, Mapping[str, Any]]) -> int:
+    """Return how many questions have a grade; those of a single model may be counted already."""
+    own = list(kept_by.values())
+    if len(own) == 1 and own[0]["n"] == graded.height:
+        return int(own[0]["questions"])
+    return int(graded["question_id"].n_unique())
 
 
 def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, dict[str, Any]]:

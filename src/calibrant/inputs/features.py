@@ -32,7 +32,7 @@ def describing_columns(frame: pl.DataFrame) -> list[str]:
     """Return the columns that may describe a question or an answer, for a hint.
 
     Numbers and flags that vary, and texts that repeat: an id or a free text says nothing of other
-    rows.
+    rows, nor does a second name of the questions or the models.
 
     Examples
     --------
@@ -47,9 +47,18 @@ def describing_columns(frame: pl.DataFrame) -> list[str]:
             continue
         values = column.n_unique()
         text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
-        if 1 < values <= (column.len() / 3 if text else column.len()):
+        if 1 < values <= (column.len() / 3 if text else column.len()) and not any(
+            _names_the_same(frame, name, role, values) for role in ("question_id", "model")
+        ):
             found.append(name)
     return found
+
+
+def _names_the_same(frame: pl.DataFrame, name: str, role: str, values: int) -> bool:
+    """Return whether a column is one-to-one with the questions or the models."""
+    if role not in frame.columns or frame[role].n_unique() != values:
+        return False
+    return frame.select(name, role).n_unique() == values
 
 
 def features_hint(names: Sequence[str]) -> Hint:

@@ -44,6 +44,8 @@ _BADGE_CLAIM = {
     "compare": "compare.better_calibrated",
     # Its promise stands whether or not mending is worth it.
     "mend": "mend.gain",
+    # With a ranking, what labels could show is said beside it.
+    "plan": "plan.order",
     "multi_answer": "bench.best_method",
 }
 # One question, two directions: they are ranked together.
@@ -195,7 +197,9 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
     own = [claim for claim in asked if not _is_summary(claim)] or asked
     if kind == "compare" and own:
         return _compared(own)
-    found = _counted([claim_tone(claim) for claim in own], claims, _COUNTED.get(kind, "claims"))
+    # Where verdicts are as frequent, the badge is about the one that the first sentence tells.
+    told = sorted(own, key=lambda claim: _OUTCOMES.get(claim.outcome, 4))
+    found = _counted([claim_tone(claim) for claim in told], claims, _COUNTED.get(kind, "claims"))
     if found is None:
         return None
     word, mark, rest = found.words.partition(",")

@@ -58,8 +58,7 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     if kind == "compare" and results:
         models = len({entry["model"] for entry in results})
         own = max(entry["accuracy"]["n"] for entry in results)
-        # Answers without a confidence are graded, too, and count for who is right more often.
-        questions = max((document.get("data") or {}).get("questions") or 0, own)
+        questions = (document.get("data") or {}).get("questions") or own
         methods = len({entry["method"] for entry in results})
         found = [f"{methods} confidences"] if methods > 1 else []
         shared = (document.get("data") or {}).get("questions_shared_by_all", questions)

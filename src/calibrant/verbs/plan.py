@@ -44,6 +44,7 @@ from calibrant.verbs.plan_table import (
     rankable,
     ranked_models,
     table_theory,
+    ungraded_rows,
 )
 
 _LEAST_SHARE = 1e-9
@@ -256,7 +257,7 @@ def plan(
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
     document["reading"] = None if pool is None else pool.reading.to_dict()
-    document["dropped"] = {} if pool is None else dict(pool.dropped)
+    document["dropped"] = {} if pool is None else {**pool.dropped, **ungraded_rows(labelled)}
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
     document["data"] = {"warnings": [*_known(pool, labelled), *_unseen(measured, goal)]}

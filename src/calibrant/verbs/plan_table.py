@@ -138,12 +138,22 @@ def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
         return block_tests(rows, rows.estimates(("auroc", "confidence_gap")), ERROR_MARGIN)
 
 
+def ungraded_rows(table: Scores | None) -> dict[str, int]:
+    """Return how many rows of a graded table have no outcome, as a rule that they break."""
+    graded = 0 if table is None else int(table.frame["correct"].is_finite().sum())
+    missing = 0 if table is None else table.frame.height - graded
+    return {"correct_missing": missing} if graded and missing else {}
+
+
 def rankable(table: Scores) -> tuple[Scores, list[dict[str, Any]]]:
-    """Return the table without models that are never right, and what is to be said of them.
+    """Return the graded rows of models that are not never right, and what is said of the others.
 
     Their answers are empty, or were never graded as right: nothing that a ranking measures.
     They stay where fewer than two other models are left.
     """
+    table = table.each(
+        lambda rows: rows.filter(pl.col("correct").is_finite()) if len(rows) else rows
+    )
     counted = table.graded.group_by("model", maintain_order=True).agg(
         pl.col("correct").count().alias("n"), pl.col("correct").max().alias("best")
     )
