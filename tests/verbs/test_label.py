@@ -344,3 +344,50 @@ def test_ids_and_answers_come_back_byte_for_byte(tmp_path_factory, keys, seed):
     assert [s.labels for s in again.states()] == [s.labels for s in store.states()]
     with pytest.raises(Exception, match="append-only"):
         store._db.execute("DELETE FROM items")
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_two_programs_on_one_store_agree_with_one_that_reads_it_anew(tmp_path_factory, seed):
+    path = tmp_path_factory.mktemp("s") / "s.sqlite"
+    programs = [LabelStore(path), LabelStore(path)]
+    rng = np.random.default_rng(seed)
+    for step in range(40):
+        store, who = programs[rng.integers(2)], str(rng.choice(["ann", "bob", "cai"]))
+        if step % 10 == 0:
+            keys = [ItemKey(f"{step}-{k}") for k in range(4)]
+            store.add_wave(keys, [0.5] * 4, design="random", frame=99, twice=rng.permutation(2))
+        if rng.random() < 0.2:
+            store.undo(who)
+        elif given_out := store.take(who, keeps=bool(rng.random() < 0.2), now=100.0 * step):
+            label = str(rng.choice(["right", "wrong", "unsure", "skip"]))
+            store.label(given_out[0].id, who, label, final=bool(rng.random() < 0.1), now=0.0)
+        anew = LabelStore(path)
+        for one in programs:
+            assert one.states() == anew.states()
+            assert one.open_for(who, now=100.0 * step) == anew.open_for(who, now=100.0 * step)
+        anew.close()
+
+
+def test_a_request_costs_no_more_after_two_thousand_labels(tmp_path):
+    store = LabelStore(tmp_path / "s.sqlite")
+    steps = 0
+
+    def count():
+        nonlocal steps
+        steps += 1
+        return 0
+
+    store._db.set_progress_handler(count, 10)
+    costs = []
+    for wave in range(40):
+        keys = [ItemKey(f"{wave}-{k}") for k in range(50)]
+        store.add_wave(keys, [0.5] * 50, design="random", frame=9_999, twice=range(5))
+        steps = 0
+        for _ in range(50):
+            (item,) = store.take("ann")
+            store.label(item.id, "ann", "right")
+            store.states()
+        costs.append(steps)
+    assert len(store.states()) == 2_000
+    assert costs[-1] < 1.2 * costs[1]

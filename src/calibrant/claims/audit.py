@@ -45,10 +45,14 @@ def audit_claims(
     named = len({(entry["model"], entry["method"]) for entry in entries}) > 1
     methods = len({entry["method"] for entry in entries}) > 1
     claims = [
-        # A direction says itself what missing confidences could change.
-        claim if "missing" in entry and claim.id in (OVER.id, UNDER.id) else resting(claim, kept)
+        claim
         for entry in told
-        for claim in _entry_claims(entry, margin, constant, named=named, methods=methods)
+        for claim in resting(
+            _entry_claims(entry, margin, constant, named=named, methods=methods),
+            kept,
+            # A direction says itself what missing confidences could change.
+            spoken=(OVER.id, UNDER.id) if "missing" in entry else (),
+        )
     ]
     return [*_summaries(told, claims, constant), *claims]
 

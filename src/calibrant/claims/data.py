@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -68,20 +68,31 @@ def kept_shares(models: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], fl
     return {key: 1 - share for key, (share, related) in lost.items() if _tells(share, related)}
 
 
-def resting(claim: Claim, kept: Mapping[tuple[str, str], float]) -> Claim:
-    """Return a claim that names the share of the rows behind it, where the others are lost.
+def resting(
+    claims: Iterable[Claim],
+    kept: Mapping[tuple[str, str], float],
+    spoken: Container[str] = (),
+) -> list[Claim]:
+    """Return claims of which the first about a model names the share of the rows behind it.
 
     Parameters
     ----------
-    claim
+    claims
         About a model and a method.
     kept
         See `kept_shares`.
+    spoken
+        Ids of claims that say themselves what lost rows could change.
     """
-    share = kept.get((str(claim.subject["model"]), str(claim.subject["method"])))
-    if share is None:
-        return claim
-    return replace(claim, text=f"{claim.text} This rests on {percent(share)} of the rows.")
+    told, untold = [], dict(kept)
+    for claim in claims:
+        key = (str(claim.subject["model"]), str(claim.subject["method"]))
+        if key in untold and claim.id not in spoken:
+            rests = f"This rests on {percent(untold.pop(key))} of the rows."
+            told.append(replace(claim, text=f"{claim.text} {rests}"))
+        else:
+            told.append(claim)
+    return told
 
 
 def _tells(share: float, related: bool) -> bool:

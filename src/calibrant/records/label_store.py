@@ -31,6 +31,14 @@ from calibrant.records.places import refuse_foreign_database
 
 __all__ = ["LABELS", "ItemKey", "ItemState", "LabelStore", "StoredItem", "StoredWave"]
 
+# Rows written after the one of this number.
+_SINCE = {
+    "items": "SELECT i.id, i.question_id, i.answer, i.model, i.wave, i.pi, i.twice, s.along "
+    "FROM items i LEFT JOIN spread s ON s.item = i.item WHERE i.id > ? ORDER BY i.id",
+    "labels": "SELECT id, who, item_id, label, final, undoes FROM labels WHERE id > ? ORDER BY id",
+    "assignments": "SELECT id, item_id, who, at, keeps FROM assignments WHERE id > ? ORDER BY id",
+}
+
 
 class LabelStore:
     """An append-only store of waves, assignments and labels.
@@ -56,6 +64,12 @@ class LabelStore:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
+        # What was read so far: the file only grows.
+        self._read = dict.fromkeys(_SINCE, 0)
+        self._states: dict[int, ItemState] = {}
+        self._labels: dict[int, list[StoredLabel]] = {}
+        self._assigned: dict[int, dict[str, tuple[float, bool]]] = {}
+        self._open: set[int] = set()
         held = self.path.is_file() and self.path.stat().st_size
         if not held and not create:
             raise InputError("there are no labels yet", source=str(path))
@@ -189,21 +203,17 @@ class LabelStore:
         at = time.time() if now is None else now
         with self._writing():
             queue = self._queue(who, at)[:count]
-            held = self._held_since(who, at, keeps=keeps)
-            # One assignment per open item: asking again must not make every request slower.
+            # One assignment per open item, until half its lease is over.
+            held = {item.id for item in queue if self._holds(item.id, who, at, keeps=keeps)}
             self._db.executemany(
                 "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, ?)",
                 [(item.id, who, at, int(keeps)) for item in queue if item.id not in held],
             )
         return queue
 
-    def _held_since(self, who: str, now: float, *, keeps: bool) -> set[int]:
-        """Return the items that this person holds, and goes on holding for half a lease."""
-        rows = self._db.execute(
-            "SELECT item_id FROM assignments WHERE who = ? AND (keeps = 1 OR (? = 0 AND at > ?))",
-            (who, int(keeps), now - LEASE_SECONDS / 2),
-        )
-        return {item_id for (item_id,) in rows}
+    def _holds(self, item_id: int, who: str, now: float, *, keeps: bool) -> bool:
+        at, kept = self._assigned.get(item_id, {}).get(who, (-math.inf, False))
+        return kept or (not keeps and at > now - LEASE_SECONDS / 2)
 
     def open_for(self, who: str, *, now: float | None = None) -> int:
         """Return how many items this person could still be given."""
@@ -211,44 +221,67 @@ class LabelStore:
 
     def _queue(self, who: str, now: float) -> list[StoredItem]:
         """Return what `who` may label, in the order in which it is given out."""
-        judged: dict[int, dict[str, str]] = {}
-        closed = set()
-        for row in self._valid():
-            judged.setdefault(row.item_id, {})[row.who] = row.label
-            if row.final:
-                closed.add(row.item_id)
-        held: dict[int, set[str]] = {}
-        for item_id, person, at, keeps in self._db.execute(
-            "SELECT item_id, who, at, keeps FROM assignments ORDER BY id"
-        ):
-            fresh = keeps or now - at < LEASE_SECONDS
-            if fresh and judged.get(item_id, {}).get(person) != "skip":
-                held.setdefault(item_id, set()).add(person)
+        self._read_on()
         ranked = []
-        for place, item in enumerate(self.items()):
-            said = judged.get(item.id, {})
-            if item.id in closed or said.get(who, "skip") != "skip":
+        for item_id in sorted(self._open):
+            item, said = self._states[item_id].item, self._states[item_id].labels
+            if who in said:
                 continue
-            answered = {person for person, label in said.items() if label != "skip"}
-            others = (answered | held.get(item.id, set())) - {who}
-            if len(others) >= (2 if item.twice else 1):
+            held = self._holders(item_id, now)
+            others = (said.keys() | held) - {who}
+            if len(others) >= _needed(item):
                 continue
-            rank = 3 if said.get(who) == "skip" else 0 if who in held.get(item.id, set()) else 2
-            if rank == 2 and others:
-                rank = 1
-            ranked.append((rank, place, item))
+            skipped = any(row.who == who for row in self._labels.get(item_id, ()))
+            rank = 3 if skipped else 0 if who in held else 1 if others else 2
+            ranked.append((rank, item_id, item))
         return [item for _, _, item in sorted(ranked, key=lambda entry: entry[:2])]
+
+    def _holders(self, item_id: int, now: float) -> set[str]:
+        """Return who has this item at hand; a skip gives it back."""
+        skipped = {row.who: row.label == "skip" for row in self._labels.get(item_id, ())}
+        return {
+            who
+            for who, (at, keeps) in self._assigned.get(item_id, {}).items()
+            if (keeps or now - at < LEASE_SECONDS) and not skipped.get(who)
+        }
 
     def items(self) -> list[StoredItem]:
         """Return every drawn item, in the order in which they are shown."""
-        rows = self._db.execute(
-            "SELECT i.id, i.question_id, i.answer, i.model, i.wave, i.pi, i.twice, s.along "
-            "FROM items i LEFT JOIN spread s ON s.item = i.item ORDER BY i.wave, i.place"
-        )
-        return [
-            StoredItem(i, ItemKey(q, a, m), wave, pi, bool(twice), along)
-            for i, q, a, m, wave, pi, twice, along in rows
-        ]
+        return [state.item for state in self.states()]
+
+    def states(self) -> list[ItemState]:
+        """Return every drawn item with what is known about it."""
+        self._read_on()
+        return list(self._states.values())
+
+    def _read_on(self) -> None:
+        """Read what was written since the last look: a request costs no more for what is known."""
+        changed = set()
+        for i, q, a, m, wave, pi, twice, along in self._since("items"):
+            item = StoredItem(i, ItemKey(q, a, m), wave, pi, bool(twice), along)
+            self._states[i] = _state(item, [])
+            changed.add(i)
+        for number, who, item_id, label, final, undoes in self._since("labels"):
+            rows = self._labels.setdefault(item_id, [])
+            if undoes is None:
+                rows.append(StoredLabel(number, who, item_id, label, bool(final)))
+            else:
+                rows[:] = [row for row in rows if row.id != undoes]
+            changed.add(item_id)
+        for _, item_id, who, at, keeps in self._since("assignments"):
+            before = self._assigned.setdefault(item_id, {}).get(who, (at, False))
+            self._assigned[item_id][who] = (max(at, before[0]), bool(keeps) or before[1])
+        for item_id in changed:
+            state = _state(self._states[item_id].item, self._labels.get(item_id, []))
+            self._states[item_id] = state
+            done = state.final is not None or len(state.labels) >= _needed(state.item)
+            (self._open.discard if done else self._open.add)(item_id)
+
+    def _since(self, table: str) -> list[Any]:
+        rows = self._db.execute(_SINCE[table], (self._read[table],)).fetchall()
+        if rows:
+            self._read[table] = rows[-1][0]
+        return rows
 
     def label(
         self,
@@ -278,10 +311,11 @@ class LabelStore:
     def undo(self, who: str) -> StoredItem | None:
         """Take back the last label of a person (a new row), and return its item."""
         with self._writing():
-            own = [row for row in self._valid() if row.who == who]
-            if not own:
+            self._read_on()
+            own = (row for rows in self._labels.values() for row in rows if row.who == who)
+            row = max(own, key=lambda row: row.id, default=None)
+            if row is None:
                 return None
-            row = own[-1]
             self._db.execute(
                 "INSERT INTO labels (at, who, item_id, label, note, final, undoes) "
                 "VALUES (?, ?, ?, 'undo', NULL, ?, ?)",
@@ -291,26 +325,7 @@ class LabelStore:
                 "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, 0)",
                 (row.item_id, who, time.time()),
             )
-        return next(item for item in self.items() if item.id == row.item_id)
-
-    def states(self) -> list[ItemState]:
-        """Return every drawn item with what is known about it."""
-        found: dict[int, list[StoredLabel]] = {}
-        for row in self._valid():
-            found.setdefault(row.item_id, []).append(row)
-        return [_state(item, found.get(item.id, [])) for item in self.items()]
-
-    def _valid(self) -> list[StoredLabel]:
-        """Return the labels that were not taken back, oldest first."""
-        taken, rows = set(), []
-        for number, who, item_id, label, final, undoes in self._db.execute(
-            "SELECT id, who, item_id, label, final, undoes FROM labels ORDER BY id"
-        ):
-            if undoes is None:
-                rows.append(StoredLabel(number, who, item_id, label, bool(final)))
-            else:
-                taken.add(undoes)
-        return [row for row in rows if row.id not in taken]
+        return self._states[row.item_id].item
 
     def history(self) -> list[dict[str, Any]]:
         """Return every row that was ever written, undone ones included, for export."""
@@ -321,6 +336,10 @@ class LabelStore:
         )
         names = [column[0] for column in rows.description]
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _needed(item: StoredItem) -> int:
+    return 2 if item.twice else 1
 
 
 def _state(item: StoredItem, rows: list[StoredLabel]) -> ItemState:

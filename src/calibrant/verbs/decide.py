@@ -201,7 +201,7 @@ def decide(
     covered = row_coverage(scores)
     kept = kept_shares(covered["models"])
     claims = [
-        resting(claim, kept).to_dict()
+        claim
         for entry, block in zip(plain(results), blocks, strict=True)
         for claim in decide_claims(
             entry,
@@ -215,7 +215,7 @@ def decide(
         "dropped": dict(scores.dropped),
         "data": covered,
         "results": results,
-        "claims": claims,
+        "claims": [claim.to_dict() for claim in resting(claims, kept)],
     }
     chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
     return with_rows(DecideResult(document), data, table, wrong, **chosen)

@@ -194,9 +194,9 @@ def groups(
     results = [entry for entry, _ in found]
     several = len(results) > 1
     covered = row_coverage(scores.only(model=models))
-    kept_of = kept_shares(covered["models"])
+    shares = kept_shares(covered["models"])
     claims = [
-        resting(claim, kept_of).to_dict()
+        claim
         for entry in plain(results)
         for claim in groups_claims(entry, named=several, costs=costs is not None)
     ]
@@ -208,7 +208,7 @@ def groups(
         "dropped": dict(scores.dropped),
         "data": covered,
         "results": results,
-        "claims": claims,
+        "claims": [claim.to_dict() for claim in resting(claims, shares)],
         "across": across_models(results) if several else [],
     }
     if not several:

@@ -94,11 +94,7 @@ def mend(
     results = [_entry(fitted, block, save) for fitted, block in zip(maps, blocks, strict=True)]
     covered = row_coverage(scores)
     kept = kept_shares(covered["models"])
-    claims = [
-        resting(claim, kept).to_dict()
-        for entry in results
-        for claim in mend_claims(entry, named=len(results) > 1)
-    ]
+    claims = [claim for entry in results for claim in mend_claims(entry, named=len(results) > 1)]
     return MendResult(
         {
             **head,
@@ -106,7 +102,7 @@ def mend(
             "dropped": dict(scores.dropped),
             "data": covered,
             "results": results,
-            "claims": claims,
+            "claims": [claim.to_dict() for claim in resting(claims, kept)],
         }
     )
 

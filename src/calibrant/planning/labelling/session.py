@@ -132,7 +132,7 @@ class LabelSession:
         self.question_of = np.array(
             [asked.setdefault(key.question_id, len(asked)) for key in self.keys]
         )
-        self._place = {key.code: number for key, number in place.items()}
+        self._place = place
         self.confidence = rows["confidence"].cast(pl.Float64).to_numpy()
         self.existing = np.full(len(self.keys), np.nan)
         if existing is not None:
@@ -151,7 +151,7 @@ class LabelSession:
 
     def states(self) -> list[ItemState]:
         """Return what is known about every drawn item of this pool."""
-        return [state for state in self.store.states() if state.item.key.code in self._place]
+        return [state for state in self.store.states() if state.item.key in self._place]
 
     def labels(self, states: list[ItemState] | None = None) -> tuple[Floats, Draws]:
         """Return the outcome of every item (NaN where open) and how the items were drawn."""
@@ -168,7 +168,7 @@ class LabelSession:
             wave[held], pi[held], correct[held] = 1, before / count, self.existing[held]
         made = [before] * first + [0] * (len(waves) - first)
         for state in known:
-            item = self._place[state.item.key.code]
+            item = self._place[state.item.key]
             number = state.item.wave + first
             wave[item], pi[item] = number, state.item.pi
             if state.item.along is not None:
@@ -288,7 +288,7 @@ class LabelSession:
 
     def row(self, item: StoredItem) -> dict[str, Any]:
         """Return the first row of the pool that holds this item."""
-        place = self._place.get(item.key.code)
+        place = self._place.get(item.key)
         if place is None:
             raise InputError(f"item {item.key.question_id!r} is not in this pool")
         return self.rows.row(int(self.row_of[place]), named=True)

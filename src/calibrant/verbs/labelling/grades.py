@@ -54,15 +54,15 @@ class GradeSession:
 
     def __post_init__(self) -> None:
         self.keys = [ItemKey(q, a, m) for q, m, a in self.rows.select(ANSWER).iter_rows()]
-        self._place = {key.code: number for number, key in enumerate(self.keys)}
+        self._place = {key: number for number, key in enumerate(self.keys)}
 
     def states(self) -> list[ItemState]:
         """Return what is known about every drawn answer."""
-        return [state for state in self.store.states() if state.item.key.code in self._place]
+        return [state for state in self.store.states() if state.item.key in self._place]
 
     def row(self, item: StoredItem) -> dict[str, Any]:
         """Return the row of a drawn answer."""
-        place = self._place.get(item.key.code)
+        place = self._place.get(item.key)
         if place is None:
             raise InputError(f"item {item.key.question_id!r} is not in this study")
         return self.rows.row(place, named=True)
@@ -86,7 +86,7 @@ class GradeSession:
 
     def _draw(self) -> bool:
         """Draw a wave: each model's own share, so that every part of it holds all strata."""
-        drawn = {self._place.get(item.key.code) for item in self.store.items()}
+        drawn = {self._place.get(item.key) for item in self.store.items()}
         wave = len(self.store.waves()) + 1
         rng = named_stream(self.seed, "grades", wave)
         each = max(_LEAST_WAVE, self.wave // len(self._models))
@@ -118,7 +118,7 @@ class GradeSession:
     def checked(self, states: list[ItemState] | None = None) -> dict[str, Checked]:
         """Return the checks of each model."""
         known = self.states() if states is None else states
-        said = {self._place[s.item.key.code]: s.outcome for s in known if s.outcome is not None}
+        said = {self._place[s.item.key]: s.outcome for s in known if s.outcome is not None}
         found = {}
         for model, (places, graded) in self._models.items():
             rows = np.array([k for k, place in enumerate(places) if place in said], dtype=np.intp)

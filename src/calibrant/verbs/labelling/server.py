@@ -284,10 +284,10 @@ class LabelServer:
         }
 
     async def _precision(self, states: list[ItemState], decided: int) -> dict[str, Any]:
-        """Return how precise the labels are by now; worked out again when there are more."""
+        """Return how precise the labels are; worked out again after a twentieth more of them."""
         if decided < _FEWEST_TOLD or self.precise is None:
             return {}
-        if self._precise is None or self._precise[0] != decided:
+        if self._precise is None or not self._precise[0] <= decided < 1.05 * self._precise[0]:
             found = await asyncio.to_thread(self.precise(states))
             self._precise = (decided, found)
         return self._precise[1]
