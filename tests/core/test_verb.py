@@ -239,3 +239,38 @@ def test_a_document_with_a_date_is_plain():
     document = cal.plan(error_rate=0.1, precision=0.05, drift=0.01, start="2026-01-31").to_dict()
     assert document["settings"]["start"] == "2026-01-31"
     assert json.loads(json.dumps(document)) == document
+
+
+def test_an_option_says_what_the_docstring_says_first():
+    @verb()
+    def count(
+        size: Annotated[int, Option(min=1)] = 3,
+        by: Annotated[str, Option(choices=("row", "question"))] = "row",
+        told: Annotated[int, Option("By itself.")] = 0,
+    ) -> int:
+        """Count.
+
+        Parameters
+        ----------
+        size
+            How many
+            rows.
+
+            More for readers of Python.
+        by, told
+            What is counted.
+
+        Returns
+        -------
+        int
+            Rows.
+        """
+        return size
+
+    options = {name: known.option for name, known in declaration(count).parameters.items()}
+    assert [options[name].help for name in options] == [
+        "How many rows.",
+        "What is counted.",
+        "By itself.",
+    ]
+    assert options["by"].metavar == "row|question"

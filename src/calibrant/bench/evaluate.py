@@ -26,7 +26,7 @@ from calibrant.confidence.scoring import PAPER
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import did_you_mean, require_known
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
@@ -49,91 +49,29 @@ _QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
 
 @verb(example="calibrant bench evaluate scores.csv --reference consistency")
 def bench_evaluate(
-    data: Annotated[
-        Any,
-        Option(
-            "Scores with k and domain, or a study folder.",
-            metavar="SCORES",
-            group=INPUT,
-            argument=True,
-            place="read",
-        ),
-    ],
+    data: Annotated[Any, Option(metavar="SCORES", group=INPUT, argument=True, place="read")],
     *,
-    questions: Annotated[
-        Any,
-        Option(
-            "Questions, where scores lack k and domain.",
-            metavar="PATH",
-            group=INPUT,
-            place="read",
-        ),
-    ] = None,
-    draws: Annotated[
-        Any,
-        Option(
-            "Draws with class_id, for coverage and tau.",
-            metavar="PATH",
-            group=INPUT,
-            place="read",
-        ),
-    ] = None,
+    questions: Annotated[Any, Option(metavar="PATH", group=INPUT, place="read")] = None,
+    draws: Annotated[Any, Option(metavar="PATH", group=INPUT, place="read")] = None,
     mixes: Sequence[Sequence[int]] | None = None,
-    reference: Annotated[
-        str | None,
-        Option("Method that others are tested against; sca by default.", metavar="NAME"),
-    ] = None,
-    tune: Annotated[
-        Sequence[str],
-        Option("Methods whose threshold is tuned; '' for none.", metavar="A,B,.."),
-    ] = _TUNED,
+    reference: Annotated[str | None, Option(metavar="NAME")] = None,
+    tune: Annotated[Sequence[str], Option(metavar="A,B,..")] = _TUNED,
     tau_grid: Annotated[
-        Sequence[float],
-        Option(
-            "Thresholds to try; by default such that fit the masses.",
-            metavar="A,B,..",
-            group=ADVANCED,
-            kind="numbers",
-        ),
+        Sequence[float], Option(metavar="A,B,..", group=ADVANCED, kind="numbers")
     ] = (),
     about: About = None,
     variant: Variant = None,
     tau: Tau = None,
     similarity: Similarity = None,
     coverage_mass: Annotated[
-        str,
-        Option(
-            "Mass of a known answer.",
-            metavar="frequency|probability|draws",
-            group=ADVANCED,
-            choices=("frequency", "probability", "draws"),
-        ),
+        str, Option(group=ADVANCED, choices=("frequency", "probability", "draws"))
     ] = "frequency",
     coverage_threshold: Annotated[
-        float,
-        Option(
-            "Mass from which on an answer is known.",
-            metavar="SHARE",
-            group=ADVANCED,
-            min=0,
-            max=1,
-        ),
+        float, Option(metavar="SHARE", group=ADVANCED, min=0, max=1)
     ] = 0.1,
     on_invalid: OnInvalid = None,
-    resamples: Annotated[
-        int,
-        Option("Draws of the test.", metavar="N", group=ADVANCED, min=2, max=1_000_000),
-    ] = 1_000,
-    items: Annotated[
-        int,
-        Option(
-            "Questions in each draw of the test.",
-            metavar="N",
-            group=ADVANCED,
-            min=2,
-            max=1_000_000,
-        ),
-    ] = 1_000,
+    resamples: Annotated[int, Option(metavar="N", group=ADVANCED, min=2, max=1_000_000)] = 1_000,
+    items: Annotated[int, Option(metavar="N", group=ADVANCED, min=2, max=1_000_000)] = 1_000,
     margin: Margin = COMPARISON_MARGIN,
     level: Level = 0.95,
     seed: Seed = 0,
@@ -143,34 +81,48 @@ def bench_evaluate(
     Parameters
     ----------
     data
-        Study folder, or a scores table with the columns ``k`` and ``domain`` (and
-        ``subtype``).
+        Scores with k and domain, or a study folder.
+
+        ``subtype`` is used where scores have it.
     questions
-        Table with ``k``, ``domain`` and ``subtype`` by ``question_id``, where the scores do
-        not have them.
+        Questions, where scores lack k and domain.
+
+        Table with ``k``, ``domain`` and ``subtype`` by ``question_id``.
     draws
-        Draws with ``class_id`` (and log-probs), for knowledge coverage and thresholds; a
-        study has its own.
+        Draws with class_id, for coverage and tau.
+
+        With log-probs where there are some; a study has its own.
     mixes
         Numbers of right answers to pool; None: [1], [1, 2], .. of those present.
     reference
-        Method that the others are tested against; None takes sca where the table has it.
+        Method that others are tested against; sca by default.
+
+        Where the table has it.
     tune
-        Aggregating methods whose threshold is tuned on a fifth of the questions.
+        Methods whose threshold is tuned; '' for none.
+
+        On a fifth of the questions.
     tau_grid
-        Thresholds to try; without it quantiles of the masses at hand for sca, and shares up to
-        0.5 for snca and sfca.
+        Thresholds to try; by default such that fit the masses.
+
+        These are quantiles of the masses for sca, and shares up to 0.5 for snca and sfca.
     about, variant, tau, similarity
         Score the draws again with these choices, instead of taking the scores as they are (see
         `calibrant.confidence.Options`); only methods that the draws allow are then evaluated.
-    coverage_mass, coverage_threshold
-        A meaning is known from this mass on: its share of the draws (``frequency``), or the
-        summed probability of its texts, each counted once (``probability``) or as often as it
-        was drawn (``draws``, as in the paper).
+    coverage_mass
+        Mass of a known answer.
+    coverage_threshold
+        Mass from which on an answer is known.
+
+        The mass is the share of the draws (``frequency``), or the summed probability of its texts,
+        each counted once (``probability``) or as often as it was drawn (``draws``, as in the
+        paper).
     on_invalid
         ``error`` or ``drop`` for score rows that break a rule, for example without a grade.
-    resamples, items
-        Draws of the test against the reference, and questions in each.
+    resamples
+        Draws of the test.
+    items
+        Questions in each draw of the test.
     margin
         Differences below it do not matter: of AUROC, and of the gap between confidence and
         accuracy.
@@ -269,12 +221,8 @@ def _scores(data: Any, questions: Any, on_invalid: str | None) -> Scores:
 def _questions(source: Any) -> pl.DataFrame:
     """Read the questions, one row per id: a second one would double the scores of the first."""
     known = read_table(source)
-    if "question_id" not in known.columns:
-        raise InputError(
-            "there is no column 'question_id' in the questions",
-            source=source_name(source),
-            hint=did_you_mean("question_id", known.columns),
-        )
+    rule = "there is no column {} in the questions"
+    require_known(["question_id"], known.columns, rule, source=source_name(source))
     again = known["question_id"].is_duplicated()
     if again.any():
         row = int(again.arg_true()[1]) + 1

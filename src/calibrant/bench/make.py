@@ -35,117 +35,80 @@ from calibrant.verbs._options import DomainFiles, Seed, Triples
 def bench_mace(
     out: Annotated[
         str | Path | None,
-        Option(
-            "Where to write.",
-            metavar="FILE.jsonl",
-            group=OUTPUT,
-            place="write with folders",
-            required=True,
-        ),
+        Option(metavar="FILE.jsonl", group=OUTPUT, place="write with folders", required=True),
     ] = None,
     *,
     domains: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Domains: award, office, region, math, river, language; math by default.",
-            metavar="A,B,..",
-            kind="names",
-            cli="domain",
-        ),
+        Sequence[str] | None, Option(metavar="A,B,..", kind="names", cli="domain")
     ] = None,
     k: Annotated[
-        Sequence[int],
-        Option(
-            "Numbers of right answers.", metavar="1,2,..", kind="whole numbers", min=1, max=1_000
-        ),
+        Sequence[int], Option(metavar="1,2,..", kind="whole numbers", min=1, max=1_000)
     ] = (1, 2, 4, 6),
-    per_k: Annotated[
-        int, Option("Questions per domain and k.", metavar="N", min=1, max=10**7)
-    ] = 500,
+    per_k: Annotated[int, Option(metavar="N", min=1, max=10**7)] = 500,
     seed: Seed = 0,
     triples: Triples = (),
     domain_files: DomainFiles = (),
-    popularity: Annotated[
-        Any,
-        Option("Page views; drops obscure subjects.", metavar="PATH", group=INPUT, place="read"),
-    ] = None,
-    min_views: Annotated[
-        float,
-        Option("Fewest page views of a subject.", metavar="N", group=ADVANCED, min=0, max=10**12),
-    ] = 1_000,
-    top_views: Annotated[
-        int,
-        Option("Most viewed subjects per domain.", metavar="N", group=ADVANCED, min=1, max=10**9),
-    ] = 5_000,
-    rules: Annotated[
-        bool, Option("Apply the domain rules that make answers complete.", group=ADVANCED)
-    ] = True,
-    single_cap: Annotated[
-        int | None,
-        Option(
-            "River, Language: most subjects with one answer (the paper has 600).",
-            metavar="N",
-            group=ADVANCED,
-            min=1,
-            max=10**9,
-        ),
-    ] = None,
-    kinds: Annotated[
-        Sequence[str],
-        Option("Math: kinds of numbers.", metavar="A,B,..", group=ADVANCED, kind="names"),
-    ] = tuple(NUMBER_NAMES),
-    limit: Annotated[
-        int, Option("Math: the largest number.", metavar="N", min=1, max=10**9)
-    ] = 1_000_000,
-    cap: Annotated[
-        int,
-        Option("Most candidates per domain.", metavar="N", group=ADVANCED, min=1, max=10**8),
-    ] = 10_000,
+    popularity: Annotated[Any, Option(metavar="PATH", group=INPUT, place="read")] = None,
+    min_views: Annotated[float, Option(metavar="N", group=ADVANCED, min=0, max=10**12)] = 1_000,
+    top_views: Annotated[int, Option(metavar="N", group=ADVANCED, min=1, max=10**9)] = 5_000,
+    rules: Annotated[bool, Option(group=ADVANCED)] = True,
+    single_cap: Annotated[int | None, Option(metavar="N", group=ADVANCED, min=1, max=10**9)] = None,
+    kinds: Annotated[Sequence[str], Option(metavar="A,B,..", group=ADVANCED, kind="names")] = tuple(
+        NUMBER_NAMES
+    ),
+    limit: Annotated[int, Option(metavar="N", min=1, max=10**9)] = 1_000_000,
+    cap: Annotated[int, Option(metavar="N", group=ADVANCED, min=1, max=10**8)] = 10_000,
     strata: Annotated[
-        str,
-        Option(
-            "Choose by k-means over n-grams or sentence embeddings, or at random.",
-            metavar="ngrams|sentence|random",
-            group=ADVANCED,
-            choices=tuple(STRATA),
-        ),
+        str, Option(metavar="ngrams|sentence|random", group=ADVANCED, choices=tuple(STRATA))
     ] = "ngrams",
-    split_entities: Annotated[
-        bool, Option("Give every answer entity to one domain.", group=ADVANCED)
-    ] = True,
+    split_entities: Annotated[bool, Option(group=ADVANCED)] = True,
 ) -> BenchResult:
     """Write a benchmark of questions with exactly k right answers.
 
     Parameters
     ----------
     out
-        File of JSON lines to write; None writes nothing.
+        Where to write.
+
+        None writes nothing.
     domains
-        Some of award, office, region, math, river, language. Without it: the domains of
-        `triples`, or else Math.
+        Domains: award, office, region, math, river, language; math by default.
+
+        The domains of `triples` where there are some.
     k
         Numbers of right answers.
     per_k
-        Questions per domain and k; the result says where the facts give fewer.
+        Questions per domain and k.
+
+        The result says where the facts give fewer.
     seed
         The same input and seed give the same file.
     triples
         Files or folders of facts. Math needs none; Language and Region have shipped facts.
     domain_files
         TOML files of domains of one's own: relation, triples, wording, source, completeness.
-    popularity, min_views, top_views
-        Table of page views, and which subjects they keep.
+    popularity
+        Page views; drops obscure subjects.
+    min_views
+        Fewest page views of a subject.
+    top_views
+        Most viewed subjects per domain.
     rules
-        Apply the domain rules to triples (for example one laureate per year).
+        Apply the domain rules that make answers complete.
+
+        For example one laureate per year.
     single_cap
-        River and Language from triples: most subjects with one answer, drawn at random; the
-        paper's Appendix B.3 has 600. None keeps all.
-    kinds, limit
-        Of Math: kinds of numbers, and the largest number.
+        River, Language: most subjects with one answer (the paper has 600).
+
+        Drawn at random, as in Appendix B.3 of the paper. None keeps all.
+    kinds
+        Math: kinds of numbers.
+    limit
+        Math: the largest number.
     cap
-        Largest number of candidates per domain.
+        Most candidates per domain.
     strata
-        How questions are chosen among the candidates: ``ngrams``, ``sentence`` or ``random``.
+        Choose by k-means over n-grams or sentence embeddings, or at random.
     split_entities
         Give every answer entity to one domain.
 
@@ -215,35 +178,17 @@ def _broken(document: Mapping[str, Any]) -> str | None:
 )
 def bench_check(
     questions: Annotated[
-        Any,
-        Option(
-            "Table of questions.", metavar="QUESTIONS", group=INPUT, argument=True, place="read"
-        ),
+        Any, Option(metavar="QUESTIONS", group=INPUT, argument=True, place="read")
     ],
     *,
     triples: Triples = (),
     domain_files: DomainFiles = (),
     spot_check: Annotated[
-        str | Path | None,
-        Option(
-            "Write sampled questions for a person to tick: .csv to fill in, or .html.",
-            metavar="FILE",
-            group=OUTPUT,
-            place="write with folders",
-        ),
+        str | Path | None, Option(metavar="FILE", group=OUTPUT, place="write with folders")
     ] = None,
-    spot_questions: Annotated[
-        int, Option("Questions in the spot check.", metavar="N", min=1, max=10_000)
-    ] = 30,
+    spot_questions: Annotated[int, Option(metavar="N", min=1, max=10_000)] = 30,
     ticks: Annotated[
-        Sequence[str | Path],
-        Option(
-            "Filled-in spot checks, of one person or of two.",
-            metavar="PATH",
-            group=INPUT,
-            kind="several",
-            place="read",
-        ),
+        Sequence[str | Path], Option(metavar="PATH", group=INPUT, kind="several", place="read")
     ] = (),
     seed: Seed = 0,
 ) -> BenchCheckResult:
@@ -252,17 +197,23 @@ def bench_check(
     Parameters
     ----------
     questions
-        A table of questions: one that `bench_mace` wrote, or any with text (or question),
+        Table of questions.
+
+        One that `bench_mace` wrote, or any with text (or question),
         references, domain and, where known, k and subtype.
     triples
         Files or folders of the facts behind them. Math is checked by rule; Language and
         Region without triples against the facts that ship with the package.
     domain_files
         TOML files of the domains of one's own behind them.
-    spot_check, spot_questions
-        File to write with this many sampled questions, for a person to tick.
+    spot_check
+        Write sampled questions for a person to tick: .csv to fill in, or .html.
+    spot_questions
+        Questions in the spot check.
     ticks
-        Filled-in spot checks: the share found wrong gets an interval, two people their kappa.
+        Filled-in spot checks, of one person or of two.
+
+        The share found wrong gets an interval, two people their kappa.
     seed
         Seed of the sample.
 

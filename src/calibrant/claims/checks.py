@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from calibrant.claims.claim import OUTCOMES, ClaimRule
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -134,11 +134,7 @@ def failed_checks(
             failures += list(_failed_claims(blocks, check, _rule(check), allow_undecided))
             continue
         known = {name for _, metrics, _ in blocks for name in metrics}
-        if check.metric not in known:
-            raise InputError(
-                f"there is no metric {check.metric!r} in this result",
-                hint=did_you_mean(check.metric, sorted(known)),
-            )
+        require_known([check.metric], known, "there is no metric {} in this result")
         failures += list(_failed_metric(blocks, check))
     return failures
 
@@ -148,10 +144,7 @@ def _rule(check: Check) -> ClaimRule:
 
     catalogue.load()
     known = {rule.id: rule for rule in declared()}
-    if check.metric not in known:
-        raise InputError(
-            f"there is no claim {check.metric!r}", hint=did_you_mean(check.metric, list(known))
-        )
+    require_known([check.metric], known, "there is no claim {}")
     return known[check.metric]
 
 

@@ -10,8 +10,8 @@ from importlib import resources
 from typing import Any
 
 from calibrant.clients.protocol import Capabilities, Request
-from calibrant.core.errors import CapabilityError, InputError
-from calibrant.core.registry import Registry, did_you_mean
+from calibrant.core.errors import CapabilityError
+from calibrant.core.registry import Registry, require_known
 
 FULL_SAMPLING = {"top_k": 0.0, "top_p": 1.0, "min_p": 0.0}
 THINKING_TOKENS = 4096
@@ -92,9 +92,7 @@ def adjusted(base: Capabilities, changes: Mapping[str, Any] | None) -> Capabilit
       -> did you mean 'native_n'?
     """
     known = [item.name for item in fields(Capabilities)]
-    for name in changes or {}:
-        if name not in known:
-            raise InputError(f"there is no capability {name!r}", hint=did_you_mean(name, known))
+    require_known(changes or {}, known, "there is no capability {}")
     values = dict(changes or {})
     if "samplers" in values:
         values["samplers"] = tuple(values["samplers"])

@@ -15,7 +15,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.core.rng import RngLike, as_generator
 
 # With 1,000 resamples the table of counts of a block takes 200 MB.
@@ -88,9 +88,7 @@ def known_models(scores: pl.DataFrame, models: Sequence[str] | None) -> list[str
         )
     known = scores["model"].unique(maintain_order=True).to_list()
     wanted = list(dict.fromkeys(models)) if models is not None else known
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"there is no model {name!r}", hint=did_you_mean(name, known))
+    require_known(wanted, known, "there is no model {}")
     if len(wanted) < 2:
         raise InputError(
             f"a comparison needs at least two models, got {len(wanted)}: {', '.join(wanted)}",

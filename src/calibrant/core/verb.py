@@ -7,17 +7,17 @@ Python call, the command, its help, the tables of the documentation and the sche
 from __future__ import annotations
 
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, wraps
 from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from calibrant.core.errors import InputError
 from calibrant.core.machine import check_not_forked
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 
 INPUT, COMPUTE, OUTPUT, ADVANCED = "Input", "What to compute", "Output", "Advanced"
 GROUPS = (INPUT, COMPUTE, OUTPUT, ADVANCED)
@@ -43,7 +43,8 @@ class Option:
     Parameters
     ----------
     help
-        One sentence.
+        What it does. Left out, the docstring of the verb says it: the first paragraph under the
+        name of the argument; what only a reader of Python needs follows in further ones.
     metavar
         What goes there, in the help: ``COL``, ``PATH``, ``A,B,..``.
     group
@@ -76,7 +77,7 @@ class Option:
     'What to compute'
     """
 
-    help: str
+    help: str = ""
     _: KW_ONLY
     metavar: str = ""
     group: str = COMPUTE
@@ -170,6 +171,29 @@ class Parameter:
         return parts[0] if is_union and len(parts) == 1 else self.base
 
 
+def described(docstring: str) -> dict[str, str]:
+    r"""Return what a docstring says of every argument, in its first paragraph.
+
+    Examples
+    --------
+    >>> described("Parameters\n----------\nbins\n    How many\n    bins.\n\n    More.")
+    {'bins': 'How many bins.'}
+    """
+    _, _, entries = inspect.cleandoc(docstring).partition("Parameters\n----------\n")
+    found = re.finditer(r"^(\w.*)\n((?:    .*(?:\n|$))+)", entries, re.MULTILINE)
+    return {
+        name: " ".join(words.split())
+        for names, words in (entry.groups() for entry in found)
+        for name in names.split(", ")
+    }
+
+
+def _whole(option: Option, words: str) -> Option:
+    """Return an option with its words, and with what goes there where that is one of a few."""
+    metavar = option.metavar or "|".join(option.choices)
+    return replace(option, help=option.help or words, metavar=metavar)
+
+
 def _flat(
     function: Callable[..., Any], shared: Mapping[str, Any]
 ) -> tuple[inspect.Signature, dict[str, Any]]:
@@ -233,12 +257,14 @@ class Verb:
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
         """Its options by argument, in the order of the signature."""
-        found = {}
+        found, words = {}, described(self.function.__doc__ or "")
         for name, base, marks, default in self._annotated():
             options = [mark for mark in marks if isinstance(mark, Option)]
             if options:
                 # A shared option that a verb declares anew: the verb has the last word.
-                found[name] = Parameter(name, options[-1], base, default)
+                found[name] = Parameter(
+                    name, _whole(options[-1], words.get(name, "")), base, default
+                )
         return found
 
     @cached_property
@@ -289,12 +315,7 @@ class Verb:
             check_kept([v for n, v in arguments.items() if places.get(n) == "read"], out)
 
     def _bound(self, args: tuple[Any, ...], given: dict[str, Any]) -> inspect.BoundArguments:
-        unknown = [name for name in given if name not in self.signature.parameters]
-        if unknown:
-            raise InputError(
-                f"there is no option {unknown[0]!r}",
-                hint=did_you_mean(unknown[0], list(self.signature.parameters)),
-            )
+        require_known(given, self.signature.parameters, "there is no option {}")
         return self.signature.bind(*args, **given)
 
 

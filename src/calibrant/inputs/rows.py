@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.inputs.page_questions import by_meaning, page_question
 
 OWN = frozenset({"question_id", "model", "method", "confidence", "correct", "weights"})
@@ -220,11 +220,7 @@ class Rows:
 
     def _check(self, query: RowQuery) -> None:
         for name, _ in query.groups:
-            if name not in self.facets:
-                raise InputError(
-                    f"there is no column of groups {name!r}",
-                    hint=did_you_mean(name, list(self.facets)),
-                )
+            require_known([name], self.facets, "there is no column of groups {}")
 
     def _mask(self, query: RowQuery) -> pl.Series:
         """Return which rows fit; the last few are kept, since the next page asks the same."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.opened import Columns, Opened
 from calibrant.inputs.provenance import document_head
@@ -236,12 +236,7 @@ def _table_draws(given: Any, columns: Columns, model: str) -> pl.DataFrame:
         asked = columns.get(role)
         if asked is None or asked == name:
             continue
-        if asked not in table.columns:
-            raise InputError(
-                f"there is no column {asked!r}",
-                source=source_name(given),
-                hint=did_you_mean(asked, table.columns),
-            )
+        require_known([asked], table.columns, "there is no column {}", source=source_name(given))
         table = table.drop(name, strict=False).rename({asked: name})
     if "correct" not in table.columns:
         raise InputError(

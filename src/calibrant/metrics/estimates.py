@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from calibrant.core import Estimate, InputError, RngLike, as_generator
-from calibrant.core.registry import did_you_mean
+from calibrant.core import Estimate, RngLike, as_generator
+from calibrant.core.registry import require_known
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.families import Metric
 from calibrant.metrics.registry import METRICS, audited
@@ -90,8 +90,7 @@ def metric_estimates(
 
 
 def _of_audits(name: str, known: list[str]) -> Metric:
-    if name not in known:
-        raise InputError(f"there is no metric {name!r} here", hint=did_you_mean(name, known))
+    require_known([name], known, "there is no metric {} here")
     return METRICS[name]
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.metrics.calibrators import (
     BetaCalibrator,
     HistogramCalibrator,
@@ -45,10 +45,7 @@ def calibrator_from_dict(data: dict[str, Any]) -> Calibrator:
     True
     """
     name = str(data.get("calibrator"))
-    if name not in CALIBRATORS:
-        raise InputError(
-            f"there is no calibrator {name!r}", hint=did_you_mean(name, list(CALIBRATORS))
-        )
+    require_known([name], CALIBRATORS, "there is no calibrator {}")
     return CALIBRATORS[name].from_dict(data)
 
 

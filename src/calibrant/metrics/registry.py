@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.metrics import cell_bounds as off
 from calibrant.metrics import families as by
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
@@ -110,6 +109,5 @@ def audited() -> tuple[str, ...]:
 
 def named_metric(name: str) -> Metric:
     """Return a metric, or say which names are near."""
-    if name not in METRICS:
-        raise InputError(f"there is no metric {name!r}", hint=did_you_mean(name, list(METRICS)))
+    require_known([name], METRICS, "there is no metric {}")
     return METRICS[name]

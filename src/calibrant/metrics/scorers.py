@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.estimator import Calibrator, score_column
 from calibrant.metrics.recalibration import CALIBRATORS
@@ -133,11 +133,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _calibrator(self) -> Calibrator:
         if isinstance(self.method, Calibrator):
             return self.method.fresh()
-        if self.method not in CALIBRATORS:
-            raise InputError(
-                f"there is no calibrator {self.method!r}",
-                hint=did_you_mean(str(self.method), list(CALIBRATORS)),
-            )
+        require_known([self.method], CALIBRATORS, "there is no calibrator {}")
         return CALIBRATORS[self.method]()
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.records.formats import entries_below, is_url
 
 Coded: TypeAlias = tuple[Array | None, list[str | None]]
@@ -198,11 +198,7 @@ def _names(opened: Any, file: str) -> list[str]:
 
 
 def _require(columns: Columns, names: Sequence[str], file: str) -> None:
-    for name in columns.names:
-        if name not in names:
-            raise InputError(
-                f"there is no column {name!r}", source=file, hint=did_you_mean(name, list(names))
-            )
+    require_known(columns.names, names, "there is no column {}", source=file)
 
 
 def opened_file(file: str, labels: Sequence[str] = ()) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from calibrant.core.document import data_beside
 from calibrant.core.errors import InputError, UnavailableError
 from calibrant.core.hints import Call, Hint
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import did_you_mean, require_known
 
 LISTS = ("confidence", "question_id")
 """Roles that several columns may play."""
@@ -89,12 +89,7 @@ def _bare(name: str) -> str:
 
 def require_column(column: str, names: Sequence[str], source: str | None, *, role: str) -> str:
     """Return the column, or say which are near where it is not there."""
-    if column not in names:
-        raise InputError(
-            f"there is no column {column!r} for {role}",
-            source=source,
-            hint=did_you_mean(column, list(names)),
-        )
+    require_known([column], names, f"there is no column {{}} for {role}", source=source)
     return column
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,10 +150,7 @@ class MendMap:
 
             table = read_table(table)
         frame = nw.from_native(table, eager_only=True)
-        if confidence not in frame.columns:
-            raise InputError(
-                f"there is no column {confidence!r}", hint=did_you_mean(confidence, frame.columns)
-            )
+        require_known([confidence], frame.columns, "there is no column {}")
         given = np.asarray(frame[confidence].cast(nw.Float64).to_numpy(), dtype=np.float64)
         values = self.probabilities(given)
         added = {

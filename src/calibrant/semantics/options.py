@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from calibrant.core import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.semantics.judge import Judge
 from calibrant.semantics.same.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
 from calibrant.semantics.same.mathematics import check_mathematics
@@ -79,10 +79,7 @@ class Options:
             ("judge_mode", MODES),
         ):
             value = getattr(self, name)
-            if value not in known:
-                raise InputError(
-                    f"there is no {name} {value!r}", hint=did_you_mean(value, list(known))
-                )
+            require_known([value], known, f"there is no {name} {{}}")
             if value == "judge" and self.judge is None:
                 raise InputError(f"{name} 'judge' needs a judge", hint="give Options(judge=...)")
             if value == "embeddings" and self.compare is None:

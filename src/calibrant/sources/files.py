@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
 from calibrant.records.study import QUESTIONS
@@ -292,13 +292,7 @@ def tabular_questions(source: Any, task: TabularTask, *, limit: int | None = Non
     frame = read_table(source)
     frame = frame if limit is None else frame.head(limit)
     name = str(source) if isinstance(source, str) else type(source).__name__
-    for column in (task.target, *task.columns):
-        if column not in frame.columns:
-            raise InputError(
-                f"there is no column {column!r}",
-                source=name,
-                hint=did_you_mean(column, frame.columns),
-            )
+    require_known((task.target, *task.columns), frame.columns, "there is no column {}", source=name)
     if task.target in task.columns:
         raise InputError(
             f"the target {task.target!r} must not be told in the question", source=name

@@ -12,33 +12,33 @@ from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option
 
 
-def column(help: str, **more: Any) -> Option:
+def column(help: str = "", **more: Any) -> Option:
     """Return an option that names a column of the input."""
     return Option(help, **{"metavar": "COL", "group": INPUT, **more})
 
 
-def share(help: str, **more: Any) -> Option:
+def share(help: str = "", **more: Any) -> Option:
     """Return an option that takes a share, strictly between 0 and 1."""
     return Option(help, **{"metavar": "SHARE", "above": 0, "below": 1, **more})
 
 
-def names(help: str, **more: Any) -> Option:
+def names(help: str = "", **more: Any) -> Option:
     """Return an option that takes names, separated by commas."""
     return Option(help, **{"metavar": "A,B,..", "kind": "names", **more})
 
 
-def inputs(help: str, metavar: str = "INPUT..", **more: Any) -> Option:
+def inputs(help: str = "", metavar: str = "INPUT..", **more: Any) -> Option:
     """Return the argument that names what is read."""
     own = {"group": INPUT, "argument": True, "kind": "several", "place": "read"}
     return Option(help, **{"metavar": metavar, **own, **more})
 
 
-def source(help: str, metavar: str = "FILE", **more: Any) -> Option:
+def source(help: str = "", metavar: str = "FILE", **more: Any) -> Option:
     """Return an option that names a further file to read."""
     return Option(help, **{"metavar": metavar, "group": INPUT, "place": "read", **more})
 
 
-def written(help: str, metavar: str = "PATH", **more: Any) -> Option:
+def written(help: str = "", metavar: str = "PATH", **more: Any) -> Option:
     """Return an option that names a file to write."""
     return Option(help, **{"metavar": metavar, "group": OUTPUT, "place": "write", **more})
 
@@ -118,7 +118,6 @@ OnInvalid: TypeAlias = Annotated[
     Option(
         "Rows that break a rule: leave out those without a confidence and stop at others "
         "(default), stop at all, or leave out all (default for a study).",
-        metavar="missing|error|drop",
         group=INPUT,
         choices=("missing", "error", "drop"),
     ),
@@ -303,17 +302,13 @@ WrongRows: TypeAlias = Annotated[
 About: TypeAlias = Annotated[
     str | None,
     Option(
-        "Answer that question-level scores are about.",
-        metavar="modal|greedy",
-        group=ADVANCED,
-        choices=("modal", "greedy"),
+        "Answer that question-level scores are about.", group=ADVANCED, choices=("modal", "greedy")
     ),
 ]
 Variant: TypeAlias = Annotated[
     str | None,
     Option(
         "Score as usual, or as the authors' published numbers were made.",
-        metavar="default|paper",
         group=ADVANCED,
         choices=("default", "paper"),
     ),
@@ -326,7 +321,6 @@ Similarity: TypeAlias = Annotated[
     str | None,
     Option(
         "What scores of similarity compare.",
-        metavar="classes|embeddings|lexical",
         group=ADVANCED,
         choices=("classes", "embeddings", "lexical"),
     ),

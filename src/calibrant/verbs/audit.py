@@ -54,38 +54,14 @@ def audit(
     judge_url: JudgeUrl = None,
     max_judge_calls: MostJudgeCalls = None,
     by: By = (),
-    bins: Annotated[
-        int | None,
-        Option(
-            "Equal-width bins of the calibration error: 15, and 10 for Sem-ECE.",
-            metavar="N",
-            min=1,
-            max=100000,
-        ),
-    ] = None,
+    bins: Annotated[int | None, Option(metavar="N", min=1, max=100000)] = None,
     level: Level = 0.95,
     resamples: Resamples = 1000,
     margin: Margin = 0.02,
-    recalibrate: Annotated[
-        str | None,
-        Option(
-            "Recalibrate first, cross-fitted: mend, temperature, platt, isotonic, beta, histogram.",
-            metavar="NAME",
-        ),
-    ] = None,
-    metrics: Annotated[
-        Sequence[str],
-        Option(
-            "Add metrics by name: rms_calibration_error, mce, adaptive_ece, "
-            "ks_calibration_error, log_loss_calibration, log_loss_refinement.",
-            metavar="A,B,..",
-            kind="names",
-        ),
-    ] = (),
+    recalibrate: Annotated[str | None, Option(metavar="NAME")] = None,
+    metrics: Annotated[Sequence[str], Option(metavar="A,B,..", kind="names")] = (),
     graded: Graded = False,
-    unlimited_draws: Annotated[
-        bool, Option("Add a model-based estimate of Sem-ECE with unlimited draws.")
-    ] = False,
+    unlimited_draws: Annotated[bool, Option()] = False,
     engine: Engine = None,
     wrong: WrongRows = 0,
     seed: Seed = 0,
@@ -119,8 +95,7 @@ def audit(
     by
         Columns that split each (model, method) into groups with blocks of their own.
     bins
-        Equal-width bins of the binned calibration error; by default 15, and 10 for Sem-ECE as it
-        is published.
+        Equal-width bins of the calibration error: 15, and 10 for Sem-ECE.
     level
         Coverage of the intervals.
     resamples
@@ -128,17 +103,22 @@ def audit(
     margin
         Calibration errors and mean gaps below it do not matter: two percentage points.
     recalibrate
-        Recalibrate each (model, method) first, cross-fitted: mend, temperature, platt, isotonic,
-        beta or histogram. Needed for scores that are not probabilities.
+        Recalibrate first, cross-fitted: mend, temperature, platt, isotonic, beta,
+        histogram.
+
+        Each (model, method) for itself. Needed for scores that are not probabilities.
     metrics
-        Metrics to add by name, under ``named_metrics`` of each block: rms_calibration_error, mce,
-        adaptive_ece, ks_calibration_error, log_loss_calibration, log_loss_refinement. Beside each
+        Add metrics by name: rms_calibration_error, mce, adaptive_ece, ks_calibration_error,
+        log_loss_calibration, log_loss_refinement.
+
+        They stand under ``named_metrics`` of each block. Beside each
         stands what a perfectly calibrated model would show on as many rows.
     graded
         Outcomes may lie between 0 and 1.
     unlimited_draws
-        Add an estimate of the calibration error over meanings that unlimited draws would show,
-        see `calibrant.metrics.semantic.unlimited_draws_ece`.
+        Add a model-based estimate of Sem-ECE with unlimited draws.
+
+        See `calibrant.metrics.semantic.unlimited_draws_ece`.
     engine
         Read the table in parts and never whole: ``local`` (threads), ``ray`` or
         ``ray://HOST:PORT``. By default a table of more than five million rows is streamed by

@@ -12,7 +12,7 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers
 from calibrant.epistemic.deferral.choice import Target
@@ -63,76 +63,32 @@ _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 def cascade(
     data: ScoresData,
     *,
-    models: Annotated[Sequence[str], names("Models, cheapest first.")],
-    features: Annotated[Sequence[str], names("Columns that the policies may use.")] = (),
+    models: Annotated[Sequence[str], names()],
+    features: Annotated[Sequence[str], names()] = (),
     embed: EmbedColumn = None,
     embed_dimensions: EmbedDimensions = 8,
     price: Annotated[
         Mapping[str, float] | Sequence[float] | None,
-        Option(
-            "Price per call, or per unit of the column of costs.",
-            metavar="1,8,70",
-            kind="map or numbers",
-            example=_PRICES_WRITTEN,
-        ),
+        Option(metavar="1,8,70", kind="map or numbers", example=_PRICES_WRITTEN),
     ] = None,
-    cost: Annotated[str | None, Option("Column of costs or token counts.", metavar="COL")] = None,
-    only_method: Annotated[
-        str | None, Option("Method to use where there are several.", metavar="NAME")
-    ] = None,
-    decision: Annotated[
-        str,
-        Option(
-            "What the outcome is: the grade of each model's own answer, or the class itself.",
-            metavar="answer|class",
-            choices=("answer", "class"),
-        ),
-    ] = "answer",
+    cost: Annotated[str | None, Option(metavar="COL")] = None,
+    only_method: Annotated[str | None, Option(metavar="NAME")] = None,
+    decision: Annotated[str, Option(choices=("answer", "class"))] = "answer",
     costs: CostMap = None,
-    threshold: Annotated[float | None, share("Where a confidence decides 1 (class only).")] = None,
+    threshold: Annotated[float | None, share()] = None,
     recalibration: Recalibration = "platt",
     min_samples_leaf: MinLeaf = 15,
-    strategies: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Ways to decide, compared: value, risk, risk_shrunk, risk_boosting, calibration, "
-            "confidence, router, router_knn.",
-            metavar="A,B,..",
-            kind="names",
-        ),
-    ] = None,
-    random_splits: Annotated[
-        int,
-        Option("Random splits that are averaged.", metavar="N", group=ADVANCED, min=1, max=10000),
-    ] = 20,
-    budget: Annotated[
-        float | None,
-        Option(
-            "Mean cost per question, as a share of what the largest model costs.",
-            metavar="SHARE",
-            above=0,
-            max=1000000.0,
-        ),
-    ] = None,
-    accuracy: Annotated[float | None, share("Accuracy to reach at the lowest cost.")] = None,
-    guarantee: Annotated[
-        float | None, share("Promise an accuracy of at least the largest model's minus this.")
-    ] = None,
-    delta: Annotated[float, share("Largest chance that the promise fails.")] = 0.1,
-    strategy: Annotated[
-        str | None,
-        Option("Save this strategy instead of the best one.", metavar="NAME", group=ADVANCED),
-    ] = None,
+    strategies: Annotated[Sequence[str] | None, Option(metavar="A,B,..", kind="names")] = None,
+    random_splits: Annotated[int, Option(metavar="N", group=ADVANCED, min=1, max=10000)] = 20,
+    budget: Annotated[float | None, Option(metavar="SHARE", above=0, max=1000000.0)] = None,
+    accuracy: Annotated[float | None, share()] = None,
+    guarantee: Annotated[float | None, share()] = None,
+    delta: Annotated[float, share()] = 0.1,
+    strategy: Annotated[str | None, Option(metavar="NAME", group=ADVANCED)] = None,
     tolerance: Annotated[
-        float | None,
-        Option(
-            "Risk that a saved risk cascade tolerates.",
-            metavar="RISK",
-            min=0,
-            max=1000000000000000.0,
-        ),
+        float | None, Option(metavar="RISK", min=0, max=1000000000000000.0)
     ] = None,
-    save: Annotated[str | Path | None, written("Write the policy as JSON.")] = None,
+    save: Annotated[str | Path | None, written()] = None,
     engine: Engine = None,
     seed: Seed = 0,
     **table: Unpack[TableOptions],
@@ -144,39 +100,63 @@ def cascade(
     data
         Path, study folder or dataframe with one row per question and model.
     models
-        Names, cheapest first.
+        Models, cheapest first.
     features
-        Columns that the policies may use. A column that differs between the models of one
+        Columns that the policies may use.
+
+        A column that differs between the models of one
         question is known only once that model has answered, and no router sees it.
     embed, embed_dimensions
         As for `groups`.
-    price, cost
-        Price per model (by name, or in the order of `models`), a column of costs, or both: price
-        times column.
+    price
+        Price per call, or per unit of the column of costs.
+
+        By name, or in the order of `models`.
+    cost
+        Column of costs or token counts.
+
+        With prices: price times column.
     only_method
-        The method to use where the table has several.
-    decision, costs, threshold, recalibration, min_samples_leaf
+        Method to use where there are several.
+    decision
+        What the outcome is: the grade of each model's own answer, or the class itself.
+    threshold
+        Where a confidence decides 1 (class only).
+    costs, recalibration, min_samples_leaf
         See `calibrant.epistemic.Cascade`.
     strategies
-        Strategies to compare.
+        Ways to decide, compared: value, risk, risk_shrunk, risk_boosting, calibration,
+        confidence, router, router_knn.
     random_splits
         Random splits that are averaged.
-    budget, accuracy
-        What the policy is to reach: a mean cost, as a share of what the largest model costs, or
-        an accuracy at the lowest cost. Without either: the largest model's accuracy. Two
-        neighbouring settings are mixed by a hash of the question to hit it.
-    guarantee, delta
-        Promise that the accuracy is at least the largest model's minus `guarantee`, with
-        probability 1 - `delta`; with a budget the cost is promised too. 30 % of the questions are
+    budget
+        Mean cost per question, as a share of what the largest model costs.
+    accuracy
+        Accuracy to reach at the lowest cost.
+
+        Without it and without `budget`: the largest model's accuracy. Two neighbouring settings are
+        mixed by a hash of the question to hit it.
+    guarantee
+        Promise an accuracy of at least the largest model's minus this.
+    delta
+        Largest chance that the promise fails.
+
+        With a budget the cost is promised too. 30 % of the questions are
         kept apart for it.
     strategy
-        Strategy to save. It is refused where another one on the same page is clearly better.
+        Save this strategy instead of the best one.
+
+        It is refused where another one on the same page is clearly better.
     tolerance
+        Risk that a saved risk cascade tolerates.
+
         Estimated risk up to which a risk cascade gives an answer instead of asking the next
         model; at least 0. It is then the policy that is saved, unless a strategy on the same page
         is clearly more accurate at its cost.
     save
-        Where to write the policy, fitted on all questions; `calibrant.load_policy` reads it.
+        Write the policy as JSON.
+
+        It is fitted on all questions; `calibrant.load_policy` reads it.
     engine
         Where the splits run: ``local`` (threads), ``ray`` or ``ray://HOST:PORT``; None runs them
         one after the other. The document is the same.
@@ -288,11 +268,7 @@ def _fields(options: StrategyOptions) -> dict[str, Any]:
 
 def _options(options: Mapping[str, Any]) -> StrategyOptions:
     given = {name: value for name, value in options.items() if value is not None}
-    for name in given.get("strategies", ()):
-        if name not in STRATEGIES:
-            raise InputError(
-                f"there is no strategy {name!r}", hint=did_you_mean(name, list(STRATEGIES))
-            )
+    require_known(given.get("strategies", ()), STRATEGIES, "there is no strategy {}")
     # Strategies that need neither would pass over a name that does not exist.
     calibrator_from_dict({"calibrator": given.get("recalibration", "platt")})
     if given.get("costs") is not None:

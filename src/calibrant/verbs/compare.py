@@ -40,48 +40,17 @@ def compare(
     data: Data,
     *,
     models: Models = None,
-    candidates: Annotated[
-        Any,
-        Option(
-            "Every model's confidence in every model's answer (candidate-aligned view).",
-            metavar="TABLE",
-            group=INPUT,
-            place="read",
-        ),
-    ] = None,
+    candidates: Annotated[Any, Option(metavar="TABLE", group=INPUT, place="read")] = None,
     labels: LabelStoreFile = None,
     by: By = (),
-    bins: Annotated[
-        int | None,
-        Option(
-            "Equal-width bins of the calibration error: 15, and 10 for Sem-ECE.",
-            metavar="N",
-            min=1,
-            max=100_000,
-        ),
-    ] = None,
+    bins: Annotated[int | None, Option(metavar="N", min=1, max=100_000)] = None,
     target: Annotated[
         str | float,
-        Option(
-            "Accuracy that all are brought to.",
-            metavar="weakest|strongest|mean|NUMBER",
-            kind="name or number",
-            above=0,
-            below=1,
-        ),
+        Option(metavar="weakest|strongest|mean|NUMBER", kind="name or number", above=0, below=1),
     ] = "weakest",
     level: Level = 0.95,
     resamples: Resamples = 1000,
-    lipschitz: Annotated[
-        float,
-        Option(
-            "Lipschitz constant behind the verification floor.",
-            metavar="L",
-            group=ADVANCED,
-            min=0,
-            max=1e6,
-        ),
-    ] = 1.0,
+    lipschitz: Annotated[float, Option(metavar="L", group=ADVANCED, min=0, max=1e6)] = 1.0,
     graded: Graded = False,
     margin: Margin = COMPARISON_MARGIN,
     engine: Engine = None,
@@ -98,15 +67,22 @@ def compare(
     models
         Models to compare; None takes all.
     candidates
-        Table with question_id, judge, author, confidence (and answer): every model's confidence
-        in every model's answer, for the candidate-aligned view. A study may hold it.
+        Every model's confidence in every model's answer (candidate-aligned view).
+
+        Table with question_id, judge, author, confidence (and answer). A study may hold it.
     labels
         Store of labels that people made of this pool; by default the one beside the table, unless
         the table has all outcomes. They must have been drawn with equal chances, by whole
         questions.
     by
         Columns that split the questions into groups with comparisons of their own.
-    bins, target, level, resamples, lipschitz, margin
+    bins
+        Equal-width bins of the calibration error: 15, and 10 for Sem-ECE.
+    target
+        Accuracy that all are brought to.
+    lipschitz
+        Lipschitz constant behind the verification floor.
+    level, resamples, margin
         See `calibrant.comparison.compare_models`.
     graded
         Outcomes may lie between 0 and 1.

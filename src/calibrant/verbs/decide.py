@@ -18,7 +18,7 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
 from calibrant.epistemic.guard import ANSWER
@@ -51,48 +51,19 @@ from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
 def decide(
     data: ScoresData,
     *,
-    max_error: Annotated[
-        float | None, share("Largest share of wrong answers among those given.")
-    ] = None,
-    delta: Annotated[float, share("Largest chance that the promise fails.")] = 0.1,
+    max_error: Annotated[float | None, share()] = None,
+    delta: Annotated[float, share()] = 0.1,
     costs: Annotated[
         Mapping[str, float] | None,
-        Option(
-            "What a wrong answer and asking somebody cost.",
-            metavar="wrong=10,ask=1",
-            kind="map",
-            example="wrong=10,ask=1",
-        ),
+        Option(metavar="wrong=10,ask=1", kind="map", example="wrong=10,ask=1"),
     ] = None,
-    features: Annotated[
-        Sequence[str],
-        names("Columns that help to tell right from wrong: length, topic, further confidences."),
-    ] = (),
-    group: Annotated[
-        str | None,
-        Option(
-            "Column of groups. Those with under 15 labels are asked, and groups never labelled.",
-            metavar="COL",
-        ),
-    ] = None,
-    each: Annotated[
-        str | None, Option("Promise it in every group of this column at once.", metavar="COL")
-    ] = None,
-    traffic: Annotated[
-        Any,
-        Option(
-            "Recent rows without labels, with groups: the promise is for their mix.",
-            metavar="TABLE",
-            place="read",
-        ),
-    ] = None,
-    only_model: Annotated[
-        str | None, Option("Model to use where there are several.", metavar="NAME")
-    ] = None,
-    only_method: Annotated[
-        str | None, Option("Method to use where there are several.", metavar="NAME")
-    ] = None,
-    save: Annotated[str | Path | None, written("Write the policy as JSON.")] = None,
+    features: Annotated[Sequence[str], names()] = (),
+    group: Annotated[str | None, Option(metavar="COL")] = None,
+    each: Annotated[str | None, Option(metavar="COL")] = None,
+    traffic: Annotated[Any, Option(metavar="TABLE", place="read")] = None,
+    only_model: Annotated[str | None, Option(metavar="NAME")] = None,
+    only_method: Annotated[str | None, Option(metavar="NAME")] = None,
+    save: Annotated[str | Path | None, written()] = None,
     wrong: WrongRows = 0,
     seed: Seed = 0,
     **table: Unpack[TableOptions],
@@ -104,27 +75,42 @@ def decide(
     data
         Path, study folder or dataframe with one graded answer per question.
     max_error
-        Largest share of wrong answers among those given. It is kept with probability
+        Largest share of wrong answers among those given.
+
+        It is kept with probability
         1 - `delta`, or nothing is certified.
     delta
         Largest chance that the promise fails.
     costs
-        ``wrong`` and ``ask``: what a wrong answer costs, and what asking somebody else costs.
-        Without `max_error` the cheapest threshold is taken, with it the cheapest certified one.
+        What a wrong answer and asking somebody cost.
+
+        As ``wrong`` and ``ask``. Without `max_error` the cheapest threshold is taken, with it the
+        cheapest certified one.
     features
-        Columns beside the confidence; the policy then needs them to decide.
+        Columns that help to tell right from wrong: length, topic, further confidences.
+
+        The policy then needs them to decide.
     group
-        Column of groups. Groups with under 15 labels, and groups that were never labelled, are
-        always asked.
+        Column of groups. Those with under 15 labels are asked, and groups never labelled.
     each
-        Column of groups: the promise holds in every one of them at once. It answers less.
+        Promise it in every group of this column at once.
+
+        It answers less.
     traffic
-        Table of recent rows without labels: the promise is for their mix of groups instead of
-        questions like the labelled ones. Give 2,000 rows or more, and `group`.
-    only_model, only_method
-        Which to use where there are several; without them each gets an entry.
+        Recent rows without labels, with groups: the promise is for their mix.
+
+        Without them it is for questions like the labelled ones. Give 2,000 rows or more, and
+        `group`.
+    only_model
+        Model to use where there are several.
+    only_method
+        Method to use where there are several.
+
+        Without either each gets an entry.
     save
-        Where to write the policy; `calibrant.load_policy` reads it.
+        Write the policy as JSON.
+
+        `calibrant.load_policy` reads it.
     wrong
         List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed
@@ -236,8 +222,7 @@ def _chosen(scores: Scores, column: str, wanted: str | None) -> Scores:
     if wanted is None:
         return scores
     known = sorted(scores.frame[column].unique().to_list())
-    if wanted not in known:
-        raise InputError(f"there is no {column} {wanted!r}", hint=did_you_mean(wanted, known))
+    require_known([wanted], known, f"there is no {column} {{}}")
     return scores.only(**{column: [wanted]})
 
 

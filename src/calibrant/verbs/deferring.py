@@ -12,7 +12,7 @@ import polars as pl
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import did_you_mean, require_known
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers, every_question
 from calibrant.epistemic.deferral.choice import (
     FEWEST,
@@ -69,9 +69,10 @@ def one_method(scores: Scores, method: str | None) -> Scores:
             f"the table has {len(known)} methods, a cascade needs one: {', '.join(known)}",
             hint=Hint("choose with {only_method}"),
         )
-    if method is not None and method not in known:
-        raise InputError(f"there is no method {method!r}", hint=did_you_mean(method, known))
-    return scores if method is None else scores.only(method=[method])
+    if method is None:
+        return scores
+    require_known([method], known, "there is no method {}")
+    return scores.only(method=[method])
 
 
 def aligned_answers(
@@ -104,9 +105,7 @@ def aligned_answers(
     known = frame["model"].unique().to_list()
     if len(set(models)) < max(2, len(models)):
         raise InputError(f"a cascade needs at least two models, each once, got {list(models)}")
-    for name in models:
-        if name not in known:
-            raise InputError(f"there is no model {name!r}", hint=did_you_mean(name, known))
+    require_known(models, known, "there is no model {}")
     if price is None and cost is None:
         raise InputError("a cascade needs costs", hint=Hint("give {price} or {cost}, or both"))
     parts = [frame.filter(pl.col("model") == name) for name in models]
@@ -149,11 +148,9 @@ def _costs(
     cost: str | None,
 ) -> Any:
     columns = []
+    if price is not None:
+        require_known(models, price, "the price of the model {} is missing")
     for name, part in zip(models, aligned, strict=True):
-        if price is not None and name not in price:
-            raise InputError(
-                f"the price of the model {name!r} is missing", hint=did_you_mean(name, list(price))
-            )
         unit = 1.0 if price is None else float(price[name])
         per_query = np.ones(part.height) if cost is None else _amounts(part[cost])
         columns.append(unit * per_query)
@@ -286,11 +283,7 @@ def read_traffic(
     with error_source(source_name(traffic)):
         options = {**table, "cluster": None, "repeats": True}
         frame = load_scores(traffic, labels="optional", features=columns, **options).frame
-        for name in columns or ():
-            if name not in frame.columns:
-                raise InputError(
-                    f"the traffic has no column {name!r}", hint=did_you_mean(name, frame.columns)
-                )
+        require_known(columns or (), frame.columns, "the traffic has no column {}")
         if not frame.height:
             raise InputError("the traffic holds no rows", hint=Hint("give recent rows"))
     return frame

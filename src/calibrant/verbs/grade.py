@@ -41,10 +41,7 @@ from calibrant.verbs._options import (
 )
 def grade(
     data: Data,
-    out: Annotated[
-        str | Path | None,
-        Option("Study folder for the tables.", metavar="STUDY", group=OUTPUT, place="folder"),
-    ] = None,
+    out: Annotated[str | Path | None, Option(metavar="STUDY", group=OUTPUT, place="folder")] = None,
     *,
     samples: SampleColumn = None,
     reference: ReferenceColumn = None,
@@ -67,8 +64,9 @@ def grade(
         endpoint or another log, a study without classes (as `import` writes it), or several
         tables.
     out
-        Study folder that gets the tables questions, draws, semantics and scores; None writes
-        nothing.
+        Study folder for the tables.
+
+        It gets questions, draws, semantics and scores; None writes nothing.
     samples, reference, question, model
         Columns of the sampled answers, the right answer, the question ids and the models, where
         they should not be guessed.

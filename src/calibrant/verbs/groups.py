@@ -63,47 +63,22 @@ def groups(
     data: ScoresData,
     *,
     features: Features = (),
-    group: Annotated[
-        Sequence[str],
-        Option(
-            "A group to look at in any case, such as 'age<25 and sex=F'; may be given several "
-            "times, and pairs of them are compared.",
-            metavar="RULE",
-            kind="several",
-        ),
-    ] = (),
+    group: Annotated[Sequence[str], Option(metavar="RULE", kind="several")] = (),
     embed: EmbedColumn = None,
     embed_dimensions: EmbedDimensions = 8,
     embed_with: Annotated[
-        str,
-        Option(
-            "Vectors of texts: from a sentence embedder (extra local), or from their words.",
-            metavar="sentences|words",
-            group=ADVANCED,
-            choices=("sentences", "words"),
-        ),
+        str, Option(group=ADVANCED, choices=("sentences", "words"))
     ] = "sentences",
-    models: Annotated[Sequence[str] | None, names("Look at these models only.")] = None,
-    min_group: Annotated[
-        int, Option("Rows that a group must have.", metavar="N", min=2, max=10**9)
-    ] = 50,
-    alpha: Annotated[float, share("Level of the flags.")] = 0.05,
+    models: Annotated[Sequence[str] | None, names()] = None,
+    min_group: Annotated[int, Option(metavar="N", min=2, max=10**9)] = 50,
+    alpha: Annotated[float, share()] = 0.05,
     costs: CostMap = None,
-    threshold: Annotated[
-        float | None, share("Where the confidence decides; default: the optimum.")
-    ] = None,
+    threshold: Annotated[float | None, share()] = None,
     level: Level = 0.95,
     estimator: Annotated[
-        str,
-        Option(
-            "Grouping loss: by boosted trees beyond a spline, and beside it as published, by "
-            "honest trees or within bins.",
-            metavar="boosting|tree|binned",
-            group=ADVANCED,
-            choices=("boosting", "tree", "binned"),
-        ),
+        str, Option(group=ADVANCED, choices=("boosting", "tree", "binned"))
     ] = "boosting",
-    save: Annotated[str | Path | None, written("Write the corrected confidence as JSON.")] = None,
+    save: Annotated[str | Path | None, written()] = None,
     wrong: WrongRows = 0,
     seed: Seed = 0,
     **table: Unpack[TableOptions],
@@ -118,7 +93,10 @@ def groups(
         Columns that may describe a group. A column of vectors (embeddings, hidden states) is
         taken too: its rows are grouped by closeness.
     group
-        Rules to look at in any case; a name may stand in front, followed by a colon. Named groups
+        A group to look at in any case, such as 'age<25 and sex=F'; may be given several
+        times, and pairs of them are compared.
+
+        A name may stand in front, followed by a colon. Named groups
         are compared with each other.
     embed
         Column of texts. They are grouped by meaning, and the groups are named by their typical
@@ -126,21 +104,33 @@ def groups(
     embed_dimensions
         Components of the embedding that serve the grouping loss.
     embed_with
+        Vectors of texts: from a sentence embedder (extra local), or from their words.
+
         ``"sentences"`` needs the extra `local`; ``"words"`` needs nothing.
     models
-        Keep these models only.
-    min_group, alpha
+        Look at these models only.
+    min_group
+        Rows that a group must have.
+    alpha
+        Level of the flags.
+
         See `calibrant.epistemic.ConfidenceGroups`.
-    costs, threshold
+    costs
         See `calibrant.epistemic.DecisionRisk`.
+    threshold
+        Where the confidence decides; default: the optimum.
     level
         Coverage of the intervals.
     estimator
+        Grouping loss: by boosted trees beyond a spline, and beside it as published, by
+        honest trees or within bins.
+
         ``"tree"`` and ``"binned"`` add ``published_loss``: `calibrant.epistemic.TreeGroupingLoss`
         or `calibrant.epistemic.BinnedGroupingLoss`.
     save
-        Where to write the corrected confidence; `calibrant.epistemic.GroupCorrector.load` reads
-        it.
+        Write the corrected confidence as JSON.
+
+        `calibrant.epistemic.GroupCorrector.load` reads it.
     wrong
         List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed

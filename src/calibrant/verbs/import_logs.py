@@ -45,39 +45,15 @@ def _unreadable(document: Mapping[str, Any]) -> str | None:
     checks=(Check("strict", "Exit with 1 where a part could not be read.", _unreadable),),
 )
 def import_logs(
-    logs: Annotated[
-        str | Path | Sequence[str | Path],
-        inputs("Logs of other tools, recognised by content.", "LOG.."),
-    ],
+    logs: Annotated[str | Path | Sequence[str | Path], inputs(metavar="LOG..")],
     out: Annotated[
-        str | Path | None,
-        Option(
-            "Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.",
-            metavar="PATH",
-            group=OUTPUT,
-            place="file or folder",
-        ),
+        str | Path | None, Option(metavar="PATH", group=OUTPUT, place="file or folder")
     ] = None,
     *,
-    kind: Annotated[
-        str | None, Option("Which tool wrote them, e.g. inspect.", metavar="KIND", group=INPUT)
-    ] = None,
-    grade: Annotated[
-        str | None,
-        Option("Scorer, metric or column that decides what is right.", metavar="NAME", group=INPUT),
-    ] = None,
-    filter: Annotated[
-        str | None, Option("Filter of lm-eval to use.", metavar="NAME", group=INPUT)
-    ] = None,
-    scale: Annotated[
-        str,
-        Option(
-            "How the logs state a confidence.",
-            metavar="fraction|percent",
-            group=INPUT,
-            choices=("fraction", "percent"),
-        ),
-    ] = "fraction",
+    kind: Annotated[str | None, Option(metavar="KIND", group=INPUT)] = None,
+    grade: Annotated[str | None, Option(metavar="NAME", group=INPUT)] = None,
+    filter: Annotated[str | None, Option(metavar="NAME", group=INPUT)] = None,
+    scale: Annotated[str, Option(group=INPUT, choices=("fraction", "percent"))] = "fraction",
     columns: Mapping[str, str] | None = None,
     confidence: ConfidenceColumn = None,
     correct: CorrectColumn = None,
@@ -91,19 +67,27 @@ def import_logs(
     Parameters
     ----------
     logs
-        One or more logs: Inspect (``.eval``, JSON), lm-eval samples and the other kinds of
-        `calibrant.records.convert.READERS`, recognised by content.
+        Logs of other tools, recognised by content.
+
+        Inspect (``.eval``, JSON), lm-eval samples and the other kinds of
+        `calibrant.records.convert.READERS`.
     out
+        Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.
+
         A study folder, which gets the tables questions, draws, scores and, where questions have
         several graded answers, semantics; or a file ending in .parquet, .csv or .jsonl, which
         gets the scores alone.
     kind
-        Which tool wrote the logs, where it should not be recognised.
+        Which tool wrote them, e.g. inspect.
+
+        Where it should not be recognised.
     grade
         Scorer, metric or column that decides what is right.
     filter
-        Filter of lm-eval whose rows are used.
+        Filter of lm-eval to use.
     scale
+        How the logs state a confidence.
+
         ``"percent"`` where the logs state confidences as percentages.
     columns
         Names of the columns of a plain table, by role: confidence, correct, question, model,

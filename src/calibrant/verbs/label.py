@@ -44,9 +44,9 @@ from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped, w
 @verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=DEFAULTS)
 def label_next(
     table: Table,
-    out: Annotated[str | Path, written("Batch to write: .csv, .jsonl or .xlsx.")],
+    out: Annotated[str | Path, written()],
     *,
-    size: Annotated[int, Option("Labels to ask for.", metavar="N", min=1, max=10**9)] = 50,
+    size: Annotated[int, Option(metavar="N", min=1, max=10**9)] = 50,
     who: Who = "me",
     **options: Unpack[DrawOptions],
 ) -> LabelResult:
@@ -59,7 +59,9 @@ def label_next(
     table
         The pool: scores whose outcome is partly or wholly missing. It is never written.
     out
-        Batch to write, with question, answer and an empty column ``correct``.
+        Batch to write: .csv, .jsonl or .xlsx.
+
+        It has question, answer and an empty column ``correct``.
     size
         Labels to ask for.
     who
@@ -115,11 +117,9 @@ def label_next(
 @verb(example="calibrant label add pool.csv batch.csv --precision 0.05", shared=DEFAULTS)
 def label_add(
     table: Table,
-    batch: Annotated[str | Path, source("The batch, labels filled in.", "BATCH", argument=True)],
+    batch: Annotated[str | Path, source(metavar="BATCH", argument=True)],
     *,
-    out: Annotated[
-        str | Path | None, written("Also write the labelled rows here; never the table itself.")
-    ] = None,
+    out: Annotated[str | Path | None, written()] = None,
     who: Who = "me",
     **options: Unpack[GoalOptions],
 ) -> LabelResult:
@@ -130,9 +130,13 @@ def label_add(
     table
         The table the batch came from. It is never written.
     batch
-        The batch, with ``correct`` filled in (1, 0, unsure); empty cells stay open.
+        The batch, labels filled in.
+
+        Labels are 1, 0 or unsure in ``correct``; empty cells stay open.
     out
-        Also write the labelled rows, with their weights, to this file.
+        Also write the labelled rows here; never the table itself.
+
+        With their weights.
     who
         The person who labelled.
     precision, threshold, budget
@@ -196,11 +200,9 @@ def label_status(
 def label_serve(
     table: Table,
     *,
-    port: Annotated[
-        int, Option("Port on loopback; 0 takes a free one.", metavar="N", min=0, max=65535)
-    ] = 0,
-    open_browser: Annotated[bool, Option("Open the page in a browser.", cli="open")] = False,
-    wave: Annotated[int, Option("Items drawn at a time.", metavar="N", min=1, max=10**6)] = 50,
+    port: Annotated[int, Option(metavar="N", min=0, max=65535)] = 0,
+    open_browser: Annotated[bool, Option(cli="open")] = False,
+    wave: Annotated[int, Option(metavar="N", min=1, max=10**6)] = 50,
     grades: CheckGrades = False,
     on_start: Callable[[str], None] | None = None,
     **options: Unpack[ServeOptions],
@@ -214,14 +216,18 @@ def label_serve(
     ----------
     table
         The pool. It is never written.
-    port, open_browser
-        Port on loopback, and whether to open a browser.
+    port
+        Port on loopback; 0 takes a free one.
+    open_browser
+        Open the page in a browser.
     grades
         Check the grades that this program made of a study, in place of labelling its pool: those
         that are likely wrong come first and more often, the verdict stays hidden. `audit`,
         `compare` and `decide` of the study then include the errors that were found.
-    wave, design, overlap, whole_questions
-        Items drawn at a time, how, the share that two people label, and whether questions are
+    wave
+        Items drawn at a time.
+    design, overlap, whole_questions
+        How items are drawn, the share that two people label, and whether questions are
         drawn with all their answers.
     on_start
         Called with the address of the page; by default it is printed.
@@ -251,9 +257,7 @@ def label_export(
     table: Table,
     out: OutFile,
     *,
-    history: Annotated[
-        bool, Option("Every row ever written, undone ones too, in place of labelled rows.")
-    ] = False,
+    history: Annotated[bool, Option()] = False,
     **options: Unpack[StoreOptions],
 ) -> LabelResult:
     """Write the labelled rows with what their draw was, or everything that ever happened.
@@ -268,7 +272,9 @@ def label_export(
     out
         File to write: .csv, .jsonl, .parquet or .xlsx; never the table itself.
     history
-        Who labelled what and when, undone rows included.
+        Every row ever written, undone ones too, in place of labelled rows.
+
+        Who labelled what and when.
     existing, labels
         As in `label_next`.
     confidence, correct, model, method, question, answer, on_invalid

@@ -41,7 +41,7 @@ def mend(
     data: ScoresData,
     correct: OutcomesOrColumn = None,
     *,
-    save: Annotated[str | Path | None, written("Write the map as JSON.")] = None,
+    save: Annotated[str | Path | None, written()] = None,
     seed: Seed = 0,
     **table: Unpack[RowOptions],
 ) -> MendResult:
@@ -54,7 +54,9 @@ def mend(
     correct
         Array of outcomes, or the name of their column.
     save
-        Where to write the map; `calibrant.load_mend` reads it.
+        Write the map as JSON.
+
+        `calibrant.load_mend` reads it.
     seed
         Seed of the folds and of the draws behind the promise.
     **table

@@ -20,30 +20,21 @@ from calibrant.verbs._options import source
 
 @verb(example="calibrant methods study")
 def methods(
-    study: Annotated[
-        str | Path | None,
-        source(
-            "Say which methods this study can use, and why it cannot use the others.",
-            "[STUDY]",
-            argument=True,
-        ),
-    ] = None,
+    study: Annotated[str | Path | None, source(metavar="[STUDY]", argument=True)] = None,
     *,
-    needs: Annotated[
-        str | None,
-        Option(
-            "Only methods that need this: logprobs, samples, judge, one-call, or an input's name.",
-            metavar="WORD",
-        ),
-    ] = None,
+    needs: Annotated[str | None, Option(metavar="WORD")] = None,
 ) -> MethodsResult:
     """List the confidence methods, and say which are available for a study.
 
     Parameters
     ----------
     study
-        Study folder; None lists the methods alone.
+        Say which methods this study can use, and why it cannot use the others.
+
+        None lists the methods alone.
     needs
+        Only methods that need this: logprobs, samples, judge, one-call, or an input's name.
+
         ``logprobs``: methods that read probabilities of tokens; ``samples``: that need repeated
         answers; ``judge``: that ask for verdicts; ``one-call``: that need one answer alone; or
         the name of an input.

@@ -25,17 +25,17 @@ def models() -> ModelsResult:
 @verb(example="calibrant models fetch", outputs=("json",))
 def fetch_model(
     model: Annotated[
-        str, Option("Name as in `models list`.", metavar="[MODEL]", group=INPUT, argument=True)
+        str, Option(metavar="[MODEL]", group=INPUT, argument=True)
     ] = "smollm2-135m-instruct",
     *,
-    force: Annotated[bool, Option("Fetch again even where a sound file is there.")] = False,
+    force: Annotated[bool, Option()] = False,
 ) -> ModelsResult:
     """Download the weights of a model into the user's cache, checked by SHA-256.
 
     Parameters
     ----------
     model
-        Name as in `models`.
+        Name as in `models list`.
     force
         Fetch again even where a sound file is there.
     """

@@ -61,106 +61,25 @@ def _drifted(document: Mapping[str, Any]) -> str | None:
     shared=TABLE,
 )
 def monitor(
-    sources: Annotated[Any, inputs("Tables, days of parquet, or - for standard input.")],
+    sources: Annotated[Any, inputs()],
     *,
-    time: Annotated[
-        str | None, column("Column of the time; without it rows count in their order.")
-    ] = None,
-    every: Annotated[
-        str | int | None,
-        Option(
-            "Length of a batch: hour, day, week, month or a number of rows. By default a day where "
-            "there is a time, else 100 rows.",
-            metavar="UNIT|N",
-        ),
-    ] = None,
-    baseline: Annotated[
-        Any, source("Labelled scores of the last verification, to compare with.", "TABLE")
-    ] = None,
-    baseline_rows: Annotated[
-        int,
-        Option(
-            "Take the first N rows as the verification.",
-            metavar="N",
-            group=INPUT,
-            min=0,
-            max=MOST_ROWS,
-        ),
-    ] = 0,
-    group: Annotated[
-        str | None,
-        Option("Column of groups: a new mix of them is told apart from quality.", metavar="COL"),
-    ] = None,
+    time: Annotated[str | None, column()] = None,
+    every: Annotated[str | int | None, Option(metavar="UNIT|N")] = None,
+    baseline: Annotated[Any, source(metavar="TABLE")] = None,
+    baseline_rows: Annotated[int, Option(metavar="N", group=INPUT, min=0, max=MOST_ROWS)] = 0,
+    group: Annotated[str | None, Option(metavar="COL")] = None,
     follow: Annotated[
         float | None,
-        Option(
-            "Wait for new rows; end after so many seconds without one.",
-            metavar="SECONDS",
-            group=INPUT,
-            above=0,
-            max=1000000000.0,
-            unit="seconds",
-        ),
+        Option(metavar="SECONDS", group=INPUT, above=0, max=1000000000.0, unit="seconds"),
     ] = None,
-    state: Annotated[
-        str | Path | None,
-        Option(
-            "File that keeps the state of the watch, to go on from next time.",
-            metavar="FILE",
-            group=INPUT,
-            place="write",
-        ),
-    ] = None,
-    label_days: Annotated[
-        int | None,
-        Option(
-            "Days until the labels of a day are in; by default estimated.",
-            metavar="N",
-            min=0,
-            max=3650,
-        ),
-    ] = None,
-    policy: Annotated[
-        str | Path | None,
-        Option(
-            "Saved policy: say when its promise breaks, by labels or by the traffic alone.",
-            metavar="FILE",
-            place="read",
-        ),
-    ] = None,
-    horizon: Annotated[
-        int, Option("Number of batches for which alpha holds.", metavar="N", min=1, max=10**6)
-    ] = 365,
-    alpha: Annotated[
-        float,
-        Option(
-            "Largest chance of a false alarm within the horizon.",
-            metavar="SHARE",
-            min=1e-12,
-            below=1,
-        ),
-    ] = 0.05,
-    tolerance: Annotated[
-        float,
-        Option(
-            "Changes of accuracy up to this size raise no alarm.", metavar="SHARE", min=0, below=1
-        ),
-    ] = 0.0,
-    precision: Annotated[
-        float | None,
-        Option(
-            "How precisely calibration was verified: 0.02 is 2 points.",
-            metavar="D",
-            above=0,
-            below=1,
-        ),
-    ] = None,
-    drift: Annotated[
-        float | None,
-        Option(
-            "Change of the calibration error per day; else estimated.", metavar="RATE", min=0, max=1
-        ),
-    ] = None,
+    state: Annotated[str | Path | None, Option(metavar="FILE", group=INPUT, place="write")] = None,
+    label_days: Annotated[int | None, Option(metavar="N", min=0, max=3650)] = None,
+    policy: Annotated[str | Path | None, Option(metavar="FILE", place="read")] = None,
+    horizon: Annotated[int, Option(metavar="N", min=1, max=10**6)] = 365,
+    alpha: Annotated[float, Option(metavar="SHARE", min=1e-12, below=1)] = 0.05,
+    tolerance: Annotated[float, Option(metavar="SHARE", min=0, below=1)] = 0.0,
+    precision: Annotated[float | None, Option(metavar="D", above=0, below=1)] = None,
+    drift: Annotated[float | None, Option(metavar="RATE", min=0, max=1)] = None,
     verified: Date = None,
     on_alarm: Annotated[Callable[[dict[str, Any]], None] | None, Supplied("alarms")] = None,
     stream: str | None = None,
@@ -171,42 +90,61 @@ def monitor(
     Parameters
     ----------
     sources
+        Tables, days of parquet, or - for standard input.
+
         A scores table, a list of them (days), an iterator of tables that keep coming, or ``-``
         for rows from standard input.
     time
-        Column of the time; without it rows are taken in their order.
+        Column of the time; without it rows count in their order.
     every
-        Length of a batch: hour, day, week, month, or a number of rows. By default a day where
-        there is a time, and 100 rows else.
+        Length of a batch: hour, day, week, month or a number of rows. By default a day
+        where there is a time, else 100 rows.
     baseline
-        Scores table of the last verification; where people labelled a pool, its labels count
+        Labelled scores of the last verification, to compare with.
+
+        Where people labelled a pool, its labels count
         with the weights of their draw. Without it and without `baseline_rows`, the reference is
         perfect calibration.
     baseline_rows
-        Take the first rows of the stream as the verification.
+        Take the first N rows as the verification.
     follow
-        Wait for new rows of one growing file until it rests for so many seconds.
+        Wait for new rows; end after so many seconds without one.
+
+        For one growing file.
     group
-        Column of groups. A change is then one at equal confidence in the same group, and a change
+        Column of groups: a new mix of them is told apart from quality.
+
+        A change is then one at equal confidence in the same group, and a change
         of the mix of groups is told apart from it.
     state
-        File with the state of the watch: read if it is there, and written at the end. Labels may
-        come in any order, and repeats are counted.
+        File that keeps the state of the watch, to go on from next time.
+
+        Read if it is there, and written at the end. Labels may come in any order, and repeats are
+        counted.
     label_days
+        Days until the labels of a day are in; by default estimated.
+
         With a state, a day is judged when its labels are in: after so many days, or by default
         the age at which 99.5 % of the labels came so far, learnt over 30 days where some come
         late. Labels that come later still count on the day they come; 0 judges every label so.
     policy
-        Saved policy. Its traffic, labelled or not, is held against what it was made on. Of a
+        Saved policy: say when its promise breaks, by labels or by the traffic alone.
+
+        Its traffic, labelled or not, is held against what it was made on. Of a
         policy of `decide` the answers given alone are watched too, and the document says when more
         of them are wrong than was promised.
-    horizon, alpha
-        Batches, and the probability of any false alarm within that many.
+    horizon
+        Number of batches for which alpha holds.
+    alpha
+        Largest chance of a false alarm within the horizon.
     tolerance
-        Change of accuracy at a given confidence that does not matter.
-    precision, drift, verified
-        Precision of the verification, drift of the gap per day (estimated if not given) and
-        day of the verification: when it expires.
+        Changes of accuracy up to this size raise no alarm.
+    precision
+        How precisely calibration was verified: 0.02 is 2 points.
+    drift
+        Change of the calibration error per day; else estimated.
+    verified
+        Day of the verification: when it expires.
     on_alarm
         Called at once with each alarm of rows that keep coming.
     stream

@@ -53,101 +53,41 @@ _STEEPEST = 1e6
 
 @verb(example="calibrant plan --precision 0.05 --error-rate 0.2", shared=TABLE)
 def plan(
-    scores: Annotated[
-        Any, inputs("Scores to measure error rate and steepness on.", "[TABLE..]")
-    ] = None,
+    scores: Annotated[Any, inputs(metavar="[TABLE..]")] = None,
     *,
-    claim: Annotated[
-        str | None,
-        Option("The claim to be shown about TABLE, such as 'ece<0.05'.", metavar="CLAIM"),
-    ] = None,
-    power: Annotated[float, share("Chance of showing the claim.")] = 0.8,
-    target: Annotated[
-        str,
-        Option(
-            "What a claim is about: this pool, or all answers like it.",
-            metavar="pool|population",
-            choices=("pool", "population"),
-        ),
-    ] = "pool",
+    claim: Annotated[str | None, Option(metavar="CLAIM")] = None,
+    power: Annotated[float, share()] = 0.8,
+    target: Annotated[str, Option(choices=("pool", "population"))] = "pool",
     by: By = (),
-    precision: Annotated[
-        float | None, Option("Precision of the calibration error wanted.", metavar="D", max=1)
-    ] = None,
-    labels: Annotated[int | None, Option("Labels at hand: what do they show?", metavar="M")] = None,
-    error_rate: Annotated[float | None, Option("Share of wrong answers.", metavar="E")] = None,
-    lipschitz: Annotated[
-        float | None, Option("Steepness of the gap; 1 if not measured.", metavar="L", max=1000000.0)
-    ] = None,
-    model_count: Annotated[int, Option("2 for a comparison of two models.", metavar="N")] = 1,
-    groups: Annotated[int, Option("Groups that must each be verified.", metavar="N")] = 1,
-    smallest_share: Annotated[
-        float, Option("Share of the smallest group.", metavar="PI", min=_LEAST_SHARE, max=1)
-    ] = 1.0,
-    stages: Annotated[
-        str | Sequence[float],
-        Option("Steepness of a pipeline's stages; inf if jumpy.", metavar="L,L,..", group=ADVANCED),
-    ] = (),
-    preset: Annotated[
-        str | None,
-        Option("Settings of a rule book: eu-ai-act, nist-ai-rmf or fda-samd.", metavar="NAME"),
-    ] = None,
-    drift: Annotated[
-        float | None,
-        Option("Drift of the calibration error per unit of time.", metavar="RATE", max=1000000.0),
-    ] = None,
-    per: Annotated[
-        str, Option("Unit of time: hour, day, week, month or year.", metavar="UNIT")
-    ] = "month",
-    start: Annotated[
-        dt.date | str | None,
-        Option("Day of the verification: when it expires.", metavar="DATE", kind="date"),
-    ] = None,
-    rank: Annotated[
-        str | None, Option("Leaderboard with ties: accuracy, brier or ece.", metavar="METRIC")
-    ] = None,
-    published: Annotated[
-        Sequence[float],
-        Option("Published accuracies: can they differ?", metavar="A,B,..", kind="numbers"),
-    ] = (),
-    growth: Annotated[
-        float | None,
-        Option("Error rate falls as size^-X: up to which size?", metavar="X", group=ADVANCED),
-    ] = None,
-    size: Annotated[
-        float | None, Option("Size of the model, for its growth.", metavar="N", group=ADVANCED)
-    ] = None,
-    decay: Annotated[
-        float | None,
-        Option("Error rate falls as time^-X: does labelling keep up?", metavar="X", group=ADVANCED),
-    ] = None,
-    label_rate: Annotated[
-        float | None, Option("Labels per unit of time.", metavar="R", group=ADVANCED)
-    ] = None,
-    transfer: Annotated[
-        float | None,
-        Option("Largest change of the gap by fine-tuning.", metavar="D", group=ADVANCED),
-    ] = None,
+    precision: Annotated[float | None, Option(metavar="D", max=1)] = None,
+    labels: Annotated[int | None, Option(metavar="M")] = None,
+    error_rate: Annotated[float | None, Option(metavar="E")] = None,
+    lipschitz: Annotated[float | None, Option(metavar="L", max=1000000.0)] = None,
+    model_count: Annotated[int, Option(metavar="N")] = 1,
+    groups: Annotated[int, Option(metavar="N")] = 1,
+    smallest_share: Annotated[float, Option(metavar="PI", min=_LEAST_SHARE, max=1)] = 1.0,
+    stages: Annotated[str | Sequence[float], Option(metavar="L,L,..", group=ADVANCED)] = (),
+    preset: Annotated[str | None, Option(metavar="NAME")] = None,
+    drift: Annotated[float | None, Option(metavar="RATE", max=1000000.0)] = None,
+    per: Annotated[str, Option(metavar="UNIT")] = "month",
+    start: Annotated[dt.date | str | None, Option(metavar="DATE", kind="date")] = None,
+    rank: Annotated[str | None, Option(metavar="METRIC")] = None,
+    published: Annotated[Sequence[float], Option(metavar="A,B,..", kind="numbers")] = (),
+    growth: Annotated[float | None, Option(metavar="X", group=ADVANCED)] = None,
+    size: Annotated[float | None, Option(metavar="N", group=ADVANCED)] = None,
+    decay: Annotated[float | None, Option(metavar="X", group=ADVANCED)] = None,
+    label_rate: Annotated[float | None, Option(metavar="R", group=ADVANCED)] = None,
+    transfer: Annotated[float | None, Option(metavar="D", group=ADVANCED)] = None,
     correlation: Annotated[
-        float | None,
-        Option("Correlation of neighbouring labels.", metavar="R", group=ADVANCED, min=0, below=1),
+        float | None, Option(metavar="R", group=ADVANCED, min=0, below=1)
     ] = None,
     perturbed_error: Annotated[
-        float | None,
-        Option("Error rate under perturbation.", metavar="E", group=ADVANCED, min=0, max=1),
+        float | None, Option(metavar="E", group=ADVANCED, min=0, max=1)
     ] = None,
     rounds: Annotated[
-        Sequence[float],
-        Option(
-            "Error now, and the share that a recalibration leaves: how many can be verified?",
-            metavar="ECE,G",
-            kind="numbers",
-            group=ADVANCED,
-        ),
+        Sequence[float], Option(metavar="ECE,G", kind="numbers", group=ADVANCED)
     ] = (),
-    two_phase: Annotated[
-        bool, Option("Lay out the published two-phase audit of these labels.", group=ADVANCED)
-    ] = False,
+    two_phase: Annotated[bool, Option(group=ADVANCED)] = False,
     seed: Seed = 0,
     **table: Unpack[TableOptions],
 ) -> PlanResult:
@@ -156,33 +96,78 @@ def plan(
     Parameters
     ----------
     scores
+        Scores to measure error rate and steepness on.
+
         A pool: scores with or without outcomes. With `claim` or `labels` the plan is simulated
         from its confidences. Where it has outcomes, error rate and steepness are measured.
-    claim, power
-        The claim to be shown, ``"ece<0.05"``, and the chance of showing it. The plan tells the
-        labels for one look and for looking all the time, if the model is calibrated and if its
-        error is half the threshold.
+    claim
+        The claim to be shown about TABLE, such as 'ece<0.05'.
+    power
+        Chance of showing the claim.
+
+        The plan tells the labels for one look and for looking all the time, if the model is
+        calibrated and if its error is half the threshold.
     target
+        What a claim is about: this pool, or all answers like it.
+
         ``pool``: the claim is about these rows, as in `label`. ``population``: about all answers
         like them, as in `audit`; that takes more labels.
     by
         Columns whose values are planned for one by one; with `rank`, ranked one by one.
-    precision, labels
-        Precision wanted, or labels at hand.
-    error_rate, lipschitz
-        eps and L, where they are not measured; L is 1 by default, as in published tables.
-    model_count, groups, smallest_share, stages
-        A comparison, groups that must each be verified, a pipeline (``"2,2"``).
+    precision
+        Precision of the calibration error wanted.
+    labels
+        Labels at hand: what do they show?
+    error_rate
+        Share of wrong answers.
+    lipschitz
+        Steepness of the gap; 1 if not measured.
+
+        Where it is not measured it is 1, as in published tables.
+    model_count
+        2 for a comparison of two models.
+    groups
+        Groups that must each be verified.
+    smallest_share
+        Share of the smallest group.
+    stages
+        Steepness of a pipeline's stages; inf if jumpy.
+
+        ``"2,2"`` for two.
     preset
-        ``eu-ai-act``, ``nist-ai-rmf`` or ``fda-samd``.
-    drift, per, start
-        Drift of the ECE per unit of time, and the day of the verification: when it expires.
+        Settings of a rule book: eu-ai-act, nist-ai-rmf or fda-samd.
+    drift
+        Drift of the calibration error per unit of time.
+    per
+        Unit of time: hour, day, week, month or year.
+    start
+        Day of the verification: when it expires.
     rank
-        Add a leaderboard with its ties: accuracy, brier or ece.
+        Leaderboard with ties: accuracy, brier or ece.
     published
+        Published accuracies: can they differ?
+
         Accuracies on `labels` questions; with more than two every pair is told.
-    growth, size, decay, label_rate, transfer, correlation, perturbed_error, rounds, two_phase
-        Further worst-case rates, see `calibrant.planning.theory.Theory`.
+    growth
+        Error rate falls as size^-X: up to which size?
+    size
+        Size of the model, for its growth.
+    decay
+        Error rate falls as time^-X: does labelling keep up?
+    label_rate
+        Labels per unit of time.
+    transfer
+        Largest change of the gap by fine-tuning.
+    correlation
+        Correlation of neighbouring labels.
+    perturbed_error
+        Error rate under perturbation.
+    rounds
+        Error now, and the share that a recalibration leaves: how many can be verified?
+    two_phase
+        Lay out the published two-phase audit of these labels.
+
+        These further worst-case rates: see `calibrant.planning.theory.Theory`.
     seed
         The same input and seed give the same file.
     **table

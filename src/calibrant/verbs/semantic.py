@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.draws import class_numbers
@@ -70,12 +69,7 @@ def _parts(
     draws: pl.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[dict[str, str] | None, pl.DataFrame]]:
     """Yield each model, then its groups."""
-    missing = [name for name in by if name not in draws.columns]
-    if missing:
-        raise InputError(
-            f"the draws have no column {missing[0]!r} to make groups of",
-            hint=did_you_mean(missing[0], draws.columns),
-        )
+    require_known(by, draws.columns, "the draws have no column {} to make groups of")
     for part in draws.partition_by("model", maintain_order=True):
         yield None, part
         for name in by:

@@ -78,13 +78,10 @@ _SHORT_METHODS = '["consistency", "sca", "perplexity", "sequence_probability", "
 
 @verb(example="calibrant demo --recorded --out demo", outputs=("json",))
 def demo(
-    out: Annotated[
-        str | Path,
-        Option("Folder for the pages.", metavar="FOLDER", group=OUTPUT, place="folder"),
-    ] = "demo",
+    out: Annotated[str | Path, Option(metavar="FOLDER", group=OUTPUT, place="folder")] = "demo",
     *,
-    recorded: Annotated[bool, Option("Only the recorded study; no model is needed.")] = False,
-    live: Annotated[bool, Option("Only the live run, with every method.")] = False,
+    recorded: Annotated[bool, Option()] = False,
+    live: Annotated[bool, Option()] = False,
     seed: Seed = 0,
     watch: Annotated[ProgressWatch | None, Supplied("progress")] = None,
 ) -> DemoResult:
@@ -95,7 +92,9 @@ def demo(
     Parameters
     ----------
     out
-        Folder for the pages: ``report.html`` of the recorded study, ``live/report.html`` of the
+        Folder for the pages.
+
+        ``report.html`` of the recorded study, ``live/report.html`` of the
         live run.
     recorded
         Only the recorded study; no model is needed.

@@ -21,22 +21,11 @@ _EXAMPLES = "calibrant.workflows.examples"
 @verb(example="calibrant init my-study", outputs=("json",))
 def init(
     folder: Annotated[
-        str | Path,
-        Option(
-            "Folder to fill; it is made where it is missing.",
-            metavar="FOLDER",
-            group=OUTPUT,
-            argument=True,
-            place="folder",
-        ),
+        str | Path, Option(metavar="FOLDER", group=OUTPUT, argument=True, place="folder")
     ],
     *,
-    logs: Annotated[
-        bool, Option("Write example logs of other tools instead: Inspect, lm-eval, uqlm and more.")
-    ] = False,
-    domain: Annotated[
-        bool, Option("Write a domain of facts instead, to build a benchmark from and ask it.")
-    ] = False,
+    logs: Annotated[bool, Option()] = False,
+    domain: Annotated[bool, Option()] = False,
 ) -> InitResult:
     """Write a commented ``study.toml`` and five example questions, to change and run.
 
@@ -47,9 +36,11 @@ def init(
     folder
         Folder to fill; it is made where it is missing.
     logs
-        Write example logs of other tools instead: Inspect, lm-eval, uqlm, LM-Polygraph.
+        Write example logs of other tools instead: Inspect, lm-eval, uqlm and more.
     domain
-        Write a table of 60 facts instead, the file that says what they mean, and the study that
+        Write a domain of facts instead, to build a benchmark from and ask it.
+
+        A table of 60 facts, the file that says what they mean, and the study that
         asks them: see :func:`calibrant.bench_mace`.
 
     Returns

@@ -26,25 +26,15 @@ from calibrant.workflows.study_page import write_study_page
 def write_report(
     inputs: Data,
     *,
-    html: Annotated[
-        str | Path | None,
-        Option("Write a self-contained report.", metavar="PATH", group=OUTPUT, place="write"),
-    ] = None,
+    html: Annotated[str | Path | None, Option(metavar="PATH", group=OUTPUT, place="write")] = None,
     markdown: Annotated[
-        str | Path | None,
-        Option("Write the tables as Markdown.", metavar="PATH", group=OUTPUT, place="write"),
+        str | Path | None, Option(metavar="PATH", group=OUTPUT, place="write")
     ] = None,
     figures: Annotated[
-        str | Path | None,
-        Option(
-            "Write every figure as SVG, PNG and PDF.",
-            metavar="DIR",
-            group=OUTPUT,
-            place="folder",
-        ),
+        str | Path | None, Option(metavar="DIR", group=OUTPUT, place="folder")
     ] = None,
     formats: Sequence[str] = FORMATS,
-    title: Annotated[str | None, Option("Title of the page.", metavar="TEXT", group=OUTPUT)] = None,
+    title: Annotated[str | None, Option(metavar="TEXT", group=OUTPUT)] = None,
     seed: Seed = 0,
 ) -> ReportResult:
     """Render results.
@@ -54,13 +44,19 @@ def write_report(
     inputs
         A study folder, result documents (JSON), or a scores table, which is audited first.
     html
-        Where to write the page; a study has its own place for it.
+        Write a self-contained report.
+
+        A study has its own place for it.
     markdown
-        Where to write the tables as Markdown.
+        Write the tables as Markdown.
     figures
-        Folder for every figure, in every one of `formats` (svg, png, pdf).
+        Write every figure as SVG, PNG and PDF.
+
+        In every one of `formats` (svg, png, pdf).
     title
-        Title of the page; a single study has its name, and its questions on the page.
+        Title of the page.
+
+        A single study has its name, and its questions on the page.
     seed
         Seed of an audit that is made on the way.
 

@@ -23,7 +23,7 @@ from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.candidates import candidate_scores, consistency_candidates
 from calibrant.inputs.streams.engines import engine_named
@@ -61,31 +61,13 @@ FAILURES_SHOWN = 50
     checks=(Check("", "", cap_reached, CAP_REACHED),),
 )
 def run(
-    study: Annotated[
-        str | Path,
-        Option(
-            "Study folder, or its study.toml.",
-            metavar="STUDY",
-            group=INPUT,
-            argument=True,
-            place="read",
-        ),
-    ],
+    study: Annotated[str | Path, Option(metavar="STUDY", group=INPUT, argument=True, place="read")],
     *,
-    dry_run: Annotated[bool, Option("Say what would be sent and what it can cost.")] = False,
-    retry_failures: Annotated[
-        bool, Option("Ask again what failed for good in an earlier run.")
-    ] = False,
-    repair: Annotated[
-        bool,
-        Option("First check the ledger; save what can be read of a damaged one, keep a copy."),
-    ] = False,
-    probe: Annotated[
-        bool, Option("Only show what each endpoint can do, for at most 3 calls per model.")
-    ] = False,
-    yes: Annotated[
-        bool, Option("Do not ask before calls whose cost is unknown or above budget.ask_above.")
-    ] = False,
+    dry_run: Annotated[bool, Option()] = False,
+    retry_failures: Annotated[bool, Option()] = False,
+    repair: Annotated[bool, Option()] = False,
+    probe: Annotated[bool, Option()] = False,
+    yes: Annotated[bool, Option()] = False,
     watch: Annotated[ProgressWatch | None, Supplied("progress")] = None,
     confirm: Annotated[Callable[[str], bool] | None, Supplied("confirmation")] = None,
     about: About = None,
@@ -103,18 +85,21 @@ def run(
     Parameters
     ----------
     study
-        Folder that holds ``study.toml``, or that file.
+        Study folder, or its study.toml.
     dry_run
-        Say what would be sent and what it can cost at most, and send nothing.
+        Say what would be sent and what it can cost.
+
+        Nothing is sent.
     retry_failures
-        Ask again for what earlier runs set aside for good.
+        Ask again what failed for good in an earlier run.
     repair
-        First check the ledger. Of a damaged one a copy is kept and every answer that can be
-        read is saved; the others are asked for again.
+        First check the ledger; save what can be read of a damaged one, keep a copy.
+
+        What cannot be read is asked for again.
     probe
-        Only show what each endpoint can do: three calls per model at most, no study.
+        Only show what each endpoint can do, for at most 3 calls per model.
     yes
-        Do not ask before calls whose cost is unknown or above ``budget.ask_above``.
+        Do not ask before calls whose cost is unknown or above budget.ask_above.
     watch
         Is told about progress.
     confirm
@@ -191,13 +176,9 @@ def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
 def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Client]) -> Prepared:
     questions = list(iterate_questions(table))
     names = list(METHODS) if config.methods is None else config.methods
-    for name in names:
-        if name not in METHODS:
-            raise InputError(
-                f"methods: there is no method {name!r}",
-                source=str(config.folder / "study.toml"),
-                hint=did_you_mean(name, list(METHODS)),
-            )
+    require_known(
+        names, METHODS, "methods: there is no method {}", source=str(config.folder / "study.toml")
+    )
     scoring = Options(**config.scoring)
     needs = {name: needs_of(METHODS[name], scoring) for name in names}
     kinds = {question.kind for question in questions}

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.epistemic import load_policy
 from calibrant.epistemic.deferral.answers import QuestionEmbedding
@@ -33,85 +33,25 @@ from calibrant.workflows.serving.watching import watch_of
 )
 def serve(
     policy: Annotated[
-        str | Path,
-        Option("Saved policy.", metavar="POLICY", group=INPUT, argument=True, place="read"),
+        str | Path, Option(metavar="POLICY", group=INPUT, argument=True, place="read")
     ],
     *,
-    endpoint: Annotated[
-        Sequence[str],
-        Option(
-            "Where a model is asked, as NAME=URL; may be given several times.",
-            metavar="NAME=URL",
-            kind="several",
-        ),
-    ] = (),
-    key_env: Annotated[
-        Sequence[str],
-        Option(
-            "Environment variable that holds the key of a model, as NAME=VARIABLE.",
-            metavar="NAME=VAR",
-            kind="several",
-        ),
-    ] = (),
-    defer: Annotated[
-        str,
-        Option(
-            "What callers get where the policy does not answer: status (409), text:.., or a NAME "
-            "of another endpoint.",
-            metavar="HOW",
-        ),
-    ] = "status",
-    measured_by: Annotated[
-        str | None,
-        Option(
-            "How the confidence of a table was made: perplexity, sequence_probability, "
-            "min_token_probability, endpoint, or the policy that its rows were served by. A study "
-            "says so itself.",
-            metavar="METHOD",
-        ),
-    ] = None,
-    mend: Annotated[
-        str | Path | None,
-        Option(
-            "Map of `mend`: callers are told the probability that it gives, with its interval.",
-            metavar="FILE",
-            place="read",
-        ),
-    ] = None,
-    reuse: Annotated[
-        bool, Option("Answer equal requests from the ledger also at a temperature above 0.")
-    ] = False,
-    log_requests: Annotated[
-        bool, Option("Write a line per request to standard error, without texts.")
-    ] = False,
-    watch: Annotated[
-        str | Path | None,
-        Option(
-            "Labels of served answers as they arrive: a table, or the file of `label serve`.",
-            metavar="LABELS",
-            place="read",
-        ),
-    ] = None,
-    on_shift: Annotated[
-        Literal["warn", "defer"],
-        Option(
-            "Warn, or defer all, while questions differ from the labels or the promise is broken.",
-            metavar="warn|defer",
-        ),
-    ] = "warn",
-    price: Annotated[
-        Mapping[str, float] | None,
-        Option("Price per call of each model.", metavar="small=1,..", kind="map"),
-    ] = None,
-    per_token: Annotated[bool, Option("Prices are per token of the answer.")] = False,
-    host: Annotated[str, Option("Address to listen on.", metavar="HOST")] = "127.0.0.1",
-    port: Annotated[int, Option("Port; 0 takes a free one.", metavar="N", min=0, max=65_535)] = 0,
-    token_env: Annotated[
-        str, Option("Environment variable with the token that callers must send.", metavar="VAR")
-    ] = "CALIBRANT_TOKEN",
+    endpoint: Annotated[Sequence[str], Option(metavar="NAME=URL", kind="several")] = (),
+    key_env: Annotated[Sequence[str], Option(metavar="NAME=VAR", kind="several")] = (),
+    defer: Annotated[str, Option(metavar="HOW")] = "status",
+    measured_by: Annotated[str | None, Option(metavar="METHOD")] = None,
+    mend: Annotated[str | Path | None, Option(metavar="FILE", place="read")] = None,
+    reuse: Annotated[bool, Option()] = False,
+    log_requests: Annotated[bool, Option()] = False,
+    watch: Annotated[str | Path | None, Option(metavar="LABELS", place="read")] = None,
+    on_shift: Annotated[Literal["warn", "defer"], Option(metavar="warn|defer")] = "warn",
+    price: Annotated[Mapping[str, float] | None, Option(metavar="small=1,..", kind="map")] = None,
+    per_token: Annotated[bool, Option()] = False,
+    host: Annotated[str, Option(metavar="HOST")] = "127.0.0.1",
+    port: Annotated[int, Option(metavar="N", min=0, max=65_535)] = 0,
+    token_env: Annotated[str, Option(metavar="VAR")] = "CALIBRANT_TOKEN",
     ledger: Annotated[
-        str | Path,
-        Option("File that keeps what was asked.", metavar="PATH", group=OUTPUT, place="write"),
+        str | Path, Option(metavar="PATH", group=OUTPUT, place="write")
     ] = "served.sqlite",
     on_start: Callable[[str, str], None] | None = None,
 ) -> ServeResult:
@@ -125,38 +65,65 @@ def serve(
     Parameters
     ----------
     policy
+        Saved policy.
+
         File of `decide` or `cascade`.
     endpoint
+        Where a model is asked, as NAME=URL; may be given several times.
+
         Base address of each model of the policy, up to and with ``/v1``.
     key_env
-        Environment variables with the keys; keys are never written down.
+        Environment variable that holds the key of a model, as NAME=VARIABLE.
+
+        Keys are never written down.
     defer
+        What callers get where the policy does not answer: status (409), text:.., or a NAME
+        of another endpoint.
+
         ``status`` answers 409, ``text:I do not know`` that text, and a name the answer of that
         endpoint, which `endpoint` gives an address.
     measured_by
-        How the confidences of a table's policy are computed from an answer. A policy of a study
-        knows its method, prompts and draws and takes none.
+        How the confidence of a table was made: perplexity, sequence_probability,
+        min_token_probability, endpoint, or the policy that its rows were served by. A study
+        says so itself.
+
+        A policy of a study knows its method, prompts and draws and takes none.
     mend
-        Map of `mend` for the model and method of the policy. Decisions rest on the confidence that
+        Map of `mend`: callers are told the probability that it gives, with its interval.
+
+        It is for the model and method of the policy. Decisions rest on the confidence that
         was certified; the probability told is the map's.
     reuse
-        Answer equal requests from the ledger also where they are drawn at a temperature.
+        Answer equal requests from the ledger also at a temperature above 0.
     log_requests
-        Write a line per request to standard error, without texts and keys.
+        Write a line per request to standard error, without texts.
     watch
-        Labels of served answers (``question_id``, ``correct``), late and in any order. When they
+        Labels of served answers as they arrive: a table, or the file of `label serve`.
+
+        With ``question_id`` and ``correct``, late and in any order. When they
         show that the promise is broken, callers are told so.
     on_shift
+        Warn, or defer all, while questions differ from the labels or the promise is broken.
+
         ``warn`` tells callers and ``/metrics``; ``defer`` leaves all questions to somebody else.
-    price, per_token
-        What a call, or a token of an answer, costs.
-    host, port
-        Where to listen. Other than loopback is open to the network: the token is then all that
+    price
+        Price per call of each model.
+    per_token
+        Prices are per token of the answer.
+    host
+        Address to listen on.
+    port
+        Port; 0 takes a free one.
+
+        Other than loopback is open to the network: the token is then all that
         protects it.
     token_env
-        Environment variable with the token of callers; where it is not set, one is drawn and
-        printed.
+        Environment variable with the token that callers must send.
+
+        Where it is not set, one is drawn and printed.
     ledger
+        File that keeps what was asked.
+
         SQLite file with every call. Beside it, with the ending ``.jsonl``, stands a row per
         question, which `audit`, `label serve` and `monitor` read.
     on_start
@@ -303,13 +270,12 @@ def open_engine(
 
 
 def _check_names(given: Mapping[str, Any], models: Sequence[str], policy: str | Path) -> None:
-    for name in given:
-        if name not in models:
-            raise InputError(
-                f"the policy has no model {name!r}; it has {', '.join(models)}",
-                source=str(policy),
-                hint=did_you_mean(name, list(models)),
-            )
+    require_known(
+        given,
+        models,
+        f"the policy has no model {{}}; it has {', '.join(models)}",
+        source=str(policy),
+    )
 
 
 def _check_live(

@@ -38,19 +38,12 @@ def view(
     data: Annotated[
         Any,
         Option(
-            "Tables, logs or a study; a page or a result (JSON). None: drop a file on the page.",
-            metavar="PATH..",
-            group=INPUT,
-            argument=True,
-            kind="several",
-            place="file or folder",
+            metavar="PATH..", group=INPUT, argument=True, kind="several", place="file or folder"
         ),
     ] = (),
     *,
-    port: Annotated[
-        int, Option("Port on loopback; 0 takes a free one.", metavar="N", min=0, max=65_535)
-    ] = 0,
-    open_browser: Annotated[bool, Option("Open the page in a browser.", cli="open")] = True,
+    port: Annotated[int, Option(metavar="N", min=0, max=65_535)] = 0,
+    open_browser: Annotated[bool, Option(cli="open")] = True,
     on_start: Callable[[str], None] | None = None,
     **table: Unpack[TableOptions],
 ) -> ReportResult:
@@ -63,10 +56,13 @@ def view(
     Parameters
     ----------
     data
-        Tables, logs, a study folder, a dataframe or a result of another verb; nothing, to drop a
-        file on the page. A page or a result (JSON) is shown as it is.
-    port, open_browser
-        Port on loopback, and whether to open a browser.
+        Tables, logs or a study; a page or a result (JSON). None: drop a file on the page.
+
+        A dataframe or a result of another verb too. A page or a result (JSON) is shown as it is.
+    port
+        Port on loopback; 0 takes a free one.
+    open_browser
+        Open the page in a browser.
     on_start
         Called with the address of the page; by default it is printed.
     **table

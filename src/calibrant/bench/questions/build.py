@@ -20,7 +20,7 @@ from calibrant.bench.questions.question import Question, named_answer
 from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.core.rng import named_stream
 
 NAMED = "names its answer"
@@ -123,9 +123,7 @@ def _check(
     domains: Sequence[str], ks: Sequence[int], per_k: int, *, own: Sequence[str] = ()
 ) -> None:
     known = [*DOMAINS, *own]
-    for name in domains:
-        if name not in known:
-            raise InputError(f"there is no domain {name!r}", hint=did_you_mean(name, known))
+    require_known(domains, known, "there is no domain {}")
     if len(set(domains)) < len(domains) or not domains:
         raise InputError(f"name every domain once, got {', '.join(domains) or 'none'}")
     if not ks or min(ks) < 1 or len(set(ks)) < len(ks):

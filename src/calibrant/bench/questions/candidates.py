@@ -13,7 +13,7 @@ from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.wording import Bounds
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 
 
 def inside(facts: Collection[Fact], bounds: Bounds, *, touching: bool) -> set[str] | None:
@@ -247,8 +247,7 @@ def choose(
     rng
         Source of randomness.
     """
-    if strata not in STRATA:
-        raise InputError(f"unknown strata {strata!r}", hint=did_you_mean(strata, list(STRATA)))
+    require_known([strata], STRATA, "unknown strata {}")
     if len(candidates) <= count:
         return list(candidates)
     if strata == "random":

@@ -35,7 +35,7 @@ from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import WORDINGS, Unit, Wording, read_numbers
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.records import read_table
 
 _KEYS = ("name", "relation", "triples", "question", "or", "source", "date", "complete",
@@ -123,12 +123,7 @@ def _settings(place: Path) -> Mapping[str, Any]:
     if not place.is_file():
         raise InputError("the domain file does not exist", source=str(place))
     settings = load_toml(place.read_bytes(), source=str(place))
-    for key in settings:
-        if key not in _KEYS:
-            raise InputError(
-                f"a domain file has no key {key!r}", source=str(place),
-                hint=did_you_mean(key, list(_KEYS)),
-            )  # fmt: skip
+    require_known(settings, _KEYS, "a domain file has no key {}", source=str(place))
     missing = [key for key in _NEEDED if key not in settings]
     if missing:
         raise InputError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.cascade import Cascade, Step
 from calibrant.epistemic.deferral.mixing import hash_share
@@ -76,10 +76,7 @@ class ValuePolicy:
         return Step("answer", model.models[at_hand], 1.0 - chance[at_hand])
 
     def _position(self, name: str) -> int:
-        if name not in self.model.models:
-            raise InputError(
-                f"the policy has no model {name!r}", hint=did_you_mean(name, self.models)
-            )
+        require_known([name], self.models, "the policy has no model {}")
         return self.model.models.index(name)
 
     def with_dial(self, dial: Any) -> ValuePolicy:

@@ -13,7 +13,7 @@ import polars as pl
 
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import did_you_mean, require_known
 
 _OPERATORS = ("<=", ">=", "!=", "==", "<", ">", "=")
 _JOINED = re.compile(r"\s+and\s+", re.IGNORECASE)
@@ -138,11 +138,9 @@ def _parse_part(part: str, frame: pl.DataFrame, whole: str) -> Condition:
             hint='write it as "age<25 and sex=F"',
         )
     column, sign, value = found["name"], found["sign"].replace("==", "="), found["value"]
-    if column not in frame.columns:
-        raise InputError(
-            f"the group {whole!r} names the column {column!r}, which is not there",
-            hint=did_you_mean(column, frame.columns),
-        )
+    require_known(
+        [column], frame.columns, f"the group {whole!r} names the column {{}}, which is not there"
+    )
     value = value.strip("\"'")
     if frame[column].dtype.is_numeric():
         return Condition(column, sign, _number(value, column, whole))

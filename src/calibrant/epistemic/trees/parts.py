@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.metrics.calibrators import PlattCalibrator
 from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.recalibration import CALIBRATORS
@@ -96,9 +96,6 @@ def fit_recalibrator(method: str, confidence: Floats, correct: Floats) -> Calibr
     >>> fitted.scale_
     'logit'
     """
-    if method not in CALIBRATORS:
-        raise InputError(
-            f"there is no recalibration {method!r}", hint=did_you_mean(method, list(CALIBRATORS))
-        )
+    require_known([method], CALIBRATORS, "there is no recalibration {}")
     made = PlattCalibrator(scale="logit") if method == "platt" else CALIBRATORS[method]()
     return made.fit(confidence, correct)

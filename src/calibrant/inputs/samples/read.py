@@ -17,7 +17,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.inputs.draws import GRADE, is_list, parsed_list, with_grades
 from calibrant.inputs.draws import listed as listed_cells
 from calibrant.records import Study, read_table, source_name
@@ -161,12 +161,12 @@ def _roles(
     for role, names in NAMES["samples"].items():
         told = getattr(wanted, role, None)
         if told is not None:
-            if told not in table.columns:
-                raise InputError(
-                    f"there is no column {told!r}; the table has {', '.join(table.columns)}",
-                    source=source,
-                    hint=did_you_mean(told, table.columns),
-                )
+            require_known(
+                [told],
+                table.columns,
+                f"there is no column {{}}; the table has {', '.join(table.columns)}",
+                source=source,
+            )
             roles[role] = told
             continue
         free = [name for name in names if name in table.columns and name not in roles.values()]
@@ -197,11 +197,7 @@ def _has_grades(
 ) -> bool:
     """Return whether grades were given: named, or there while no right answer is."""
     if wanted.correct is not None:
-        if wanted.correct not in table.columns:
-            raise InputError(
-                f"there is no column {wanted.correct!r}",
-                hint=did_you_mean(wanted.correct, table.columns),
-            )
+        require_known([wanted.correct], table.columns, "there is no column {}")
         return True
     return GRADE in table.columns and "reference" not in roles and not known
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from calibrant.core import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.registry import require_known
 from calibrant.semantics.text.encoding import (
     clean_text,
     repair_mojibake,
@@ -151,11 +150,7 @@ class Normaliser:
 
     def __init__(self, steps: Iterable[str] | None = None) -> None:
         wanted = list(STEPS) if steps is None else list(steps)
-        for name in wanted:
-            if name not in STEPS:
-                raise InputError(
-                    f"there is no normalisation step {name!r}", hint=did_you_mean(name, list(STEPS))
-                )
+        require_known(wanted, STEPS, "there is no normalisation step {}")
         self.steps: tuple[str, ...] = tuple(name for name in STEPS if name in wanted)
         self._functions = tuple(STEPS[name] for name in self.steps)
         self._known: dict[str, str] = {}

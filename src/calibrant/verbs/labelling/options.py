@@ -81,7 +81,6 @@ Existing: TypeAlias = Annotated[
     str,
     Option(
         "Outcomes in the table itself: leave them out, or take them as a random choice.",
-        metavar="ignore|random",
         group=INPUT,
         choices=("ignore", "random"),
     ),
