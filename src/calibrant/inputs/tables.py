@@ -10,6 +10,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.core.method_words import METHOD_WORDS
 from calibrant.core.registry import require_known
 from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.opened import Columns, Opened
@@ -144,10 +145,10 @@ class OpenTables(Opened):
 
     def names_methods(self, columns: Columns) -> bool:
         """Return whether a column names methods, or is named after one: it is its rows' method."""
-        if columns.get("confidence") is not None or columns.get("method") is not None:
-            return True
-        names = [set(_names(table)) for table in self.tables]
-        return any("confidence" not in own or "method" in own for own in names)
+        names = {name for table in self.tables for name in _names(table)}
+        return columns.get("method") is not None or any(
+            name == "method" or name.partition(":")[0] in METHOD_WORDS for name in names
+        )
 
     def scores_outside(self, options: AuditOptions) -> dict[str, int]:
         """Count scores outside [0, 1] that recalibration is to turn into probabilities."""

@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from calibrant.core.arrays import Floats, Indices
 from calibrant.stats.ranking import sums_in_order
 
+# Curves of real answers take 4 to 15 passes over what is left; a long rise before a fall takes one
+# for each of its values.
+_MOST_PASSES = 40
+
 
 class DistinctSums(NamedTuple):
     """Weight and summed outcome at each distinct confidence, in rising order."""
@@ -68,7 +72,16 @@ def rising_fit(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
     >>> fitted.tolist(), starts.tolist()
     ([1.0, 2.5, 2.5], [0, 1])
     """
-    # Loaded here: it takes a quarter of a second, and most verbs fit no curve.
+    means, held, total = values, weights, values * weights
+    starts = np.arange(values.size)
+    for _ in range(_MOST_PASSES):
+        rises = np.flatnonzero(np.diff(means, prepend=-np.inf) > 0)
+        if rises.size == means.size:
+            return np.repeat(means, np.diff(starts, append=values.size)), starts
+        # Each block takes all that follow it without rising: any order of pooling ends alike.
+        total, held = np.add.reduceat(total, rises), np.add.reduceat(held, rises)
+        means, starts = total / held, starts[rises]
+    # Loaded here: it takes a third of a second, a hundred times what the passes take.
     from scipy.optimize import isotonic_regression
 
     found = isotonic_regression(values, weights=weights)
