@@ -122,6 +122,36 @@ def test_as_many_labels_as_were_forecast_decide(gap):
     assert came_true >= 0.8 * undecided
 
 
+@pytest.mark.parametrize(("among", "least"), [(30, 0.83), (1, None)])
+def test_as_many_labels_decide_for_the_model_that_stands_out_of_thirty(among, least):
+    from scipy.special import ndtri
+
+    from calibrant.claims.margins import more_labels
+
+    level, error, came_true, told = 0.05 / 30, 0.035, 0, 0
+    strict, within = -ndtri(level / 2), -ndtri(level)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        gap = rng.normal(0, 0.02, 30)
+        seen = gap + rng.normal(0, error, 30)
+        largest = int(np.abs(seen).argmax())
+        if abs(seen[largest]) > strict * error:
+            continue
+        told += 1
+        mean = seen[largest]
+        ends = {"value": mean, "low": mean - 1.96 * error, "high": mean + 1.96 * error, "n": 200}
+        more = more_labels(ends, 0.02, shown=level, within=level, among=among)
+        fresh = gap[largest] + rng.normal() * error * (200 / more) ** 0.5
+        later, wide = (
+            (200 * mean + more * fresh) / (200 + more),
+            error * (200 / (200 + more)) ** 0.5,
+        )
+        came_true += abs(later) > strict * wide or abs(later) + within * wide < 0.02
+    assert told > 150
+    # Forgetting that it was picked out of thirty, most forecasts would be false.
+    assert came_true < 0.5 * told if least is None else came_true >= least * told
+
+
 def gate(document, text, **options):
     return failed_checks(document, [parse_check(text)], **options)
 

@@ -172,7 +172,9 @@ def _more_labels(gap: Mapping[str, Any], margin: float, tests: Mapping[str, Any]
         # Cut off at 1 the factor is not known: at most the number of tests.
         factor = tests["tests"] if cut else own["p_adjusted"] / max(own["p_value"], 1e-12)
         levels.append(ALPHA / max(factor, 1.0))
-    return more_labels(gap, margin, shown=levels[0], within=levels[1])
+    # Each confidence has three tests.
+    among = max(1.0, tests["tests"] / 3)
+    return more_labels(gap, margin, shown=levels[0], within=levels[1], among=among)
 
 
 def _error_claim(

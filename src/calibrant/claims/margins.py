@@ -20,6 +20,8 @@ _POWER = 0.8416212335729143
 _TWO_SIDED = 1.959963984540054
 # A forecast asks for so many of the labels at hand at least.
 _LEAST_MORE = 0.05
+# Chance beyond one standard error, on one side.
+_BEYOND_ONE = 0.15865525393145707
 FORECAST_TRUE = 0.83
 """Least share of simulated audits in which a forecast of labels came true (docs/claims.md)."""
 
@@ -46,12 +48,18 @@ def gap_within(gap: Estimate, margin: float) -> float | None:
 
 
 def more_labels(
-    gap: Mapping[str, Any], margin: float, *, shown: float = 0.05, within: float = 0.05
+    gap: Mapping[str, Any],
+    margin: float,
+    *,
+    shown: float = 0.05,
+    within: float = 0.05,
+    among: float = 1.0,
 ) -> float | None:
     """Return how many more labels would decide the mean gap.
 
     They decide the hardest gap that is still likely, within one standard error of the one seen:
-    larger gaps are shown sooner, and smaller ones are sooner shown to be within the margin.
+    larger gaps are shown sooner, and smaller ones are sooner shown to be within the margin. The
+    largest gap of many models is large by chance too: within as many errors as that takes.
 
     Parameters
     ----------
@@ -61,6 +69,8 @@ def more_labels(
         The gap that does not matter; 0 where every difference does.
     shown, within
         P-values at which a gap is shown, two-sided, and shown to be within the margin.
+    among
+        Number of confidences of which this may be the one that stands out.
 
     Examples
     --------
@@ -77,7 +87,8 @@ def more_labels(
         return max(n * (needed - 1), 0.0) if math.isfinite(needed) else None
     of_margin = -float(special.ndtri(within))
     hardest = margin * of_gap / (of_gap + of_margin)
-    at = min(max(hardest, size - error), size + error)
+    likely = error * max(1.0, -float(special.ndtri(_BEYOND_ONE / among)))
+    at = min(max(hardest, size - likely), size + likely)
     needed = (of_gap * error / at) ** 2 if at > 0 else math.inf
     if at < margin:
         needed = min(needed, (of_margin * error / (margin - at)) ** 2)
