@@ -18,7 +18,7 @@ from calibrant.bench.measures.thresholds import (
     mass_grid,
     mass_histogram,
     tune_aggregation,
-    tune_threshold,
+    tune_scores,
 )
 from calibrant.confidence import Question, class_mass, score_table, table_of
 from calibrant.core.errors import InputError
@@ -218,15 +218,20 @@ def test_tuning_finds_the_threshold_that_ranks_best():
     rng = np.random.default_rng(0)
     correct = (rng.random(500) < 0.5).astype(float)
     signal, noise = correct + rng.normal(size=500), rng.normal(size=500)
-
-    def score_at(tau):
-        return (signal if tau == 0.2 else noise), correct
-
-    part = development_part([str(i) for i in range(500)], ["a"] * 500)
-    found = tune_threshold(score_at, [0.0, 0.1, 0.2, 0.3], part, ["a"] * 500)
-    assert found.threshold == 0.2
-    assert found.rest.n == 400
-    assert found.rest.value == pytest.approx(roc_auc_score(correct[~part], signal[~part]))
+    ids = [str(i) for i in range(500)]
+    own = {"question_id": ids, "model": "m", "method": "sca", "domain": "a", "k": 1}
+    frame = pl.concat(
+        pl.DataFrame(
+            {**own, "confidence": signal if tau == 0.2 else noise, "correct": correct}
+        ).with_columns(tau=pl.lit(tau))
+        for tau in (0.0, 0.1, 0.2, 0.3)
+    )
+    found = tune_scores(frame)
+    part = development_part(ids, ["a"] * 500)
+    assert found["threshold"] == 0.2
+    rest = found["mixes"][-1]["tuned"]
+    assert rest.n == 400
+    assert rest.value == pytest.approx(roc_auc_score(correct[~part], signal[~part]))
 
 
 def simulated_model(per_k=150, seed=0):

@@ -15,12 +15,7 @@ from sklearn.svm import LinearSVC
 
 import calibrant as cal
 from calibrant.core.errors import InputError, MissingDependencyError
-from calibrant.integrations.exports import (
-    to_frame,
-    to_junit,
-    to_mlflow,
-    to_table,
-)
+from calibrant.integrations.exports import to_junit, to_mlflow
 from calibrant.metrics import METRICS
 from calibrant.metrics.scorers import scorers
 
@@ -112,20 +107,3 @@ def test_without_probabilities_there_is_no_confidence():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(InputError, match="predict_proba"):
         scorers()["neg_ece"](LinearSVC().fit(X, y), X, y)
-
-
-@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
-def test_results_as_a_table(audit, tmp_path, ending):
-    path = tmp_path / f"results.{ending}"
-    to_table(audit, path)
-    table = cal.records.read_table(path)
-    assert table.height == len(audit["results"][0]["metrics"])
-    row = table.filter(table["metric"] == "ece").row(0, named=True)
-    ece = audit["results"][0]["metrics"]["ece"]
-    assert {key: row[key] for key in ece} == pytest.approx(ece)
-    assert to_frame(audit).to_arrow().num_rows == len(to_frame(audit).to_pandas()) == table.height
-
-
-def test_a_table_has_a_known_ending(audit, tmp_path):
-    with pytest.raises(InputError, match="parquet"):
-        to_table(audit, tmp_path / "results.xlsx")

@@ -49,9 +49,7 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
     document
         Document ``calibrant.bench_check/1`` as plain data.
     """
-    second = document.get("second_look") or {
-        "looked_at": 0, "not_covered": 0, "only_listed": 0, "number": 0,
-    }  # fmt: skip
+    second = document["second_look"]
     numbers = {
         "findings": document["findings"]["number"],
         "duplicates": document["duplicates"]["number"],
@@ -125,10 +123,7 @@ def _wrong(spot: Mapping[str, Any] | None) -> int:
 
 
 def _first_finding(document: Mapping[str, Any]) -> str:
-    listed = [
-        *document["findings"]["listed"],
-        *(document.get("second_look") or {}).get("findings", ()),
-    ]
+    listed = [*document["findings"]["listed"], *document["second_look"]["findings"]]
     if listed:
         return f"{listed[0]['text']} {listed[0]['detail'] or listed[0]['problem']}."
     return (

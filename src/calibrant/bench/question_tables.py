@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.question_claims import fewer_questions
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Block, Paragraph, Table, claims_first, table_of
 from calibrant.report.cells import number_cell, share_cell
 
+Entry = Mapping[str, Any]
 
-def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    """Return the statistics of a benchmark as neutral blocks."""
-    found: list[Paragraph | Table] = [
-        Paragraph(f"{document['questions']:,} questions with exactly k right answers", strong=True),
-    ]
-    fewer = fewer_questions(document)
-    if fewer:
-        found.append(Paragraph(fewer, strong=True))
-    found.append(_statistics(document))
-    if document["filters"]:
-        found.append(_filters(document["filters"]))
-    if document["page_views"]:
-        found.append(_page_views(document["page_views"]))
-    found.append(Paragraph(_CHOICE[document["strata"]]))
-    sources: dict[str, list[str]] = {}
-    for entry in document["results"]:
-        sources.setdefault(entry["source"], []).append(entry["domain"])
-    found.extend(
-        Paragraph(f"Source of {', '.join(domains)}: {source}")
-        for source, domains in sources.items()
-    )
-    return found
-
-
+_SHOWN = 10
 _CHOICE = {
     "ngrams": "Chosen by k-means over character n-grams, nearest to each centre.",
     "sentence": "Chosen by k-means over sentence embeddings, nearest to each centre.",
@@ -41,58 +19,71 @@ _CHOICE = {
 }
 
 
-def _filters(filters: list[Mapping[str, Any]]) -> Table:
+def blocks(document: Entry) -> list[Block]:
+    """Return the statistics of a benchmark as neutral blocks."""
+    head = f"{document['questions']:,} questions with exactly k right answers"
+    fewer = fewer_questions(document)
+    found: list[Block] = [Paragraph(text, strong=True) for text in (head, fewer) if text]
+    found.append(_statistics(document))
+    if document["filters"]:
+        found.append(_filters(document["filters"]))
+    if document["page_views"]:
+        names = {"entities with page views": "listed", "popular enough": "popular"}
+        found.append(table_of(document["page_views"], {"domain": "domain", **names}))
+    found.append(Paragraph(_CHOICE[document["strata"]]))
+    sources: dict[str, list[str]] = {}
+    for entry in document["results"]:
+        sources.setdefault(entry["source"], []).append(entry["domain"])
+    return [
+        *found,
+        *(Paragraph(f"Source of {', '.join(own)}: {source}") for source, own in sources.items()),
+    ]
+
+
+def _filters(filters: Sequence[Entry]) -> Table:
     rows = []
     for entry in filters:
         stages = " > ".join(f"{number:,}" for number in entry["subjects"].values())
-        first = (entry["domain"], entry["relation"], stages)
-        reasons = [(item["reason"], number_cell(item["number"])) for item in entry["dropped"]]
-        for position, (reason, number) in enumerate(
-            reasons or [("nothing dropped", number_cell(0))]
-        ):
-            rows.append((*(first if position == 0 else ("", "", "")), reason, number))
-    return Table(
-        ("domain", "relation", "subjects", "dropped because", "number"),
-        tuple(rows),
-        title="Filters",
+        names = {"domain": entry["domain"], "relation": entry["relation"], "stages": stages}
+        for drop in entry["dropped"] or [{"reason": "nothing dropped", "number": 0}]:
+            rows.append({**names, **drop})
+            names = dict.fromkeys(names, "")
+    return table_of(
+        rows,
+        {
+            "domain": "domain",
+            "relation": "relation",
+            "subjects": "stages",
+            "dropped because": "reason",
+            "number": "number",
+        },
+        "Filters",
         note="subjects: raw > after each filter",
         labels=4,
     )
 
 
-def _page_views(views: list[Mapping[str, Any]]) -> Table:
-    rows = tuple((v["domain"], number_cell(v["listed"]), number_cell(v["popular"])) for v in views)
-    return Table(("domain", "entities with page views", "popular enough"), rows)
-
-
-def _statistics(document: Mapping[str, Any]) -> Table:
-    ks = [str(part["k"]) for part in document["results"][0]["by_k"]]
-    return Table(
-        ("domain", "subjects", "answers", "sets", "built", "used", f"k={'/'.join(ks)}"),
-        tuple(
-            (
-                entry["domain"],
-                *(number_cell(entry[name]) for name in _COUNTED),
-                "/".join(str(part["questions"]) for part in entry["by_k"]),
-            )
-            for entry in document["results"]
-        ),
-        title="Statistics",
+def _statistics(document: Entry) -> Table:
+    ks = "/".join(str(part["k"]) for part in document["results"][0]["by_k"])
+    return table_of(
+        document["results"],
+        {
+            "domain": "domain",
+            "subjects": "subjects",
+            "answers": "objects",
+            "sets": "answer_sets",
+            "built": "candidates",
+            "used": "questions",
+            f"k={ks}": lambda e: "/".join(str(part["questions"]) for part in e["by_k"]),
+        },
+        "Statistics",
         note="subjects, answers, sets of answers: different ones in the questions used",
     )
 
 
-_SHOWN = 10
-_COUNTED = ("subjects", "objects", "answer_sets", "candidates", "questions")
-_CHECKED = ("questions", "exact", "by_alias", "overlapping")
-
-
-def check_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    """Return the findings of a check as neutral check_blocks."""
-    found: list[Paragraph | Table] = [
-        *(Paragraph(claim["text"], strong=True) for claim in document.get("claims") or ()),
-        _domains(document),
-    ]
+def check_blocks(document: Entry) -> list[Block]:
+    """Return the findings of a check as neutral blocks."""
+    found = [*claims_first(document), _domains(document)]
     found.extend(
         Paragraph(f"{entry['domain']}: {count:,} x {problem}")
         for entry in document["results"]
@@ -107,61 +98,54 @@ def check_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     )
     if document["findings"]["number"]:
         found.append(_findings(document["findings"]))
-    found.extend(_second_look(document))
-    return found
+    return [*found, *_second_look(document)]
 
 
-def _second_look(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def _second_look(document: Entry) -> list[Block]:
     """Return what other sources and rules say, and what a person found."""
-    second, spot = document.get("second_look"), document.get("spot_check")
-    found: list[Paragraph | Table] = []
-    if second:
-        found.append(
-            Paragraph(
-                f"Second look, without the facts: {second['looked_at']:,} questions compared "
-                f"with another source, {second['not_covered']:,} not covered by one, "
-                f"{second['number']:,} contradictions."
-            )
+    second, spot = document["second_look"], document["spot_check"]
+    found: list[Block] = [
+        Paragraph(
+            f"Second look, without the facts: {second['looked_at']:,} questions compared "
+            f"with another source, {second['not_covered']:,} not covered by one, "
+            f"{second['number']:,} contradictions."
         )
-        if second["number"]:
-            shown = second["findings"][:_SHOWN]
-            rows = tuple((item["text"], item["detail"]) for item in shown)
-            found.append(Table(("question", "what speaks against it"), rows, labels=2))
+    ]
+    if second["number"]:
+        columns = {"question": "text", "what speaks against it": "detail"}
+        found.append(table_of(second["findings"][:_SHOWN], columns, labels=2))
     if spot and spot.get("agreement"):
-        found.append(_agreement(spot["agreement"]))
+        both = spot["agreement"]
+        kappa = number_cell(both["kappa"], digits=2, missing="undefined: nobody varies")
+        row = (number_cell(both["questions"]), share_cell(both["equal"]), kappa)
+        found.append(Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0))
     return found
 
 
-def _agreement(both: Mapping[str, Any]) -> Table:
-    kappa = number_cell(both["kappa"], digits=2, missing="undefined: nobody varies")
-    row = (number_cell(both["questions"]), share_cell(both["equal"]), kappa)
-    return Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0)
-
-
-def _domains(document: Mapping[str, Any]) -> Table:
-    return Table(
-        ("domain", "questions", "exact", "by alias", "overlapping", "problems"),
-        tuple(
-            (
-                entry["domain"],
-                *(number_cell(entry[name]) for name in _CHECKED),
-                number_cell(sum(entry["problems"].values())),
-            )
-            for entry in document["results"]
-        ),
-        title="Answers derived again from text and facts",
+def _domains(document: Entry) -> Table:
+    return table_of(
+        document["results"],
+        {
+            "domain": "domain",
+            "questions": "questions",
+            "exact": "exact",
+            "by alias": "by_alias",
+            "overlapping": "overlapping",
+            "problems": lambda e: number_cell(sum(e["problems"].values())),
+        },
+        "Answers derived again from text and facts",
         note="exact: the references are all right answers and no others (by alias: under "
         "another name); overlapping: united subjects share an answer",
     )
 
 
-def _findings(findings: Mapping[str, Any]) -> Table:
+def _findings(findings: Entry) -> Table:
     shown = findings["listed"][:_SHOWN]
     more = findings["number"] - len(shown)
-    return Table(
-        ("question", "what is wrong"),
-        tuple((item["text"], item["detail"] or item["problem"]) for item in shown),
-        title="Findings",
+    return table_of(
+        shown,
+        {"question": "text", "what is wrong": lambda e: e["detail"] or e["problem"]},
+        "Findings",
         note=f"and {more:,} more; up to 200 are in the JSON" if more > 0 else "",
         labels=2,
     )

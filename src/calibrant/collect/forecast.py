@@ -10,19 +10,9 @@ from calibrant.clients.answers.codec import decode_completion
 from calibrant.clients.asks import Ask, Price
 from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Client
-from calibrant.collect.config import ModelConfig, StudyConfig
-from calibrant.collect.plan import (
-    Asker,
-    Extract,
-    Question,
-    Subject,
-    Tag,
-    Wanted,
-    find_subject,
-    pools_of,
-)
+from calibrant.collect.config import StudyConfig
+from calibrant.collect.plan import Asker, Extract, Question, Subject, Tag, Wanted, pools_of
 from calibrant.collect.prices import judge_bound, load_prices, price_of
-from calibrant.collect.prompts import PromptBook
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Ledger
 
@@ -92,12 +82,15 @@ def forecast(
     """
     models = [
         _ModelForecast(
-            config.for_model(model), model, wanted[model.name], clients[model.name], ledger, prices
+            Asker.of(config, model, wanted[model.name], clients[model.name].capabilities),
+            clients[model.name],
+            ledger,
+            prices[model.name],
         )
         for model in config.models
     ]
     rows = [row for model in models for row in model.first_and_second_turn(questions, extract)]
-    judged = any(model.wanted.judge_samples for model in models)
+    judged = any(one.judge_samples for one in wanted.values())
     pools = pools_of(questions, [model.subjects for model in models], samples=judged)
     rows += [row for model in models for row in model.pool_turn(questions, pools)]
     rows += _judge_rows(config, questions, wanted, ledger)
@@ -145,23 +138,16 @@ class _ModelForecast:
 
     def __init__(
         self,
-        config: StudyConfig,
-        model: ModelConfig,
-        wanted: Wanted,
+        asker: Asker,
         client: Client,
         ledger: Ledger,
-        prices: Mapping[str, Price | None],
+        price: Price | None,
     ) -> None:
-        self.config = config
-        self.model = model
-        self.wanted = wanted
+        self.asker = asker
         self.ledger = ledger
-        self.book = PromptBook(config.prompts, folder=config.folder)
-        price = prices[model.name]
         self.dispatcher = Dispatcher(
-            client, ledger, prices={} if price is None else {model.model: price}
+            client, ledger, prices={} if price is None else {asker.model.model: price}
         )
-        self.asker = Asker(config, model, wanted, client.capabilities, self.book)
         self.subjects: dict[str, Subject] = {}
 
     def first_and_second_turn(
@@ -175,36 +161,30 @@ class _ModelForecast:
     def pool_turn(
         self, questions: Sequence[Question], pools: Mapping[str, Sequence[str]]
     ) -> Iterable[ForecastRow]:
-        if self.wanted.probes(3):
+        if self.asker.wanted.probes(3):
             yield from self._rows(self.asker.pool_turn(questions, pools))
 
     def _rows(self, asks: Iterable[Ask]) -> Iterable[ForecastRow]:
         by_probe: dict[str, list[Ask]] = {}
         for ask in asks:
-            by_probe.setdefault(_tag(ask).probe.name, []).append(ask)
+            by_probe.setdefault(Tag.of(ask).probe.name, []).append(ask)
         for probe, group in by_probe.items():
             plan = self.dispatcher.plan(group)
             counts = {name: getattr(plan, name) for name in COUNTED}
-            purpose = _tag(group[0]).probe.purpose
-            yield ForecastRow(self.model.name, probe, purpose, **counts, cost=plan.cost)
+            purpose = Tag.of(group[0]).probe.purpose
+            yield ForecastRow(self.asker.model.name, probe, purpose, **counts, cost=plan.cost)
 
     def _find_subjects(
         self, questions: Sequence[Question], asks: Sequence[Ask], extract: Extract
     ) -> None:
-        texts = self._held_texts([a for a in asks if _tag(a).probe.name in ("greedy", "samples")])
+        texts = self._held_texts([a for a in asks if Tag.of(a).probe.name in ("greedy", "samples")])
         for question in questions:
             greedy = texts.get((question.question_id, "greedy"))
             samples = texts.get((question.question_id, "samples"), [])
             if not greedy:
                 self.subjects[question.question_id] = self._stand_in(question)
                 continue
-            subject = find_subject(
-                question,
-                greedy[0],
-                samples,
-                extract=extract,
-                candidates=self.config.sampling.candidates,
-            )
+            subject = self.asker.subject(question, greedy[0], samples, extract)
             if subject is not None:
                 self.subjects[question.question_id] = subject
 
@@ -215,15 +195,15 @@ class _ModelForecast:
         for draw in self.ledger.draws(list(place)):
             ask = place[draw.request_id]
             if draw.draw < ask.draws:
-                key = (_tag(ask).question.question_id, _tag(ask).probe.name)
+                key = (Tag.of(ask).question.question_id, Tag.of(ask).probe.name)
                 texts.setdefault(key, []).append(decode_completion(draw.payload).text)
         return texts
 
     def _stand_in(self, question: Question) -> Subject:
-        prompt = self.book.find("answer", question.kind)
-        limit = self.config.sampling.max_tokens.get("answer", prompt.max_tokens)
-        longest = f"{self.model.name} ".ljust(limit * LETTERS_PER_TOKEN, "x")
-        sampling = self.config.sampling
+        sampling = self.asker.config.sampling
+        prompt = self.asker.book.find("answer", question.kind)
+        limit = sampling.max_tokens.get("answer", prompt.max_tokens)
+        longest = f"{self.asker.model.name} ".ljust(limit * LETTERS_PER_TOKEN, "x")
         return Subject(
             longest, longest, (longest,) * sampling.candidates, (longest,) * sampling.draws
         )
@@ -256,8 +236,3 @@ def check_budget(config: StudyConfig, expected: Forecast, ledger: Ledger) -> Non
                 f"{ahead:g} more; nothing was sent\n  -> raise the cap, ask for fewer draws or "
                 'methods, or set budget.when = "stop" to go as far as the cap allows'
             )
-
-
-def _tag(ask: Ask) -> Tag:
-    assert isinstance(ask.tag, Tag)
-    return ask.tag

@@ -142,6 +142,12 @@ class Tag:
     about: str | None = None
     position: int = 0
 
+    @classmethod
+    def of(cls, ask: Ask) -> Tag:
+        """Return the tag of an ask that a study has made."""
+        assert isinstance(ask.tag, cls)
+        return ask.tag
+
 
 @dataclass(frozen=True, slots=True)
 class Asker:
@@ -156,6 +162,37 @@ class Asker:
     wanted: Wanted
     able: Capabilities
     book: PromptBook = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, config: StudyConfig, model: ModelConfig, wanted: Wanted, able: Capabilities
+    ) -> Asker:
+        """Return the asker of a model with its own prompts and temperature."""
+        own = config.for_model(model)
+        return cls(own, model, wanted, able, PromptBook(own.prompts, folder=own.folder))
+
+    def subject(
+        self, question: Question, response: str | None, samples: Sequence[str], extract: Extract
+    ) -> Subject | None:
+        """Return what second turns ask about; without an answer there is nothing to ask.
+
+        Parameters
+        ----------
+        question
+            The question.
+        response
+            The greedy response, None where there is none.
+        samples
+            Sampled responses, from which the candidates come.
+        extract
+            Finds the answer in a response.
+        """
+        answer = None if response is None else extract(question, response)
+        if response is None or answer is None:
+            return None
+        found = (extract(question, text) for text in samples)
+        shown = most_frequent([item for item in found if item], self.config.sampling.candidates)
+        return Subject(answer, response, tuple(shown), tuple(samples))
 
     def first_turn(self, questions: Sequence[Question]) -> Iterator[Ask]:
         """Yield the asks that need nothing but the question."""
@@ -243,37 +280,6 @@ class Asker:
 
 Extract = Callable[[Question, str], str | None]
 """Finds the final answer in a response; None where there is none."""
-
-
-def find_subject(
-    question: Question,
-    response: str | None,
-    samples: Sequence[str],
-    *,
-    extract: Extract,
-    candidates: int,
-) -> Subject | None:
-    """Return what second turns ask about; without an answer there is nothing to ask.
-
-    Parameters
-    ----------
-    question
-        The question.
-    response
-        The greedy response, None where there is none.
-    samples
-        Sampled responses, from which the candidates come.
-    extract
-        Finds the answer in a response.
-    candidates
-        Most candidates that are shown.
-    """
-    answer = None if response is None else extract(question, response)
-    if response is None or answer is None:
-        return None
-    found = (extract(question, text) for text in samples)
-    shown = most_frequent([item for item in found if item], candidates)
-    return Subject(answer, response, tuple(shown), tuple(samples))
 
 
 def pools_of(

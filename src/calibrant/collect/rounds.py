@@ -148,8 +148,7 @@ class Rounds:
         return asks
 
     def _classes(self, outcome: Outcome) -> list[str | None]:
-        tag = outcome.ask.tag
-        assert isinstance(tag, Tag)
+        tag = Tag.of(outcome.ask)
         answers = (self._extract(tag.question, draw.completion.text) for draw in outcome.draws)
         return [None if answer is None else plain_answer(answer) for answer in answers]
 

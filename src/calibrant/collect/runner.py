@@ -22,17 +22,7 @@ from calibrant.clients.asks import Ask, Outcome, Price, Progress
 from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
-from calibrant.collect.plan import (
-    Asker,
-    Extract,
-    Question,
-    Subject,
-    Tag,
-    Wanted,
-    find_subject,
-    pools_of,
-)
-from calibrant.collect.prompts import PromptBook
+from calibrant.collect.plan import Asker, Extract, Question, Subject, Tag, Wanted, pools_of
 from calibrant.collect.rounds import Rounds, held_asks
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
@@ -182,13 +172,12 @@ class _ModelRun:
         self.run = run
         self.config = config
         self.wanted = wanted
-        own = run.config.for_model(config)
-        book = PromptBook(own.prompts, folder=own.folder)
-        self.asker = Asker(own, config, wanted, client.capabilities, book)
+        self.asker = Asker.of(run.config, config, wanted, client.capabilities)
         self.client = client
         self.price = prices[config.name]
         self.how = how
-        self.rounds = Rounds(own.sampling, run.extract) if own.sampling.adaptive else None
+        sampling = self.asker.config.sampling
+        self.rounds = Rounds(sampling, run.extract) if sampling.adaptive else None
         self.dispatchers: list[Dispatcher] = []
         self.elapsed_s = 0.0
         self.greedy: dict[str, str] = {}
@@ -298,8 +287,7 @@ class _ModelRun:
         return not adaptive or self.rounds is None or self.rounds.settle(outcome)
 
     def _failure(self, outcome: Outcome) -> dict[str, Any]:
-        tag = outcome.ask.tag
-        assert isinstance(tag, Tag)
+        tag = Tag.of(outcome.ask)
         assert outcome.problem is not None
         return {
             "question_id": tag.question.question_id,
@@ -312,8 +300,7 @@ class _ModelRun:
         }
 
     def _keep_answers(self, outcome: Outcome) -> None:
-        tag = outcome.ask.tag
-        assert isinstance(tag, Tag)
+        tag = Tag.of(outcome.ask)
         texts = [draw.completion.text for draw in outcome.draws]
         if tag.probe.name == "greedy" and texts:
             self.greedy[tag.question.question_id] = texts[0]
@@ -329,21 +316,17 @@ class _ModelRun:
     def _find_subjects(self) -> None:
         """Find what second turns ask about; without an answer there is nothing to ask."""
         for question in self.run.questions:
-            subject = find_subject(
-                question,
-                self.greedy.get(question.question_id),
-                self.samples.get(question.question_id, ()),
-                extract=self.run.extract,
-                candidates=self.run.config.sampling.candidates,
-            )
+            name = question.question_id
+            answered = (self.greedy.get(name), self.samples.get(name, ()))
+            subject = self.asker.subject(question, *answered, self.run.extract)
             if subject is None:
                 self.run.skipped[self.config.name] += bool(self.wanted.probes(2))
             else:
-                self.subjects[question.question_id] = subject
+                self.subjects[name] = subject
 
 
 def _is_samples(ask: Ask) -> bool:
-    return isinstance(ask.tag, Tag) and ask.tag.probe.name == "samples"
+    return Tag.of(ask).probe.name == "samples"
 
 
 def caps_of(budget: BudgetConfig) -> Caps | None:

@@ -45,8 +45,7 @@ class DrawRows:
 
     def add(self, model: str, outcome: Outcome) -> None:
         """Add every draw of an outcome."""
-        tag = outcome.ask.tag
-        assert isinstance(tag, Tag)
+        tag = Tag.of(outcome.ask)
         self._rows.extend(_row(model, tag, outcome, draw) for draw in outcome.draws)
         if len(self._rows) >= CHUNK:
             self._flush()

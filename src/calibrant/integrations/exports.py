@@ -1,4 +1,4 @@
-"""Results in the formats of other tools: tables, JUnit XML, MLflow."""
+"""Results in the formats of other tools: JUnit XML, MLflow, Weights & Biases."""
 
 from __future__ import annotations
 
@@ -8,72 +8,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import polars as pl
-
 from calibrant.claims.checks import checked_blocks, failed_checks, parse_check
 from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
 from calibrant.core.places import writing
-from calibrant.records.tables import neutral_cells
 from calibrant.report.result import Result
-
-_COLUMNS: dict[str, type[pl.DataType]] = {
-    "model": pl.String,
-    "method": pl.String,
-    "group": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "n": pl.Int64,
-}
-
 
 # XML 1.0 has no way to write these; a model's name may hold anything.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_IN_MLFLOW = re.compile(r"[^\w\-. /]")
-
-
-def to_frame(result: Result) -> pl.DataFrame:
-    """Return the metrics of an audit as a long table: one row per block and metric.
-
-    ``.to_pandas()`` and ``.to_arrow()`` of the frame lead on to other libraries.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> frame = to_frame(cal.audit([0.9, 0.8, 0.7, 0.9], [1, 0, 1, 1], resamples=20))
-    >>> frame.filter(metric="accuracy").select("model", "value", "n").row(0)
-    ('model', 0.75, 4)
-    """
-    rows = [
-        {
-            "model": entry["model"],
-            "method": entry["method"],
-            "group": ", ".join(f"{k}={v}" for k, v in (entry.get("group") or {}).items()) or None,
-            "metric": name,
-            **estimate,
-        }
-        for entry in result["results"]
-        for name, estimate in entry["metrics"].items()
-    ]
-    return pl.DataFrame(rows, schema=_COLUMNS)
-
-
-def to_table(result: Result, path: str | Path) -> None:
-    """Write the table of `to_frame` as .parquet, .csv or .jsonl, by the ending of the path."""
-    frame, place = to_frame(result), Path(path)
-    if place.suffix == ".parquet":
-        frame.write_parquet(place)
-    elif place.suffix == ".csv":
-        neutral_cells(frame).write_csv(place)
-    elif place.suffix == ".jsonl":
-        frame.write_ndjson(place)
-    else:
-        raise InputError(
-            f"a table is written as .parquet, .csv or .jsonl, got {place.suffix!r}",
-            source=str(path),
-        )
 
 
 def to_junit(

@@ -2,136 +2,109 @@
 
 from __future__ import annotations
 
-from calibrant.documents.fields import (
-    AgreementFields,
-    AnalysisFields,
-    AuditFields,
-    BenchCheckFields,
-    BenchFields,
-    CascadeFields,
-    CompareFields,
-    DecideFields,
-    DemoFields,
-    GradeFields,
-    GroupsFields,
-    ImportFields,
-    InitFields,
-    LabelFields,
-    LeaderboardFields,
-    MendFields,
-    MethodsFields,
-    ModelsFields,
-    MonitorFields,
-    MultiAnswerFields,
-    PlanFields,
-    ReportFields,
-    RunFields,
-    SemanticsFields,
-    ServeFields,
-    StudyFields,
-)
+from calibrant.documents import fields
 from calibrant.report.result import Result, RowsBehind
 
 
-class AuditResult(RowsBehind, AuditFields, kind="audit"):
+class AuditResult(RowsBehind, fields.AuditFields, kind="audit"):
     """What `audit` returns."""
 
 
-class CompareResult(RowsBehind, CompareFields, kind="compare"):
+class CompareResult(RowsBehind, fields.CompareFields, kind="compare"):
     """What `compare` returns."""
 
 
-class GroupsResult(RowsBehind, GroupsFields, kind="groups"):
+class GroupsResult(RowsBehind, fields.GroupsFields, kind="groups"):
     """What `groups` returns."""
 
 
-class CascadeResult(Result, CascadeFields, kind="cascade"):
+class CascadeResult(Result, fields.CascadeFields, kind="cascade"):
     """What `cascade` returns."""
 
 
-class DecideResult(RowsBehind, DecideFields, kind="decide"):
+class DecideResult(RowsBehind, fields.DecideFields, kind="decide"):
     """What `decide` returns."""
 
 
-class MendResult(Result, MendFields, kind="mend"):
+class MendResult(Result, fields.MendFields, kind="mend"):
     """What `mend` returns."""
 
 
-class PlanResult(Result, PlanFields, kind="plan"):
+class PlanResult(Result, fields.PlanFields, kind="plan"):
     """What `plan` returns."""
 
 
-class LabelResult(Result, LabelFields, kind="label"):
+class LabelResult(Result, fields.LabelFields, kind="label"):
     """What `label_next`, `label_add` and `label_status` returns."""
 
 
-class MonitorResult(Result, MonitorFields, kind="monitor"):
+class MonitorResult(Result, fields.MonitorFields, kind="monitor"):
     """What `monitor` returns."""
 
 
-class MultiAnswerResult(Result, MultiAnswerFields, kind="multi_answer"):
+class MultiAnswerResult(Result, fields.MultiAnswerFields, kind="multi_answer"):
     """What `bench_evaluate` returns."""
 
 
-class BenchResult(Result, BenchFields, kind="bench"):
+class BenchResult(Result, fields.BenchFields, kind="bench"):
     """What `bench_mace` returns."""
 
 
-class BenchCheckResult(Result, BenchCheckFields, kind="bench_check"):
+class BenchCheckResult(Result, fields.BenchCheckFields, kind="bench_check"):
     """What `bench_check` returns."""
 
 
-class ImportResult(Result, ImportFields, kind="import_logs"):
+class ImportResult(Result, fields.ImportFields, kind="import_logs"):
     """What `import_logs` returns."""
 
 
-class MethodsResult(Result, MethodsFields, kind="methods"):
+class MethodsResult(Result, fields.MethodsFields, kind="methods"):
     """What `methods` returns."""
 
 
-class ModelsResult(Result, ModelsFields, kind="models"):
+class ModelsResult(Result, fields.ModelsFields, kind="models"):
     """What `models` returns."""
 
 
-class GradeResult(Result, GradeFields, kind="grade"):
+class GradeResult(Result, fields.GradeFields, kind="grade"):
     """What `grade` returns."""
 
 
-class RunResult(Result, RunFields, kind="run"):
+class RunResult(Result, fields.RunFields, kind="run"):
     """What `run` returns."""
 
 
-class ReportResult(Result, ReportFields, kind="report"):
+class ReportResult(Result, fields.ReportFields, kind="report"):
     """What `report` returns."""
 
 
-class DemoResult(Result, DemoFields, kind="demo"):
+class DemoResult(Result, fields.DemoFields, kind="demo"):
     """What `demo` returns."""
 
 
-class InitResult(Result, InitFields, kind="init"):
+class InitResult(Result, fields.InitFields, kind="init"):
     """What `init` returns."""
 
 
-class ServeResult(Result, ServeFields, kind="serve"):
+class ServeResult(Result, fields.ServeFields, kind="serve"):
     """What `serve` returns."""
 
 
-class AnalysisResult(Result, AnalysisFields, kind="analysis"):
+class AnalysisResult(Result, fields.AnalysisFields, kind="analysis"):
     """Which parts of a study's report were made, and why others were not."""
 
 
-class StudyResult(Result, StudyFields, kind="study"):
+class StudyResult(Result, fields.StudyFields, kind="study"):
     """Where the answers of a study come from."""
 
 
-class LeaderboardResult(Result, LeaderboardFields, kind="leaderboard"):
+class LeaderboardResult(Result, fields.LeaderboardFields, kind="leaderboard"):
     """A ranking of models."""
 
 
-class SemanticsResult(Result, SemanticsFields, kind="semantics"):
+class SemanticsResult(Result, fields.SemanticsFields, kind="semantics"):
     """How answers were put together and graded."""
 
 
-class AgreementResult(Result, AgreementFields, kind="agreement"):
+class AgreementResult(Result, fields.AgreementFields, kind="agreement"):
     """How far grades agree with those of people."""

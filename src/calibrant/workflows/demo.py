@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Annotated, Any
 
 import polars as pl
@@ -25,51 +27,7 @@ from calibrant.workflows.recorded_study import recorded_questions, recorded_stud
 from calibrant.workflows.run import run
 from calibrant.workflows.study_page import study_document
 
-_RECORDED = """\
-# Written by `calibrant demo`: recorded answers, graded and scored here. SOURCES.md says whose.
-name = "two small open models"
-seed = {seed}
-
-# What a token costs, for the cascade: here the billions of parameters that it passes through.
-[token_price]
-"qwen2.5-coder-0.5b" = 0.5
-"qwen2.5-coder-1.5b" = 1.5
-"""
-_LIVE = """\
-# Written by `calibrant demo`: one small model in {models}, on some of the shipped questions.
-name = "A small model answers {questions} questions on this machine"
-seed = {seed}
-questions = "questions.jsonl"
-methods = {methods}
-candidate_pool = {pool}
-
-[sampling]
-draws = {draws}
-votes = 1
-restatements = 1
-candidates = 2
-max_tokens = {{ answer = 10 }}
-
-[prompts]
-style = "short"
-
-[semantics]
-embeddings = {pool}
-
-[[models]]
-name = "few-shot"
-client = "embedded"
-"""
-_SECOND_MODEL = """\
-
-[[models]]
-name = "plain"
-client = "embedded"
-
-[models.prompts]
-style = "short"
-answer = "short_plain"
-"""
+_STUDIES = resources.files("calibrant.workflows.examples") / "demo"
 # Questions per domain: what two cores answer in two minutes, and in the whole live run.
 _SHORT = {"arithmetic": 4, "web questions": 2, "rivers": 2}
 _FULL = {"arithmetic": 6, "web questions": 5, "rivers": 5, "languages": 4}
@@ -141,8 +99,7 @@ def _recorded(study: Study, seed: int) -> dict[str, Any]:
     """Grade, score and analyse the recorded answers; a second time only the page is looked up."""
     started = time.perf_counter()
     _, new = recorded_study(study.path, seed=seed)
-    with writing(study.config_path):
-        study.config_path.write_text(_RECORDED.format(seed=seed), encoding="utf-8")
+    _write_config(study, ("recorded.toml",), seed=seed)
     if new or not study.report_path.is_file():
         study.write_result("study", study_document(study))
         analyse(study.path, seed=seed)
@@ -154,7 +111,9 @@ def _live(study: Study, seed: int, watch: ProgressWatch | None, *, whole: bool) 
     study.path.mkdir(parents=True, exist_ok=True)
     fetch_model()
     count = _write_questions(study.path / "questions.jsonl", _FULL if whole else _SHORT)
-    text = _LIVE.format(
+    _write_config(
+        study,
+        ("live.toml", "second_model.toml") if whole else ("live.toml",),
         seed=seed,
         questions=count,
         models="two configurations" if whole else "one configuration",
@@ -162,12 +121,16 @@ def _live(study: Study, seed: int, watch: ProgressWatch | None, *, whole: bool) 
         pool="true" if whole else "false",
         draws=8 if whole else 6,
     )
-    with writing(study.config_path):
-        study.config_path.write_text(text + (_SECOND_MODEL if whole else ""), encoding="utf-8")
     collected = run(study.path, watch=watch)
     study.write_result("study", study_document(study))
     analyse(study.path, seed=seed)
     return {**_part(study, started), "counts": collected["counts"]}
+
+
+def _write_config(study: Study, parts: Sequence[str], **values: Any) -> None:
+    text = "".join((_STUDIES / name).read_text(encoding="utf-8") for name in parts)
+    with writing(study.config_path):
+        study.config_path.write_text(Template(text).substitute(values), encoding="utf-8")
 
 
 def _part(study: Study, started: float) -> dict[str, Any]:

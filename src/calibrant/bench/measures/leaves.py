@@ -97,15 +97,8 @@ class ScoreRows:
 
     def take(self, rows: Array) -> ScoreRows:
         """Return these rows alone."""
-        subtype = None if self.subtype is None else self.subtype[rows]
-        return ScoreRows(
-            self.question[rows],
-            self.confidence[rows],
-            self.correct[rows],
-            self.k[rows],
-            self.domain[rows],
-            subtype,
-        )
+        columns = vars(self).items()
+        return ScoreRows(**{name: None if own is None else own[rows] for name, own in columns})
 
     def of_k(self, ks: Collection[int]) -> ScoreRows:
         """Return the questions with one of these numbers of right answers."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from calibrant.bench.measures.leaves import leaves, mixes_of
 from calibrant.bench.measures.macro import macro_auroc
 from calibrant.confidence import METHODS, DrawTable, class_mass, score_table
-from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
@@ -97,18 +95,6 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Tuned:
-    """The chosen threshold, AUROC of every threshold on the development part, and of the
-    chosen one on the rest.
-    """
-
-    threshold: float
-    curve: tuple[tuple[float, float], ...]
-    development: Estimate
-    rest: Estimate
-
-
 def development_part(
     question_id: Sequence[str], strata: Sequence[str], *, share: float = 0.2, seed: int = 0
 ) -> NDArray[np.bool_]:
@@ -132,54 +118,6 @@ def development_part(
         order = named_stream(seed, "development", group).permutation(len(questions))
         chosen.update(questions[index] for index in order[: round(share * len(questions))])
     return np.array([name in chosen for name in names.tolist()])
-
-
-def tune_threshold(
-    score_at: Callable[[float], tuple[Array, Array]],
-    grid: Sequence[float],
-    development: NDArray[np.bool_],
-    domain: Sequence[str],
-    subtype: Sequence[str] | None = None,
-    *,
-    level: float = 0.95,
-) -> Tuned:
-    """Return the threshold with the highest macro AUROC on the development part.
-
-    Parameters
-    ----------
-    score_at
-        From a threshold to confidence and outcome of all rows.
-    grid
-        Thresholds to try; the smallest one wins a tie.
-    development
-        Which rows belong to the development part.
-    domain, subtype
-        Parts of the macro average, row by row.
-    level
-        Coverage of the intervals.
-    """
-    kinds = None if subtype is None else np.asarray(subtype)
-    sides = []
-    for mask in (development, ~development):
-        rows = np.flatnonzero(mask)
-        parts = leaves(np.asarray(domain)[rows], None if kinds is None else kinds[rows])
-        sides.append((rows, parts))
-    (dev_rows, dev_parts), (rest_rows, rest_parts) = sides
-    found = []
-    for threshold in sorted(grid):
-        confidence, correct = score_at(threshold)
-        estimate = macro_auroc(
-            confidence[dev_rows], correct[dev_rows], dev_parts, level=level
-        ).estimate
-        found.append((threshold, estimate))
-    defined = [pair for pair in found if not np.isnan(pair[1].value)]
-    if not defined:
-        raise InputError("no threshold has an AUROC on the development part: too few questions")
-    best, estimate = max(defined, key=lambda pair: (pair[1].value, -pair[0]))
-    confidence, correct = score_at(best)
-    rest = macro_auroc(confidence[rest_rows], correct[rest_rows], rest_parts, level=level)
-    curve = tuple((threshold, value.value) for threshold, value in found)
-    return Tuned(best, curve, estimate, rest.estimate)
 
 
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -232,7 +170,7 @@ def tune_aggregation(
         .join(questions.select("question_id", "k", "domain"), on="question_id")
     )
     return [
-        _tuned(part, share, level, seed)
+        tune_scores(part, share=share, level=level, seed=seed)
         for part in frame.sort("model", "method", "tau", "question_id").partition_by(
             ["model", "method"], maintain_order=True
         )
@@ -248,18 +186,22 @@ def _grid(method: str, table: DrawTable, grid: Sequence[float] | None) -> Sequen
     return sorted({default, *fitting})
 
 
-def _tuned(frame: pl.DataFrame, share: float, level: float, seed: int) -> dict[str, Any]:
+def tune_scores(
+    frame: pl.DataFrame, *, share: float = 0.2, level: float = 0.95, seed: int = 0
+) -> dict[str, Any]:
+    """Return the threshold of one method with the highest macro AUROC on the development part.
+
+    Parameters
+    ----------
+    frame
+        Scores of one model and method at every threshold ``tau``, the same questions at each.
+    share, level, seed
+        As in `tune_aggregation`; the smallest threshold wins a tie.
+    """
     by_tau = {float(part["tau"][0]): part for part in frame.partition_by("tau")}
-    grid = sorted(by_tau)
-    first = by_tau[grid[0]]
-    development = development_part(
-        first["question_id"].to_list(), first["domain"].to_list(), share=share, seed=seed
-    )
-
-    def score_at(tau: float) -> tuple[Any, Any]:
-        part = by_tau[tau]
-        return part["confidence"].to_numpy(), part["correct"].cast(pl.Float64).to_numpy()
-
+    first = by_tau[min(by_tau)]
+    questions = (first["question_id"].to_list(), first["domain"].to_list())
+    development = development_part(*questions, share=share, seed=seed)
     method = str(first["method"][0])
     default = METHODS[method].default_tau or 0.0
     head = {
@@ -268,36 +210,35 @@ def _tuned(frame: pl.DataFrame, share: float, level: float, seed: int) -> dict[s
         "default": default,
         "development_questions": int(development.sum()),
     }
-    try:
-        found = tune_threshold(score_at, grid, development, first["domain"].to_list(), level=level)
-    except InputError as error:
+    tried = {tau: _area(part, development, level) for tau, part in sorted(by_tau.items())}
+    defined = {tau: area.value for tau, area in tried.items() if not np.isnan(area.value)}
+    if not defined:
         # Nothing else of the evaluation needs this threshold.
-        return {**head, "threshold": None, "reason": error.rule, "curve": [], "mixes": []}
+        reason = "no threshold has an AUROC on the development part: too few questions"
+        return {**head, "threshold": None, "reason": reason, "curve": [], "mixes": []}
+    best = max(defined, key=lambda tau: (defined[tau], -tau))
+
+    def rest(tau: float, mix: Sequence[int]) -> Estimate | None:
+        part = by_tau.get(tau)
+        if part is None:
+            return None
+        return _area(part, ~development & part["k"].is_in(list(mix)).to_numpy(), level)
+
     return {
         **head,
-        "threshold": found.threshold,
+        "threshold": best,
         "reason": None,
-        "curve": [{"threshold": tau, "auroc": area} for tau, area in found.curve],
-        "development": found.development,
+        "curve": [{"threshold": tau, "auroc": area.value} for tau, area in tried.items()],
+        "development": tried[best],
         "mixes": [
-            {
-                "mix": mix,
-                "tuned": _rest(by_tau[found.threshold], mix, ~development, level),
-                "default": _rest(by_tau[default], mix, ~development, level)
-                if default in by_tau
-                else None,
-            }
+            {"mix": mix, "tuned": rest(best, mix), "default": rest(default, mix)}
             for mix in mixes_of(first["k"].to_list())
         ],
     }
 
 
-def _rest(part: pl.DataFrame, mix: Sequence[int], rest: Any, level: float) -> Any:
-    rows = np.flatnonzero(rest & part["k"].is_in(list(mix)).to_numpy())
-    kept = part[rows]
-    return macro_auroc(
-        kept["confidence"].to_numpy(),
-        kept["correct"].cast(pl.Float64).to_numpy(),
-        leaves(kept["domain"].to_numpy()),
-        level=level,
-    ).estimate
+def _area(part: pl.DataFrame, rows: NDArray[np.bool_], level: float) -> Estimate:
+    kept = part.filter(rows)
+    confidence, correct = (kept[name].cast(pl.Float64) for name in ("confidence", "correct"))
+    parts = leaves(kept["domain"].to_numpy())
+    return macro_auroc(confidence.to_numpy(), correct.to_numpy(), parts, level=level).estimate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations, zip_longest
 from typing import Any
 
@@ -205,21 +205,21 @@ def without_duplicates(questions: Sequence[Question]) -> tuple[list[Question], d
 
     Near duplicates differ only in case, accents, punctuation or a leading article.
     """
+    kinds = [kind for _, kind in repetitions(questions)]
+    kept = [question for question, kind in zip(questions, kinds, strict=True) if not kind]
+    times = {f"{kind} duplicate": kinds.count(kind) for kind in ("exact", "near")}
+    return kept, {reason: count for reason, count in times.items() if count}
+
+
+def repetitions(questions: Iterable[Question]) -> Iterator[tuple[Question, str]]:
+    """Yield every question, and how it repeats one before it: ``exact``, ``near`` or not at all."""
     texts: set[str] = set()
     forms: set[str] = set()
-    kept = []
-    dropped = {"exact duplicate": 0, "near duplicate": 0}
     for question in questions:
         form = normalised(question.text)
-        if question.text in texts:
-            dropped["exact duplicate"] += 1
-        elif form in forms:
-            dropped["near duplicate"] += 1
-        else:
-            kept.append(question)
+        yield question, "exact" if question.text in texts else "near" if form in forms else ""
         texts.add(question.text)
         forms.add(form)
-    return kept, {reason: count for reason, count in dropped.items() if count}
 
 
 def choose(

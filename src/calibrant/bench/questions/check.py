@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from calibrant.bench.questions.candidates import inside
+from calibrant.bench.questions.candidates import inside, repetitions
 from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.math_rule import KINDS, NUMBER_NAMES, members
 from calibrant.bench.questions.question import Question, normalised
@@ -79,7 +79,7 @@ def check_questions(
         if found.problem:
             row[found.problem] += 1
             findings.append(found)
-    duplicates = list(_duplicates(questions))
+    duplicates = [(question, kind) for question, kind in repetitions(questions) if kind]
     second = second_look(questions, known.own)
     shared = _shared(questions)
     return {
@@ -89,8 +89,8 @@ def check_questions(
         "results": [_row(domain, counts) for domain, counts in rows.items()],
         "duplicates": {
             "number": len(duplicates),
-            "listed": [{"text": item.question.text, "kind": item.problem}
-                       for item in duplicates[:_LISTED]],
+            "listed": [{"text": question.text, "kind": kind}
+                       for question, kind in duplicates[:_LISTED]],
         },
         "shared_entities": shared,
         "second_look": {**second, "findings": second["findings"][:_LISTED],
@@ -227,19 +227,6 @@ def _compare(question: Question, derived: _Answers, *, overlapping: bool) -> _Fi
     problem = _PROBLEMS[5] if wrong and missing else _PROBLEMS[3] if wrong else _PROBLEMS[4]
     detail = "; ".join(part for part in parts if part)
     return _Finding(question, problem, detail, overlapping=overlapping)
-
-
-def _duplicates(questions: Iterable[Question]) -> Iterable[_Finding]:
-    texts: set[str] = set()
-    forms: set[str] = set()
-    for question in questions:
-        form = normalised(question.text)
-        if question.text in texts:
-            yield _Finding(question, "exact")
-        elif form in forms:
-            yield _Finding(question, "near")
-        texts.add(question.text)
-        forms.add(form)
 
 
 def _shared(questions: Iterable[Question]) -> list[dict[str, Any]]:

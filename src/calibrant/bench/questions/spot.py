@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -145,27 +146,5 @@ def spot_page(sample: Sequence[Question]) -> str:
         "</label></li>"
         for place, question in enumerate(sample)
     )
-    return _PAGE.replace("ROWS", rows).replace("NUMBER", str(len(sample)))
-
-
-_PAGE = """<!doctype html><html lang=en><meta charset=utf-8>
-<meta name=viewport content="width=device-width"><title>Spot check</title>
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
-ol>li{margin:1.2rem 0;padding-bottom:.6rem;border-bottom:1px solid #ddd}
-.s{color:#666;font-size:.8rem}
-label{margin-right:1rem}button{font:inherit;padding:.5rem 1rem}</style>
-<h1>Are these answers right?</h1>
-<p>NUMBER questions, drawn at random. Each lists all right answers. Tick wrong if one is false or
-one is missing. Then save the table and give it to <code>calibrant bench check</code>.</p>
-<ol>ROWS</ol><button id=save>Save the table</button> <span id=left></span>
-<script>
-const items=[...document.querySelectorAll('ol>li')];
-const verdict=i=>{const c=i.querySelector('input:checked');return c?c.value:''};
-const count=()=>{document.getElementById('left').textContent=
-items.filter(i=>!verdict(i)).length+' left'};document.addEventListener('change',count);count();
-document.getElementById('save').onclick=()=>{
-const text='question_id,verdict\\n'+items.map(i=>i.dataset.id+','+verdict(i)).join('\\n')+'\\n';
-const a=document.createElement('a');a.href=URL.createObjectURL(new Blob([text]));
-a.download='spot_check.csv';a.click()};
-</script></html>
-"""
+    page = (resources.files(__package__ or "") / "data" / "spot.html").read_text(encoding="utf-8")
+    return page.replace("ROWS", rows).replace("NUMBER", str(len(sample)))

@@ -11,9 +11,8 @@ from calibrant.clients import Dispatcher
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome
 from calibrant.clients.protocol import Client, Completion, Request, Usage
 from calibrant.collect.config import StudyConfig
-from calibrant.collect.plan import Asker, Extract, Question, Tag, Wanted, find_subject
+from calibrant.collect.plan import Asker, Extract, Question, Tag, Wanted
 from calibrant.collect.probes import NEEDS, PROBES
-from calibrant.collect.prompts import PromptBook
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import InputError
 from calibrant.semantics import cluster_answers
@@ -46,11 +45,8 @@ class GivenAnswer:
         self, config: StudyConfig, wanted: Wanted, client: Client, dispatcher: Dispatcher,
         extract: Extract,
     ) -> None:  # fmt: skip
-        own = config.for_model(config.models[0])
-        book = PromptBook(own.prompts, folder=own.folder)
-        self._asker = Asker(own, config.models[0], wanted, client.capabilities, book)
+        self._asker = Asker.of(config, config.models[0], wanted, client.capabilities)
         self._dispatcher, self._extract = dispatcher, extract
-        self._candidates = own.sampling.candidates
 
     async def draws(self, question: Question, answer: str) -> tuple[pl.DataFrame, list[Outcome]]:
         """Return the draws table, with the answer in the greedy place, and what was asked for."""
@@ -63,9 +59,7 @@ class GivenAnswer:
             if _probe(outcome.ask) == "samples":
                 texts = [draw.completion.text for draw in outcome.draws]
         rows.add(model, self._stand_in(question, answer))
-        subject = find_subject(
-            question, answer, texts, extract=self._extract, candidates=self._candidates
-        )
+        subject = self._asker.subject(question, answer, texts, self._extract)
         if subject is not None:
             turn = self._asker.second_turn([question], {question.question_id: subject})
             async for outcome in self._dispatcher.ask_all(turn):
@@ -91,5 +85,4 @@ def about_given(row: Mapping[str, Any], answer: str, question: str) -> tuple[flo
 
 
 def _probe(ask: Ask) -> str:
-    assert isinstance(ask.tag, Tag)
-    return ask.tag.probe.name
+    return Tag.of(ask).probe.name
