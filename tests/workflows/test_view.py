@@ -1,9 +1,7 @@
-"""`view`: one page on loopback, for whoever holds its token, that follows its files."""
+"""`view`: one page on loopback, for whoever holds its token."""
 
 import asyncio
 import json
-import os
-import time
 
 import pytest
 from aiohttp import ClientSession, CookieJar
@@ -12,12 +10,7 @@ from hostile import MARK, hostile_document
 import calibrant as cal
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
-from calibrant.records import Study
-from calibrant.records.ledger import Ledger
-from calibrant.records.ledger.leases import ledger_progress
-from calibrant.records.ledger.schema import DrawRow, LedgerKey
 from calibrant.workflows.view import PageServer, view
-from calibrant.workflows.viewed import Viewed
 from documents import document_of
 
 
@@ -25,7 +18,7 @@ def served(path, work):
     """Run `work(session, address, server)` beside a server of this path."""
 
     async def both():
-        server = PageServer(Viewed(path))
+        server = PageServer(path)
         address = await server.start()
         try:
             async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
@@ -71,12 +64,11 @@ def test_the_page_is_shown_and_the_token_leaves_the_address(result):
     ],
     ids=["another host", "host without port", "another origin", "no origin", "no token"],
 )
-@pytest.mark.parametrize("path", ["/", "/progress"])
-def test_strangers_are_turned_away(result, headers, cookie, path):
+def test_strangers_are_turned_away(result, headers, cookie):
     async def work(session, address, server):
         cookies = {server.cookie: server.token} if cookie else {server.cookie: "x" * 32}
         async with session.get(
-            base_of(address) + path, headers=headers, cookies=cookies, allow_redirects=False
+            base_of(address) + "/", headers=headers, cookies=cookies, allow_redirects=False
         ) as response:
             return response.status, await response.text()
 
@@ -147,47 +139,25 @@ def test_a_page_of_somebody_else_may_reach_nobody(tmp_path):
     assert "hello" in text
 
 
-def test_the_version_changes_when_the_file_does(result):
-    viewed = Viewed(result)
-    before, page = viewed.version(), viewed.page()
-    assert viewed.page() is page
-    result.write_bytes(dump_document(plain(document_of("plan"))))
-    os.utime(result, ns=(time.time_ns(), time.time_ns() + 10**9))
-    assert viewed.version() != before
-    assert viewed.page() != page
+def test_the_page_is_that_of_the_file_as_it_is_now(result):
+    async def work(session, address, server):
+        pages = []
+        for kind in ("audit", "plan"):
+            result.write_bytes(dump_document(plain(document_of(kind))))
+            async with session.get(address) as response:
+                pages.append(await response.text())
+        return pages
+
+    first, second = served(result, work)
+    assert "over-confident" in first
+    assert "calibrant.plan/1" in second
 
 
-@pytest.fixture
-def running(tmp_path):
-    """A study whose first answers are in the ledger, while its run goes on."""
-    study = Study(tmp_path / "study")
-    study.path.mkdir()
-    study.config_path.write_text(
-        'name = "two capitals"\nquestions = "q.jsonl"\n'
-        '[[models]]\nname = "m"\nclient = "embedded"\n'
-    )
-    with Ledger(study.ledger_path) as ledger:
-        with ledger.writing():
-            key = LedgerKey("e", "m", "answer", b"{}")
-            (request,) = ledger.register([key])
-            attempt = ledger.start_attempt(request, first_draw=0, n=3)
-            ledger.add_draws(
-                [DrawRow(request, draw, attempt, b"{}", None, 5, 2, 0.25) for draw in range(3)]
-            )
-        yield study
-
-
-def test_a_running_study_shows_how_far_it_is_and_what_it_cost(running):
-    found = ledger_progress(running.ledger_path)
-    assert (found.draws, found.cost, found.running) == (3, 0.75, True)
-    viewed = Viewed(running.path)
-    progress = viewed.progress()
-    assert progress["text"] == "Running: 3 answers, $0.75 so far"
-    assert progress["done"] is False
-    page = viewed.page()
-    assert 'data-live="/progress?page=' in page
-    assert "connect-src" in page
-    assert "What was asked" in page
+def test_a_study_without_answers_says_how_to_get_them(tmp_path):
+    (tmp_path / "study.toml").write_text('name = "two capitals"\n')
+    with pytest.raises(InputError, match="no answers yet") as caught:
+        view(tmp_path, open_browser=False)
+    assert "calibrant run" in str(caught.value)
 
 
 def test_what_cannot_be_shown_is_refused_with_its_name(tmp_path):

@@ -159,7 +159,7 @@ def write_report(study: Study) -> Path:
     return study.report_path
 
 
-def study_page(study: Study, *, live: str = "") -> str:
+def study_page(study: Study) -> str:
     """Return the page of a study: its results in the order of reading, and its questions."""
     results = study.results()
     names = [name for name in _ORDER if name in results]
@@ -171,5 +171,4 @@ def study_page(study: Study, *, live: str = "") -> str:
         title=str(study.config.get("name", study.path.name)) if known else study.path.name,
         questions=questions,
         questions_note=note,
-        live=live,
     )

@@ -13,22 +13,25 @@ from typing import Annotated, Any, Unpack
 
 from aiohttp import web
 
+from calibrant.core.document import load_document
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
+from calibrant.core.hints import Call
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study, read_table
+from calibrant.report import render_html
 from calibrant.report.result import Result
 from calibrant.report.typed import ReportResult
 from calibrant.verbs._options import TABLE, TableOptions
+from calibrant.workflows.analysis import study_page
 from calibrant.workflows.app.opened import AppData
 from calibrant.workflows.app.server import AppServer, LocalServer
-from calibrant.workflows.viewed import PROGRESS, Viewed
 
 # The page's own policy is stricter; this one holds for a page that somebody else wrote, too.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
 
@@ -50,8 +53,7 @@ def view(
     """Look at data in the browser, click, and decide; stop it with Ctrl-C.
 
     Overview, comparison, groups, a threshold, every question, labels and a watch over time are
-    tabs of one app. Nothing is written unless you save it. A study that is being run is followed:
-    its page shows how far it is and what it cost.
+    tabs of one app. Nothing is written unless you save it.
 
     Parameters
     ----------
@@ -104,9 +106,8 @@ def _server(data: Any, table: Mapping[str, Any]) -> tuple[LocalServer, list[str]
     if not paths:
         return AppServer(), paths
     if len(paths) == 1 and _is_page(Path(paths[0])):
-        viewed = Viewed(Path(paths[0]))
-        viewed.check()
-        return PageServer(viewed), paths
+        _page_of(Path(paths[0]))
+        return PageServer(Path(paths[0])), paths
     return AppServer(AppData(paths[0] if len(paths) == 1 else paths, table)), paths
 
 
@@ -118,6 +119,22 @@ def _is_page(path: Path) -> bool:
         # Tables may be JSON too; a result says what it is.
         return b'"calibrant.' in path.read_bytes()[:4096]
     return Study.is_study(path) and not Study(path).has("scores")
+
+
+def _page_of(path: Path) -> str:
+    """Return the page of a path that is shown as it is."""
+    if path.suffix == ".html":
+        return path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        return render_html([load_document(path)])
+    study = Study(path)
+    if not study.results():
+        raise InputError(
+            "this study has no answers yet",
+            source=str(path),
+            hint=f"ask its models first: {Call('run', path).text()}",
+        )
+    return study_page(study)
 
 
 def _kept(data: Any) -> Path:
@@ -139,23 +156,19 @@ async def _serve(server: LocalServer, port: int, started: Callable[[str], None])
 
 
 class PageServer(LocalServer):
-    """Serve one page, which follows its files."""
+    """Serve one page, as its file is when it is asked for."""
 
-    def __init__(self, viewed: Viewed) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__(_POLICY)
-        self.viewed = viewed
+        self.path = path
 
     def routes(self, router: web.UrlDispatcher) -> None:
-        """Add the page, its progress, and nothing else."""
+        """Add the page, and nothing else."""
         router.add_get("/", self._page)
-        router.add_get(PROGRESS, self._progress)
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         moved = self.without_token(request)
         if moved is not None:
             return moved
-        text = await asyncio.to_thread(self.viewed.page)
+        text = await asyncio.to_thread(_page_of, self.path)
         return web.Response(text=text, content_type="text/html", charset="utf-8")
-
-    async def _progress(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response(await asyncio.to_thread(self.viewed.progress))

@@ -46,7 +46,6 @@ def render_html(
     title: str | None = None,
     questions: Sequence[Mapping[str, Any]] = (),
     questions_note: str = "",
-    live: str = "",
 ) -> str:
     """Return one page for all documents; model output is shown as text, never run.
 
@@ -58,9 +57,6 @@ def render_html(
         What the page is about; by default the name of the input.
     questions, questions_note
         Rows of the browser of questions and answers, and what they are (all, or a sample).
-    live
-        Address of the local server's progress, for a page that is being filled; the only
-        request that such a page may make.
     """
     shown = [plain(document) for document in documents]
     leading = leading_document(shown)
@@ -81,8 +77,7 @@ def render_html(
             title=screen.title if screen else (title or "calibrant"),
             version=calibrant.__version__,
             picture=None if screen is None or screen.chart is None else drawn(screen.chart),
-            policy=_policy(script, live=live),
-            live=live,
+            policy=_policy(script),
             css=Markup(page_asset("page.css") + page_asset("picture.css")),
             script=Markup(script),
             diagrams=diagrams(shown, [entry["key"] for entry in entries]),
@@ -130,13 +125,12 @@ def page_templates(find: Callable[[str], str] = page_asset) -> Environment:
     return environment
 
 
-def _policy(script: str, *, live: str = "") -> str:
+def _policy(script: str) -> str:
     """Allow the page's own script by its hash, and nothing else: no request, no frame."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    own = "connect-src 'self'; " if live else ""
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        f"img-src data:; {own}base-uri 'none'; form-action 'none'"
+        f"img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
