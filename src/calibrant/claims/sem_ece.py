@@ -13,7 +13,7 @@ from calibrant.claims.rule import rule
 from calibrant.claims.words import count, joined, points
 from calibrant.stats.multiplicity import holm
 
-_ROLES = {
+ROLES = {
     "samples": "sampled answers",
     "reference": "right answers",
     "question": "question ids",
@@ -50,7 +50,7 @@ def sample_warnings(how: Mapping[str, Any]) -> list[dict[str, Any]]:
     >>> sample_warnings({**how, "notes": []})[0]["text"]
     'Guessed columns: id (question ids).'
     """
-    guessed = [f"{how['columns'][role]} ({_ROLES[role]})" for role in how["guessed"]]
+    guessed = [f"{how['columns'][role]} ({ROLES[role]})" for role in how["guessed"]]
     texts = [f"Guessed columns: {joined(guessed, most=6)}."] if guessed else []
     texts += [f"{note[0].upper()}{note[1:]}." for note in how["notes"]]
     names = ["guessed_columns"] * bool(guessed) + ["samples"] * len(how["notes"])

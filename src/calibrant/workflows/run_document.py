@@ -158,27 +158,6 @@ def spending_question(
     return f"{sends}. They cost at most ${cost:,.2f}{above}. Send them?"
 
 
-def check_consent(question: str, answer: bool, *, source: str) -> None:
-    """Refuse to go on where nobody agreed.
-
-    Parameters
-    ----------
-    question
-        What was asked.
-    answer
-        Whether somebody agreed.
-    source
-        The study file.
-    """
-    if not answer:
-        said = question.removesuffix(" Send them?")
-        raise InputError(
-            f"nothing was sent. {said}",
-            source=source,
-            hint=Hint("use {yes} to send them, or {dry_run} to see the plan first"),
-        )
-
-
 def agree(
     config: StudyConfig,
     ahead: Forecast,
@@ -190,8 +169,12 @@ def agree(
     """Ask for consent where one is needed, or refuse to go on."""
     limit = 0.0 if lost else config.budget.ask_above
     question = spending_question(ahead, paid=paid, limit=limit, lost=lost)
-    if question is not None:
-        check_consent(question, confirm(question), source=str(config.folder / "study.toml"))
+    if question is not None and not confirm(question):
+        raise InputError(
+            f"nothing was sent. {question.removesuffix(' Send them?')}",
+            source=str(config.folder / "study.toml"),
+            hint=Hint("use {yes} to send them, or {dry_run} to see the plan first"),
+        )
 
 
 def cap_reached(document: Mapping[str, Any]) -> str | None:

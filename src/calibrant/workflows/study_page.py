@@ -12,7 +12,7 @@ import polars as pl
 import calibrant
 from calibrant.collect.config import StudyConfig, load_config
 from calibrant.collect.probes import PROBES
-from calibrant.collect.prompts import Prompt, PromptBook
+from calibrant.collect.prompts import PromptBook
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.workflows.analysis import write_report
@@ -47,7 +47,7 @@ def study_document(study: Study) -> dict[str, Any]:
         "name": study.path.name if config is None else config.name,
         "versions": _versions(),
         "models": [] if config is None else _models(config),
-        "prompts": [] if config is None else _prompts(config, _purposes(draws)),
+        "prompts": [] if config is None else _prompts(config, draws),
         "asked": _asked(draws),
         "graders": _graders(study),
         "results": [],
@@ -76,12 +76,9 @@ def _models(config: StudyConfig) -> list[dict[str, Any]]:
     ]
 
 
-def _purposes(draws: pl.DataFrame) -> set[str]:
-    return set(draws["purpose"].unique()) if draws.width else set()
-
-
-def _prompts(config: StudyConfig, purposes: set[str]) -> list[dict[str, Any]]:
+def _prompts(config: StudyConfig, draws: pl.DataFrame) -> list[dict[str, Any]]:
     """Return each prompt once, with the models that were asked with it."""
+    purposes = set(draws["purpose"].unique()) if draws.width else set()
     used = dict.fromkeys(p.prompt for p in PROBES.values() if p.purpose in purposes)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for model in config.models:
@@ -90,19 +87,18 @@ def _prompts(config: StudyConfig, purposes: set[str]) -> list[dict[str, Any]]:
             prompt = book.find(name, "open")
             entry = found.setdefault(
                 (name, prompt.name),
-                {"purpose": name, "prompt": prompt.name, "models": [], **_shown(prompt)},
+                {
+                    "purpose": name,
+                    "prompt": prompt.name,
+                    "models": [],
+                    "system": prompt.system,
+                    "user": prompt.user,
+                    "examples": len(prompt.examples),
+                },
             )
             entry["max_tokens"] = config.sampling.max_tokens.get(name, prompt.max_tokens)
             entry["models"].append(model.name)
     return list(found.values())
-
-
-def _shown(prompt: Prompt) -> dict[str, Any]:
-    return {
-        "system": prompt.system,
-        "user": prompt.user,
-        "examples": len(prompt.examples),
-    }
 
 
 def _asked(draws: pl.DataFrame) -> list[dict[str, Any]]:

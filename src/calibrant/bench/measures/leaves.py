@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -97,8 +98,8 @@ class ScoreRows:
 
     def take(self, rows: Array) -> ScoreRows:
         """Return these rows alone."""
-        columns = vars(self).items()
-        return ScoreRows(**{name: None if own is None else own[rows] for name, own in columns})
+        own: dict[str, Any] = vars(self)
+        return ScoreRows(**{k: None if v is None else v[rows] for k, v in own.items()})
 
     def of_k(self, ks: Collection[int]) -> ScoreRows:
         """Return the questions with one of these numbers of right answers."""

@@ -16,7 +16,7 @@ from markupsafe import Markup
 import calibrant
 from calibrant.core.document import kind_of, plain
 from calibrant.report.glossary import glossary
-from calibrant.report.page.island import confidences, diagrams, frames, metric_columns, policies
+from calibrant.report.page.island import confidences, frames, metric_columns, policies
 from calibrant.report.page.parts import (
     block_of,
     document_part,
@@ -68,7 +68,7 @@ def render_html(
         for number, document in enumerate(shown)
         if kind_of(document) not in _SILENT or len(shown) == 1
     ]
-    entries, saved = confidences(shown), policies(shown)
+    (entries, diagrams), saved = confidences(shown), policies(shown)
     return (
         page_templates()
         .get_template("page.html")
@@ -80,7 +80,7 @@ def render_html(
             policy=_policy(script),
             css=Markup(page_asset("page.css") + page_asset("picture.css")),
             script=Markup(script),
-            diagrams=diagrams(shown, [entry["key"] for entry in entries]),
+            diagrams=diagrams,
             frames=frames() if entries or saved else {},
             entries=entries,
             entries_json=safe_json(entries),

@@ -27,17 +27,25 @@ _LEVEL = 0.95
 _CUT = ("threshold", "n", "wrong", "low", "high")
 
 
-def confidences(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return every audited confidence of the documents once, with all that a panel shows."""
+def confidences(documents: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Markup]:
+    """Return every audited confidence of the documents once, with all that a panel shows.
+
+    The marks of their reliability diagrams, for one frame, are text beside them, a line each: the
+    page turns them into marks when they come near the screen, since hundreds of diagrams would
+    take long to read otherwise.
+    """
     found: dict[str, dict[str, Any]] = {}
+    marks: dict[str, str] = {}
     for document in documents:
         if kind_of(document) != "audit":
             continue
-        about, level = claims_by_entry(claims_of(document)), document.get("level", _LEVEL)
+        about, level = claims_by_entry(claims_of(document)), document["level"]
         for entry in document["results"]:
-            key = entry_key(entry)
+            key, block = entry_key(entry), entry.get("reliability")
             found.setdefault(key, _confidence(entry, key, about, level))
-    return list(found.values())
+            if block and block["bins"] and key not in marks:
+                marks[key] = marks_alone(diagram_marks(block, entry_tone(entry, about)), MEDIUM)
+    return list(found.values()), Markup("\n".join(marks.get(key, "") for key in found))
 
 
 def _confidence(
@@ -67,25 +75,6 @@ def _short(value: Any) -> Any:
 
 def _estimate(value: Mapping[str, Any]) -> list[Any]:
     return [_short(value[name]) for name in ("value", "low", "high")]
-
-
-def diagrams(documents: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Markup:
-    """Return the marks of each key's reliability diagram, a line each, for one frame.
-
-    They are text that the page turns into marks when they come near the screen: hundreds of
-    diagrams would take long to read otherwise.
-    """
-    found: dict[str, str] = {}
-    for document in documents:
-        if kind_of(document) != "audit":
-            continue
-        about = claims_by_entry(claims_of(document))
-        for entry in document["results"]:
-            key, block = entry_key(entry), entry.get("reliability")
-            if block and block["bins"] and key not in found:
-                chart = diagram_marks(block, entry_tone(entry, about))
-                found[key] = marks_alone(chart, MEDIUM)
-    return Markup("\n".join(found.get(key, "") for key in keys))
 
 
 def frames() -> dict[str, Markup]:

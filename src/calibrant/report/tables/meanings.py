@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from calibrant.claims.sem_ece import judge_limit_warning, sample_warnings
+from calibrant.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
 from calibrant.report.cells import (
     Cell,
@@ -106,17 +106,6 @@ def _cut(example: Any) -> str:
     return " | ".join(text if len(text) <= _LETTERS else text[:_LETTERS] + " ..." for text in texts)
 
 
-_ROLES = {
-    "samples": "sampled answers",
-    "reference": "right answers",
-    "question": "question ids",
-    "text": "question texts",
-    "model": "models",
-    "draw": "draw numbers",
-    "correct": "grades",
-}
-
-
 def grade_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the grades by model, the columns used, the methods scored and what was written."""
     results = document["results"]
@@ -170,7 +159,7 @@ def _columns(samples: Mapping[str, Any]) -> str:
     if not samples["columns"]:
         return ""
     used = "; ".join(
-        f"{_ROLES[role]}: {name}{' (guessed)' if role in samples['guessed'] else ''}"
+        f"{ROLES[role]}: {name}{' (guessed)' if role in samples['guessed'] else ''}"
         for role, name in samples["columns"].items()
     )
     return f"Columns used ({samples['shape']}): {used}."

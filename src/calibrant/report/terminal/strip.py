@@ -116,36 +116,31 @@ def _gap_cell(entry: Mapping[str, Any]) -> Number:
 def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:
     results: Sequence[Mapping[str, Any]] = document["results"]
     entries = [e for e in results if e.get("group")] or list(results)
-    if sort is None:
-        return sorted(
-            entries,
-            key=lambda e: (
-                _value(e, "confidence_gap") is None,
-                abs(_value(e, "confidence_gap") or 0.0),
-            ),
-        )
     if sort in ("name", "model"):
         return sorted(entries, key=lambda e: (str(e["model"]), str(e["method"])))
-    metric = _NAMES.get(sort.lower(), sort.lower().replace(" ", "_"))
+    metric = _metric_named(sort or "gap")
     known = dict.fromkeys(name for entry in entries for name in entry["metrics"])
-    if metric not in known:
+    if sort is not None and metric not in known:
         raise InputError(
             f"there is no metric {sort!r} to sort by", hint=did_you_mean(sort, list(known))
         )
     sign = -1 if metric in METRICS and METRICS[metric].better == "high" else 1
     size = abs if metric == "confidence_gap" else float
-    return sorted(
-        entries,
-        key=lambda e: (
-            _value(e, metric) is None,
-            sign * size(_value(e, metric) or 0.0),
-        ),
-    )
+
+    def rank(entry: Mapping[str, Any]) -> tuple[bool, float]:
+        value = _value(entry, metric)
+        return value is None, sign * size(value or 0.0)
+
+    return sorted(entries, key=rank)
+
+
+def _metric_named(words: str) -> str:
+    return _NAMES.get(words.lower(), words.lower().replace(" ", "_"))
 
 
 def _column(sort: str | None) -> str:
     """Return the metric beside AUROC: the one that is sorted by, or else the error over cells."""
-    metric = _NAMES.get((sort or "").lower(), (sort or "").lower().replace(" ", "_"))
+    metric = _metric_named(sort or "")
     usual = ("", "name", "model", "accuracy", "mean_confidence", "confidence_gap", "auroc")
     return "error" if metric in usual else metric
 
@@ -216,11 +211,8 @@ def _metric(entry: Mapping[str, Any], metric: str) -> str:
     value = _value(entry, metric)
     if value is None:
         return "–"
-    return (
-        f"{100 * value:.1f}"
-        if metric in METRICS and METRICS[metric].unit == "points"
-        else f"{value:.2f}"
-    )
+    in_points = metric in METRICS and METRICS[metric].unit == "points"
+    return f"{100 * value:.1f}" if in_points else f"{value:.2f}"
 
 
 def _strip(right: float, said: float, width: int, style: str) -> Text:
