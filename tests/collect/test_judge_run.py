@@ -142,29 +142,3 @@ def test_a_cap_in_the_middle_of_the_draws_keeps_and_shows_what_was_paid(tmp_path
         with Ledger(path / "ledger.sqlite", read_only=True) as ledger:
             held = ledger.draws_of_purpose("answer") + ledger.draws_of_purpose("greedy")
         assert Study(path).read("draws").height == held > 0
-
-
-def test_adaptive_draws_stop_where_the_mode_is_settled(tmp_path):
-    settings = "adaptive = true\nleast_draws = 4\nsettle_chance = 0.2"
-    with Oracle() as oracle:
-        fixed = run(write_study(tmp_path / "fixed", oracle.url, extra=METHODS, draws=24))
-        path = write_study(tmp_path / "adaptive", oracle.url, extra=METHODS, draws=24)
-        text = (path / "study.toml").read_text().replace("draws = 24", f"draws = 24\n{settings}")
-        (path / "study.toml").write_text(text)
-        oracle.calls.clear()
-        result = run(path)
-        spared = result["counts"][0]["draws_spared"]
-        total = len(Study(tmp_path / "fixed").read("draws"))
-        table = Study(path).read("draws")
-        assert table.height == total - spared
-        assert table.select("question_id", "purpose", "draw").is_duplicated().sum() == 0
-        # A draw is the same whether it was made in the first round or in a later one.
-        both = table.join(
-            Study(tmp_path / "fixed").read("draws"), on=["question_id", "purpose", "draw"]
-        )
-        assert both.height == table.height
-        assert (both["text"] == both["text_right"]).all()
-        oracle.calls.clear()
-        run(path)
-        assert oracle.calls == []
-    assert fixed["counts"][0].get("draws_spared") is None

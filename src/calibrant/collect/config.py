@@ -52,9 +52,7 @@ class SamplingConfig:
 
     `draws` independent draws at `temperature` for the methods that sample, one at temperature 0
     for the others. `votes` and `restatements` are the numbers of P(True) votes and of verbalised
-    answers, `draws` where they are not given. With `adaptive`, a question gets `least_draws` at
-    a time until its most frequent answer is settled (wrong with probability `settle_chance` at
-    most) or `draws` are made.
+    answers, `draws` where they are not given.
     """
 
     draws: int = setting(20, low=1)
@@ -64,9 +62,6 @@ class SamplingConfig:
     candidates: int = setting(5, low=1)
     topk: int = setting(3, low=1)
     max_tokens: Mapping[str, int] = field(default_factory=dict)
-    adaptive: bool = False
-    least_draws: int = setting(5, low=2)
-    settle_chance: float = setting(0.05, low=1e-6, high=0.5)
 
     def times(self, probe: str) -> int:
         """Return how many draws this probe gets.

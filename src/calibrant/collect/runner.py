@@ -16,6 +16,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, cast
 
+import msgspec
 import polars as pl
 
 from calibrant.clients.asks import Ask, Outcome, Price, Progress
@@ -23,7 +24,6 @@ from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
 from calibrant.collect.plan import Asker, Extract, Question, Subject, Tag, Wanted, pools_of
-from calibrant.collect.rounds import Rounds, held_asks
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Ledger
@@ -176,8 +176,6 @@ class _ModelRun:
         self.client = client
         self.price = prices[config.name]
         self.how = how
-        sampling = self.asker.config.sampling
-        self.rounds = Rounds(sampling, run.extract) if sampling.adaptive else None
         self.dispatchers: list[Dispatcher] = []
         self.elapsed_s = 0.0
         self.greedy: dict[str, str] = {}
@@ -188,11 +186,8 @@ class _ModelRun:
         """Ask for answers, then ask about the greedy ones."""
         questions = self.run.questions
         dispatcher = self._begin(len(questions) * self._draws(1, 2))
-        asks: Iterable[Ask] = map(self._sized, self.asker.first_turn(questions))
-        while asks:
-            async for outcome in self._ask(dispatcher, iter(asks)):
-                self._keep_answers(outcome)
-            asks = [] if self.rounds is None else self.rounds.next_round()
+        async for outcome in self._ask(dispatcher, self.asker.first_turn(questions)):
+            self._keep_answers(outcome)
         self._find_subjects()
         async for _ in self._ask(dispatcher, self.asker.second_turn(questions, self.subjects)):
             pass
@@ -218,8 +213,7 @@ class _ModelRun:
         """Return what was sent and got, summed over the turns."""
         seen = [dispatcher.progress for dispatcher in self.dispatchers]
         sums = {name: sum(getattr(progress, name) for progress in seen) for name in COUNTED}
-        spared = {} if self.rounds is None else {"draws_spared": self.rounds.saved}
-        return {**sums, **spared, "elapsed_s": self.elapsed_s}
+        return {**sums, "elapsed_s": self.elapsed_s}
 
     def _draws(self, *turns: int) -> int:
         """Return how many draws these turns want of one question (or candidate)."""
@@ -247,11 +241,8 @@ class _ModelRun:
         self.dispatchers.append(dispatcher)
         return dispatcher
 
-    def _sized(self, ask: Ask) -> Ask:
-        return self.rounds.first(ask) if self.rounds and _is_samples(ask) else ask
-
     async def _ask(self, dispatcher: Dispatcher, asks: Iterator[Ask]) -> AsyncIterator[Outcome]:
-        """Yield what is final; a cap that is reached ends the sending, not the reading."""
+        """Yield what was answered; a cap that is reached ends the sending, not the reading."""
         started = time.monotonic()
         # Only a run with caps can be cut short, and must know then what was left.
         wanted = list(asks) if self.run.config.budget.capped else None
@@ -275,16 +266,10 @@ class _ModelRun:
         asked = cast("AsyncGenerator[Outcome]", dispatcher.ask_all(asks))
         async with aclosing(asked) as outcomes:
             async for outcome in outcomes:
-                if not self._is_final(outcome):
-                    continue
                 self.run.rows.add(self.config.name, outcome)
                 if outcome.problem is not None:
                     self.run.failures.append(self._failure(outcome))
                 yield outcome
-
-    def _is_final(self, outcome: Outcome) -> bool:
-        adaptive = self.rounds is not None and _is_samples(outcome.ask)
-        return not adaptive or self.rounds is None or self.rounds.settle(outcome)
 
     def _failure(self, outcome: Outcome) -> dict[str, Any]:
         tag = Tag.of(outcome.ask)
@@ -325,12 +310,24 @@ class _ModelRun:
                 self.subjects[name] = subject
 
 
-def _is_samples(ask: Ask) -> bool:
-    return Tag.of(ask).probe.name == "samples"
-
-
 def caps_of(budget: BudgetConfig) -> Caps | None:
     """Return the caps of a study; its ledger holds them over all runs and processes."""
     if not budget.capped:
         return None
     return Caps(money=budget.max_cost, tokens=budget.max_tokens, calls=budget.max_calls)
+
+
+def held_asks(dispatcher: Dispatcher, asks: Sequence[Ask]) -> list[Ask]:
+    """Return the asks with as many draws as the ledger holds of each, without those it lacks.
+
+    They need no budget: after a cap is reached everything paid for still comes home.
+    """
+    ids = dispatcher.ledger.find([dispatcher.prepare(ask)[1] for ask in asks])
+    held = dispatcher.ledger.held_by_id([id_ for id_ in ids if id_ is not None])
+    found = []
+    for ask, id_ in zip(asks, ids, strict=True):
+        have = held.get(id_, set()) if id_ is not None else set()
+        whole = next((draw for draw in range(ask.draws) if draw not in have), ask.draws)
+        if whole:
+            found.append(msgspec.structs.replace(ask, draws=whole))
+    return found
