@@ -32,7 +32,7 @@ from typing import Any
 
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import normalised
-from calibrant.bench.questions.wording import WORDINGS, Unit, Wording, read_numbers
+from calibrant.bench.questions.wording import WORDINGS, Unit, Wording
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
 from calibrant.core.registry import require_known
@@ -155,24 +155,8 @@ def _wording(settings: Mapping[str, Any], place: Path) -> Wording:
         unit=str(window["column"]) if window else None,
         article=settings.get("article", ""),
         joiner=settings.get("or", " or "),
-        own_unit=_unit(str(window["text"]), str(window.get("one", ""))) if window else None,
+        own_unit=Unit(str(window["text"]), str(window.get("one", ""))) if window else None,
     )
-
-
-def _unit(text: str, one: str) -> Unit:
-    """Return how bounds are written, from texts such as 'from {low} to {high}' and 'in {low}'."""
-    number = r"-?\d+(?:\.\d+)?"
-    patterns = [
-        re.escape(form).replace(r"\{low\}", number).replace(r"\{high\}", number)
-        for form in (text, one)
-        if form
-    ]
-
-    def write(low: float, high: float) -> str:
-        form = one if one and low == high else text
-        return form.replace("{low}", f"{low:.15g}").replace("{high}", f"{high:.15g}")
-
-    return Unit(write, "|".join(patterns), read_numbers, equal=bool(one))
 
 
 def _fact(record: Mapping[str, Any], settings: Mapping[str, Any], source: str, row: int) -> Fact:

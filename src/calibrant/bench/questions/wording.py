@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -57,7 +57,7 @@ class Wording:
     def words_one_value(self) -> bool:
         """Whether bounds may be one and the same number."""
         unit = self._unit()
-        return unit is not None and unit.equal
+        return unit is not None and bool(unit.one)
 
     @property
     def bounded(self) -> bool:
@@ -143,48 +143,49 @@ def split_subjects(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How bounds are written, recognised and read back."""
+    """How bounds are written and read back.
 
-    write: Callable[[float, float], str]
-    pattern: str
-    read: Callable[[str], Bounds]
-    # Whether it has words for bounds that are one number: 'in 2016', never '2016 to 2016'.
-    equal: bool = True
+    Parameters
+    ----------
+    text
+        Words with ``{low}`` and ``{high}``, for example ``from {low} to {high}``.
+    one
+        Words for bounds that are one value: 'in {low}', never 'from 2016 to 2016'; empty: none.
+    letters
+        The values are letters, A being 0.
+    """
+
+    text: str
+    one: str = ""
+    letters: bool = False
+
+    def write(self, low: float, high: float) -> str:
+        """Return the words of bounds."""
+        spelled = [chr(ord("A") + round(v)) if self.letters else f"{v:.15g}" for v in (low, high)]
+        form = self.one if self.one and spelled[0] == spelled[1] else self.text
+        return form.replace("{low}", spelled[0]).replace("{high}", spelled[1])
+
+    @property
+    def pattern(self) -> str:
+        """A pattern that finds such words."""
+        return "|".join(
+            re.escape(form).replace(r"\{low\}", self._value).replace(r"\{high\}", self._value)
+            for form in (self.text, self.one)
+            if form
+        )
+
+    def read(self, words: str) -> Bounds:
+        """Return the first and the last value that words name."""
+        found = re.findall(r"\b[A-Z]\b" if self.letters else self._value, words)
+        values = [float(ord(text) - ord("A")) if self.letters else float(text) for text in found]
+        return values[0], values[-1]
+
+    @property
+    def _value(self) -> str:
+        return "[A-Z]" if self.letters else r"-?\d+(?:\.\d+)?"
 
 
-def _write_years(low: float, high: float) -> str:
-    if low == high:
-        return f"in {low:.0f}"
-    return f"from {low:.0f} to {high:.0f}, both years included"
-
-
-def _write_letters(low: float, high: float) -> str:
-    first, last = (chr(ord("A") + round(value)) for value in (low, high))
-    return f"the letter {first}" if first == last else f"a letter from {first} to {last}"
-
-
-def read_numbers(text: str) -> Bounds:
-    """Return the first and the last number of a text."""
-    numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
-    return numbers[0], numbers[-1]
-
-
-def _read_letters(text: str) -> Bounds:
-    letters = [ord(letter) - ord("A") for letter in re.findall(r"\b[A-Z]\b", text)]
-    return float(letters[0]), float(letters[-1])
-
-
-_UNITS = {
-    "year": Unit(_write_years, r"in \d+|from \d+ to \d+, both years included", read_numbers),
-    "area": Unit(
-        lambda low, high: f"{low:.15g} to {high:.15g} square kilometres",
-        r"[\d.]+ to [\d.]+ square kilometres",
-        read_numbers,
-        equal=False,
-    ),
-    "letter": Unit(_write_letters, r"the letter [A-Z]|a letter from [A-Z] to [A-Z]", _read_letters),
-}
-
+_UNITS = {name: Unit(**own) for name, own in WORDS["units"].items()}
 WORDINGS: Registry[Wording] = Registry("relation")
 for _relation, _words in WORDS["relations"].items():
     WORDINGS.add(_relation, Wording(_relation, **_words))

@@ -91,7 +91,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
 def _answer(document: Mapping[str, Any]) -> Chart | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
     claims = claims_by_entry(claims_of(document))
-    shown = [entry for entry in _shown(document) if _gap(entry) is not None]
+    shown = _shown(document)
     if not shown:
         blocks = document.get("sem_ece") or []
         return meaning_reliability(blocks[0]) if blocks else None
@@ -138,19 +138,9 @@ def _place(entry: Mapping[str, Any], *, several: bool) -> str:
 def _shown(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return groups where there are any, or else whole models; never-right models are said."""
     results: Sequence[Mapping[str, Any]] = document["results"]
-    grouped = [entry for entry in results if entry.get("group")]
-    return [entry for entry in grouped or results if entry["probability"]]
-
-
-def _gap(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    metrics = entry["metrics"]
-    says, right = metrics.get("mean_confidence"), metrics["accuracy"]
-    if not says or says["value"] is None or right["value"] is None:
-        return None
-    found: Mapping[str, Any] | None = metrics.get("confidence_gap")
-    if found and found["value"] is not None:
-        return found
-    return {"value": says["value"] - right["value"], "low": None, "high": None}
+    able = [entry for entry in results if entry.get("group")] or results
+    able = [entry for entry in able if entry["probability"]]
+    return [entry for entry in able if entry["metrics"]["confidence_gap"]["value"] is not None]
 
 
 def _labels(entry: Mapping[str, Any]) -> dict[str, str]:
@@ -173,7 +163,7 @@ def _entries(
             panel="" if panel is None else own[panel] or "all",
             right=entry["metrics"]["accuracy"],
             says=entry["metrics"]["mean_confidence"],
-            gap=_gap(entry) or {},
+            gap=entry["metrics"]["confidence_gap"],
             tone=entry_tone(entry, claims),
             key=entry_key(entry),
             note=method_words(own["method"]) if rows == ["method"] else "",

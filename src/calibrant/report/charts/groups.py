@@ -27,11 +27,9 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     ranked = sorted(found, key=lambda item: -abs((item.bar or (0, 0))[1]))
     shown = ranked[:_MOST]
     more = f" {len(ranked) - _MOST:,} more are in the table." if len(ranked) > _MOST else ""
-    special = entries[0]["groups"][0].get("beyond") is not None
-    than = "answers of equal confidence" if special else "share right"
     yield Chart(
         "answer",
-        f"How much more each group says than {than}, in points",
+        "How much more each group says than answers of equal confidence, in points",
         f"Each group beyond those found before it. Lines: intervals. Grey: undecided.{more}",
         Axis(words=points, sides=("says too little", "says too much")),
         Names([item.row for item in shown]),
@@ -40,7 +38,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
 
 
 def _group(group: Mapping[str, Any], entry: Mapping[str, Any], *, several: bool) -> Item:
-    beyond = group.get("beyond") or {"value": group["gap"], **(group.get("gap_interval") or {})}
+    beyond = group["beyond"]
     tone = str(group["direction"]).replace("-", "_") if group["flagged"] else "undecided"
     name = f"{entry['model']}: {group['rule']}" if several else str(group["rule"])
     said, right = percent(group["mean_confidence"]), percent(group["rate"])

@@ -54,8 +54,7 @@ def analysis_blocks(document: Mapping[str, Any]) -> list[Block]:
 def demo_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return where the report is and what to try next."""
     parts: list[Block] = [Paragraph(text, strong=True) for text in document.get("findings") or []]
-    pages = document.get("parts") or {"recorded": document}
-    for name, part in pages.items():
+    for name, part in document["parts"].items():
         what = "recorded answers" if name == "recorded" else "answers of the model on this machine"
         parts.append(Paragraph(f"Page of {what}: {part['report']} ({part['seconds']:.0f} s)"))
     if document["counts"]:

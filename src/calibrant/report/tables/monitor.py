@@ -33,12 +33,9 @@ def _name(entry: Entry) -> str:
 def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.monitor/1`` document: alarms, then the latest times."""
     parts, entries = claims_first(document), document["results"]
-    said = bool(parts)
     # A short view has room for one table: that of an alarm, where there is one.
     first = next((entry for entry in entries if entry["alarm"]), entries[0])
     for entry in entries:
-        if not said:
-            parts.append(Paragraph(_verdict(entry), strong=True))
         parts.append(_history(entry, named=len(entries) > 1, main=entry is first))
         slope = entry["drift_per_day"]
         if slope:
@@ -47,23 +44,6 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
         if entry["expiry"]:
             parts.append(Paragraph(_expiry(entry["expiry"])))
     return [*parts, *rows_left_out(document)]
-
-
-def _verdict(entry: Entry) -> str:
-    alarm = entry["alarm"]
-    if alarm is None:
-        return (
-            f"{_name(entry)}: no alarm in {entry['n']:,} labels. Reference: {entry['reference']}. "
-            f"Evidence {entry['capital']:.3g}; the alarm is at {entry['limit']:.3g}."
-        )
-    place = "overall"
-    if alarm["bin"] is not None:
-        place = f"at confidence {alarm['bin'][0]:.2f} to {alarm['bin'][1]:.2f}"
-    return (
-        f"{_name(entry)}: ALARM at {alarm['when']}: more {alarm['direction']} {place} than "
-        f"{entry['reference']}, since about {alarm['since']} (p = {alarm['p_value']:.2g}; any "
-        f"false alarm has probability at most {entry['alpha']:g})."
-    )
 
 
 def _history(entry: Entry, *, named: bool, main: bool) -> Table:

@@ -38,7 +38,6 @@ def _meaning(rule: str) -> str:
 
 _NAMES = {"holm": "Holm"}
 _OWN_TESTS = 3
-UNCORRECTED = "each tested alone at the 5 % level, without a correction for their number"
 
 
 def correction_sentence(document: Mapping[str, Any]) -> str:
@@ -52,10 +51,7 @@ def correction_sentence(document: Mapping[str, Any]) -> str:
     Verdicts rest on three tests of each confidence (calibration, mean gap, separation). All 4 \
 tests share one level: the chance of any false verdict is at most 5 %.
     """
-    rule = document.get("multiplicity")
-    if rule is None:
-        tested = [entry for entry in document["results"] if entry["probability"]]
-        return f"Verdicts: {UNCORRECTED}." if len(tested) > 1 else ""
+    rule = document["multiplicity"]
     whole, groups = rule["whole"]["tests"], rule["groups"]["tests"]
     if whole + groups <= _OWN_TESTS:
         return ""

@@ -108,9 +108,8 @@ def audit_table(document: Mapping[str, Any]) -> Table:
 
 def _gap_cell(entry: Mapping[str, Any]) -> Number:
     found = entry["metrics"].get("confidence_gap") or {}
-    ends = (found.get("low"), found.get("high"))
-    value = _value(entry, "confidence_gap")
-    return Number(value, *ends, unit="points", digits=1, signed=True, missing="–")
+    ends = [found.get(name) for name in ("value", "low", "high")]
+    return Number(*ends, unit="points", digits=1, signed=True, missing="–")
 
 
 def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:
@@ -147,9 +146,6 @@ def _column(sort: str | None) -> str:
 
 def _value(entry: Mapping[str, Any], metric: str) -> float | None:
     found = entry["metrics"].get(metric)
-    if found is None and metric == "confidence_gap":
-        said, right = (_value(entry, name) for name in ("mean_confidence", "accuracy"))
-        return None if said is None or right is None else said - right
     return None if found is None else found["value"]
 
 
@@ -196,12 +192,12 @@ def _percent(value: float | None) -> str:
 
 
 def _gap(entry: Mapping[str, Any]) -> str:
-    value = _value(entry, "confidence_gap")
+    found = entry["metrics"].get("confidence_gap") or {}
+    value = found.get("value")
     if value is None:
         return "–"
-    found = entry["metrics"].get("confidence_gap") or {}
     words = f"{100 * value:+.0f}" if abs(value) >= 0.01 else f"{100 * value:+.1f}"
-    if found.get("low") is None or found.get("high") is None:
+    if found["low"] is None or found["high"] is None:
         return words
     half = 50 * (found["high"] - found["low"])
     return f"{words} ± {half:.0f}" if half >= 1 else f"{words} ± {half:.1f}"
@@ -230,10 +226,9 @@ def _strip(right: float, said: float, width: int, style: str) -> Text:
 
 def _legend(document: Mapping[str, Any], strip: int, width: int) -> Text:
     signs = "● right  ◆ says   " if strip >= _LEAST_STRIP else ""
-    level = 100 * document.get("level", 0.95)
+    level = 100 * document["level"]
     words = f" {signs}gap and error in points, {level:.0f} % intervals"
-    rule = document.get("multiplicity") or {}
-    tests = (rule.get("whole") or {}).get("tests", 0) + (rule.get("groups") or {}).get("tests", 0)
+    tests = sum(document["multiplicity"][part]["tests"] for part in ("whole", "groups"))
     corrected = f"; {tests:,} tests corrected (Holm)"
     if tests > 3 and len(words + corrected) <= width:
         words += corrected
