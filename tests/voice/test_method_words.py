@@ -2,7 +2,7 @@
 
 from calibrant.confidence import METHODS
 from calibrant.core.method_words import METHOD_WORDS, method_legend
-from calibrant.report.names import told_apart
+from calibrant.report.names import without_shared_start
 
 
 def test_every_method_has_words_and_no_other_name_has():
@@ -22,6 +22,6 @@ def test_a_column_of_the_readers_own_is_not_explained():
 
 
 def test_names_lose_only_what_all_of_them_share():
-    assert told_apart(["a-b-1", "a-b-2"]) == {"a-b-1": "…1", "a-b-2": "…2"}
-    assert told_apart(["model", "model-2"]) == {"model": "model", "model-2": "model-2"}
-    assert told_apart(["org/x", "org/x"]) == {"org/x": "org/x"}
+    assert without_shared_start(["a-b-1", "a-b-2"]) == {"a-b-1": "…1", "a-b-2": "…2"}
+    assert without_shared_start(["model", "model-2"]) == {"model": "model", "model-2": "model-2"}
+    assert without_shared_start(["org/x", "org/x"]) == {"org/x": "org/x"}

@@ -177,7 +177,9 @@ class _ModelForecast:
     def _find_subjects(
         self, questions: Sequence[Question], asks: Sequence[Ask], extract: Extract
     ) -> None:
-        texts = self._held_texts([a for a in asks if Tag.of(a).probe.name in ("greedy", "samples")])
+        texts = self._ledgered_texts(
+            [a for a in asks if Tag.of(a).probe.name in ("greedy", "samples")]
+        )
         for question in questions:
             greedy = texts.get((question.question_id, "greedy"))
             samples = texts.get((question.question_id, "samples"), [])
@@ -188,7 +190,7 @@ class _ModelForecast:
             if subject is not None:
                 self.subjects[question.question_id] = subject
 
-    def _held_texts(self, asks: Sequence[Ask]) -> dict[tuple[str, str], list[str]]:
+    def _ledgered_texts(self, asks: Sequence[Ask]) -> dict[tuple[str, str], list[str]]:
         ids = self.ledger.find([self.dispatcher.prepare(ask)[1] for ask in asks])
         place = {id_: ask for id_, ask in zip(ids, asks, strict=True) if id_ is not None}
         texts: dict[tuple[str, str], list[str]] = {}

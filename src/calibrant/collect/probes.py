@@ -23,7 +23,7 @@ from importlib import resources
 
 POOL = "p_true_pool"
 STATED_POOL = "self_ask_pool"
-_OWN = {POOL: "p_true", STATED_POOL: "self_ask"}
+_ASKED_AS = {POOL: "p_true", STATED_POOL: "self_ask"}
 TOP_TOKENS = 20
 
 
@@ -67,7 +67,7 @@ class Probe:
     @property
     def ledger_purpose(self) -> str:
         """Purpose in the ledger: what is asked about one's own answer serves the pool as well."""
-        return _OWN.get(self.name, self.purpose)
+        return _ASKED_AS.get(self.name, self.purpose)
 
     @property
     def needs(self) -> tuple[str, ...]:

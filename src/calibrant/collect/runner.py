@@ -256,7 +256,7 @@ class _ModelRun:
             self.run.stopped = str(error)
         if self.run.stopped is not None:
             left = [ask for ask in wanted or asks if id(ask) not in done]
-            async for outcome in self._outcomes(dispatcher, held_asks(dispatcher, left)):
+            async for outcome in self._outcomes(dispatcher, ledgered_asks(dispatcher, left)):
                 yield outcome
         self.elapsed_s += time.monotonic() - started
 
@@ -317,7 +317,7 @@ def caps_of(budget: BudgetConfig) -> Caps | None:
     return Caps(money=budget.max_cost, tokens=budget.max_tokens, calls=budget.max_calls)
 
 
-def held_asks(dispatcher: Dispatcher, asks: Sequence[Ask]) -> list[Ask]:
+def ledgered_asks(dispatcher: Dispatcher, asks: Sequence[Ask]) -> list[Ask]:
     """Return the asks with as many draws as the ledger holds of each, without those it lacks.
 
     They need no budget: after a cap is reached everything paid for still comes home.

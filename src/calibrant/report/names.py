@@ -21,14 +21,14 @@ _SEPARATORS = "-_/: "
 _DIGITS = re.compile(r"\d{2,}")
 
 
-def told_apart(names: Iterable[str]) -> dict[str, str]:
+def without_shared_start(names: Iterable[str]) -> dict[str, str]:
     """Return names without the beginning that all of them share, which tells nothing apart.
 
     Examples
     --------
-    >>> told_apart(["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"])
+    >>> without_shared_start(["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"])
     {'qwen2.5-coder-0.5b': '…0.5b', 'qwen2.5-coder-1.5b': '…1.5b'}
-    >>> told_apart(["small", "large"])
+    >>> without_shared_start(["small", "large"])
     {'small': 'small', 'large': 'large'}
     """
     known = list(dict.fromkeys(names))
@@ -69,7 +69,9 @@ def short_names(
     if all(measure(name) <= width for name in known):
         return {name: name for name in known}
     # The beginning of a rule is a column: without it the rest says nothing.
-    apart = {name: name for name in known} if any(map(is_rule, known)) else told_apart(known)
+    apart = (
+        {name: name for name in known} if any(map(is_rule, known)) else without_shared_start(known)
+    )
     found = {name: text for name, text in apart.items() if measure(text) <= width}
     for form in _forms(list(apart.values()), _Room(width, measure)):
         # A form counts for those names only that it keeps apart from all others.

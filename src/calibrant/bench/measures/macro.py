@@ -26,7 +26,7 @@ from calibrant.stats.intervals import (
     wilson_interval,
 )
 
-_FEW = 5
+_LEAST_RARER = 5
 _USUAL = 0.95
 
 
@@ -64,7 +64,7 @@ def part_auroc(confidence: Array, correct: Array) -> Part:
     area, influence = ranking.area_under_curve(ranked)
     error = math.sqrt(influence.second_moment(ranked)) / n
     rarer = min(correct.sum(), n - correct.sum())
-    if rarer < _FEW and confidence.min() < confidence.max():
+    if rarer < _LEAST_RARER and confidence.min() < confidence.max():
         # A handful of answers shows too little of its own spread; no AUROC varies more than
         # this bound (van Dantzig 1951), taken at an area drawn a little towards one half.
         pairs = correct.sum() * (n - correct.sum())

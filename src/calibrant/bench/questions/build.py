@@ -171,7 +171,7 @@ def _with_siblings(
 ) -> dict[int, list[Question]]:
     """Return the chosen questions, now with the answers that are known to be wrong."""
     names = {facts.relation: SiblingNames(facts) for facts in sets}
-    return {k: [names[q.subtype].told_to(q) for q in chosen] for k, chosen in by_k.items()}
+    return {k: [names[q.subtype].with_siblings(q) for q in chosen] for k, chosen in by_k.items()}
 
 
 def _statistics(

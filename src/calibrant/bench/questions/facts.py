@@ -191,7 +191,7 @@ class SiblingNames:
         """Keys of all objects."""
         return self._names.keys()
 
-    def told_to(self, question: Question) -> Question:
+    def with_siblings(self, question: Question) -> Question:
         """Return a question of these facts with the names of its wrong answers.
 
         The other objects of its subjects come early only where it has bounds: a question about

@@ -26,22 +26,49 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import WORDINGS, Unit, Wording
+from calibrant.collect.settings import Settings
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
-from calibrant.core.registry import require_known
 from calibrant.records import read_table
 
-_KEYS = ("name", "relation", "triples", "question", "or", "source", "date", "complete",
-         "completeness", "right", "window", "article", "symmetric", "second", "inverse",
-         "second_source")  # fmt: skip
-_NEEDED = ("name", "relation", "triples", "question", "source", "date", "complete")
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The number that bounds are about, and how they are worded."""
+
+    column: str
+    text: str
+    one: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Domain:
+    """What a domain file says; `joiner` is its ``or``."""
+
+    name: str
+    relation: str
+    triples: str
+    question: str
+    source: str
+    complete: bool
+    date: str
+    joiner: str
+    window: _Window | None
+    completeness: str = "as the domain file declares"
+    right: str = ""
+    article: str = ""
+    symmetric: bool = False
+    second: str = ""
+    inverse: str = ""
+    second_source: str = ""
 
 
 def read_domain(path: str | Path) -> FactSet:
@@ -58,56 +85,25 @@ def read_domain(path: str | Path) -> FactSet:
         Facts that carry their own wording, source, date and completeness.
     """
     place = Path(path)
-    settings = _settings(place)
-    wording = _wording(settings, place)
+    domain = _domain(place)
+    wording = _wording(domain, place)
     facts: dict[str, list[Fact]] = defaultdict(list)
-    table = _existing(place.parent / settings["triples"])
-    for row, record in enumerate(read_table(table).iter_rows(named=True), start=1):
-        fact = _fact(record, settings, str(table), row)
+    for fact in _facts(place.parent / domain.triples, domain.window):
         facts[fact.subject].append(fact)
     return FactSet(
-        domain=settings["name"],
-        relation=settings["relation"],
-        source=settings["source"],
+        domain=domain.name,
+        relation=domain.relation,
+        source=domain.source,
         facts={subject: tuple(facts[subject]) for subject in sorted(facts)},
         stages={"raw": len(facts)},
-        date=str(settings["date"]),
-        complete=settings["complete"],
-        completeness=settings.get("completeness", "as the domain file declares"),
+        date=domain.date,
+        complete=domain.complete,
+        completeness=domain.completeness,
         own_wording=wording,
-        symmetric=settings.get("symmetric") is True,
-        second=_second_list(settings, place),
-        second_source=str(settings.get("second_source", "")),
+        symmetric=domain.symmetric,
+        second=_second_list(domain, place),
+        second_source=domain.second_source,
     )
-
-
-def _second_list(settings: Mapping[str, Any], place: Path) -> dict[str, frozenset[str]]:
-    """Return what another list says: the objects of every subject, in the form that is compared."""
-    pairs: set[tuple[str, str]] = set()
-    for key, names in (("second", ("subject", "object")), ("inverse", ("object", "subject"))):
-        if key not in settings:
-            continue
-        if not settings.get("second_source"):
-            raise InputError(
-                f"say where the {key} list comes from",
-                source=str(place),
-                hint="set second_source to another source than that of the facts",
-            )
-        table = _existing(place.parent / settings[key])
-        for row, record in enumerate(read_table(table).iter_rows(named=True), start=1):
-            fact = _fact(record, {}, str(table), row)
-            both = {"subject": fact.subject, "object": fact.obj}
-            pairs.add((normalised(both[names[0]]), normalised(both[names[1]])))
-    found: dict[str, set[str]] = defaultdict(set)
-    for subject, obj in pairs:
-        found[subject].add(obj)
-    return {subject: frozenset(objects) for subject, objects in found.items()}
-
-
-def _existing(table: Path) -> Path:
-    if not table.is_file():
-        raise InputError("the table of triples does not exist", source=str(table))
-    return table
 
 
 def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
@@ -119,60 +115,80 @@ def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
     return dict(found)
 
 
-def _settings(place: Path) -> Mapping[str, Any]:
+def _domain(place: Path) -> _Domain:
     if not place.is_file():
         raise InputError("the domain file does not exist", source=str(place))
-    settings = load_toml(place.read_bytes(), source=str(place))
-    require_known(settings, _KEYS, "a domain file has no key {}", source=str(place))
-    missing = [key for key in _NEEDED if key not in settings]
-    if missing:
-        raise InputError(
-            f"a domain file needs {', '.join(missing)}",
-            source=str(place),
-            hint="complete says whether every right answer of every subject is listed",
-        )
-    if not isinstance(settings["complete"], bool):
-        raise InputError("complete is true or false", source=str(place))
-    return settings
+    table = Settings(load_toml(place.read_bytes(), source=str(place)), source=str(place))
+    window = table.table("window").fill(_Window) if table.has("window") else None
+    # A day may be written as TOML's own date.
+    return table.fill(
+        _Domain, date=str(table.raw("date")), joiner=table.text("or", " or "), window=window
+    )
 
 
-def _wording(settings: Mapping[str, Any], place: Path) -> Wording:
-    frame, window = str(settings["question"]), settings.get("window")
+def _wording(domain: _Domain, place: Path) -> Wording:
+    window = domain.window
     wanted = {"subjects", "bounds"} if window else {"subjects"}
-    if set(re.findall(r"\{(\w+)\}", frame)) != wanted:
+    if set(re.findall(r"\{(\w+)\}", domain.question)) != wanted:
         fields = " and ".join(f"{{{name}}}" for name in sorted(wanted))
-        raise InputError(f"the question needs {fields}, got {frame!r}", source=str(place))
-    if settings["relation"] in WORDINGS:
+        raise InputError(f"the question needs {fields}, got {domain.question!r}", source=str(place))
+    if domain.relation in WORDINGS:
         raise InputError(
-            f"the relation {settings['relation']!r} is one of calibrant's own",
+            f"the relation {domain.relation!r} is one of calibrant's own",
             source=str(place),
             hint="give it another name",
         )
     return Wording(
-        relation=settings["relation"],
-        domain=settings["name"],
-        frame=frame,
-        unit=str(window["column"]) if window else None,
-        article=settings.get("article", ""),
-        joiner=settings.get("or", " or "),
-        own_unit=Unit(str(window["text"]), str(window.get("one", ""))) if window else None,
+        relation=domain.relation,
+        domain=domain.name,
+        frame=domain.question,
+        unit=window.column if window else None,
+        article=domain.article,
+        joiner=domain.joiner,
+        own_unit=Unit(window.text, window.one) if window else None,
     )
 
 
-def _fact(record: Mapping[str, Any], settings: Mapping[str, Any], source: str, row: int) -> Fact:
-    subject, obj = (str(record.get(key) or "").strip() for key in ("subject", "object"))
-    if not subject or not obj:
-        raise InputError("a triple has a subject and an object", source=source, row=row)
-    value = None
-    if settings.get("window"):
-        column = settings["window"]["column"]
-        try:
-            value = float(record[column])
-        except (KeyError, TypeError, ValueError):
+def _second_list(domain: _Domain, place: Path) -> dict[str, frozenset[str]]:
+    """Return what another list says: the objects of every subject, in the form that is compared."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for key, file in (("second", domain.second), ("inverse", domain.inverse)):
+        if not file:
+            continue
+        if not domain.second_source:
             raise InputError(
-                f"the column {column!r} holds a number, got {record.get(column)!r}",
-                source=source,
+                f"say where the {key} list comes from",
+                source=str(place),
+                hint="set second_source to another source than that of the facts",
+            )
+        for fact in _facts(place.parent / file):
+            subject, obj = normalised(fact.subject), normalised(fact.obj)
+            if key == "inverse":
+                subject, obj = obj, subject
+            found[subject].add(obj)
+    return {subject: frozenset(objects) for subject, objects in found.items()}
+
+
+def _facts(table: Path, window: _Window | None = None) -> Iterator[Fact]:
+    if not table.is_file():
+        raise InputError("the table of triples does not exist", source=str(table))
+    for row, record in enumerate(read_table(table).iter_rows(named=True), start=1):
+        subject, obj = (str(record.get(key) or "").strip() for key in ("subject", "object"))
+        if not subject or not obj:
+            raise InputError("a triple has a subject and an object", source=str(table), row=row)
+        value = None if window is None else _number(record.get(window.column))
+        if window is not None and value is None:
+            raise InputError(
+                f"the column {window.column!r} holds a number, got {record.get(window.column)!r}",
+                source=str(table),
                 row=row,
-            ) from None
-    aliases = [text.strip() for text in str(record.get("aliases") or "").split("|")]
-    return Fact(subject, obj, value, value, tuple(text for text in aliases if text))
+            )
+        aliases = [text.strip() for text in str(record.get("aliases") or "").split("|")]
+        yield Fact(subject, obj, value, value, tuple(text for text in aliases if text))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

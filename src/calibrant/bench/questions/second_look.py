@@ -101,7 +101,7 @@ def look_at_languages(question: Question) -> str | None:
 
 
 def _languages_of(question: Question, text: str) -> str | None:
-    states = [code for code, _ in _found_names(text, _state_keys())]
+    states = [code for code, _ in _codes_of_names(text, _state_keys())]
     if not states:
         return UNSEEN
     listed = official_languages()
@@ -117,7 +117,7 @@ def _languages_of(question: Question, text: str) -> str | None:
 
 
 def _states_with(question: Question, text: str) -> str | None:
-    tongues = {code for code, _ in _found_names(text, _language_keys())}
+    tongues = {code for code, _ in _codes_of_names(text, _language_keys())}
     if not tongues:
         return UNSEEN
     listed = official_languages()
@@ -136,15 +136,17 @@ def _states_with(question: Question, text: str) -> str | None:
 
 def _differ(answers: set[str], expected: frozenset[str], names: dict[str, str]) -> str | None:
     wrong, missing = sorted(answers - expected), sorted(expected - answers)
-    return _told(*([names.get(code, code) for code in codes] for codes in (wrong, missing)))
+    return _difference_in_words(
+        *([names.get(code, code) for code in codes] for codes in (wrong, missing))
+    )
 
 
-def _told(wrong: Sequence[str], missing: Sequence[str]) -> str | None:
+def _difference_in_words(wrong: Sequence[str], missing: Sequence[str]) -> str | None:
     parts = (("another source does not have", wrong), ("it also has", missing))
     return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names) or None
 
 
-def _found_names(text: str, keys: dict[str, str]) -> list[tuple[str, str]]:
+def _codes_of_names(text: str, keys: dict[str, str]) -> list[tuple[str, str]]:
     """Return the codes of the names that 'A, B or C' consists of; all must be known."""
     whole = keys.get(normalised(text))
     if whole is not None:
@@ -182,7 +184,7 @@ def look_at_divisions(question: Question) -> str | None:
     missing = [e[0] for e in inside if not {normalised(name) for name in e} & answers]
     known = {normalised(name) for entity in inside for name in entity}
     wrong = [r[0] for r in question.references if not {normalised(n) for n in r} & known]
-    return _told(wrong, missing)
+    return _difference_in_words(wrong, missing)
 
 
 def look_at_numbers(question: Question) -> str | None:

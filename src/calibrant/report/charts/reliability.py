@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.report.charts.chart import Axis, Band, Chart, Counts, Dot, Label, Line, Mark
 from calibrant.report.charts.scales import percent
 
-_FEW = 5
+_LEAST_STEADY = 5
 _BAND_PLACES = 24
 _SHARES = (0, 0.25, 0.5, 0.75, 1)
 _CAPTION = (
@@ -101,7 +101,7 @@ def _band(curve: Mapping[str, Any] | None) -> Iterator[Band]:
 def _series(bins: Sequence[Mapping[str, Any]], tone: str, name: str = "") -> Iterator[Mark]:
     # Bins of a few rows jump about: they are shown small, and the line passes over them.
     most = max((bin_["n"] for bin_ in bins), default=1) or 1
-    steady = [bin_ for bin_ in bins if bin_["n"] >= max(_FEW, most / 50)]
+    steady = [bin_ for bin_ in bins if bin_["n"] >= max(_LEAST_STEADY, most / 50)]
     yield Line([(bin_["confidence"], bin_["rate"]) for bin_ in steady], tone, look="faint")
     for bin_ in bins:
         ends = (bin_["low"], bin_["high"])

@@ -17,7 +17,7 @@ from calibrant.report.charts.svg import (
     legend_rows,
     text_width,
 )
-from calibrant.report.names import told_apart
+from calibrant.report.names import without_shared_start
 
 _WIDTH, _NARROW = 760.0, 350.0
 _NAMES_ALONE, _NAMES_BESIDE, _NAMES_NARROW = 330.0, 230.0, 170.0
@@ -299,7 +299,7 @@ def _column_heads(
     wide: bool,
 ) -> None:
     start, part = place
-    short = told_apart(columns) if not wide else dict(zip(columns, columns, strict=True))
+    short = without_shared_start(columns) if not wide else dict(zip(columns, columns, strict=True))
     for number, column in enumerate(columns):
         x = start + part * (number + 0.5)
         if names.numbered:

@@ -111,12 +111,12 @@ def _column(name: str) -> Callable[[Mapping[str, Any]], Cell]:
     return lambda row: _cell(row.get(name))
 
 
-def told_row(row: Mapping[str, Any]) -> tuple[str, str]:
+def row_in_words(row: Mapping[str, Any]) -> tuple[str, str]:
     """Return a row in two lines: what was asked, and what was answered by whom.
 
     Examples
     --------
-    >>> told_row({"question": "2+2?", "answer": "5", "reference": "4", "model": "m"})
+    >>> row_in_words({"question": "2+2?", "answer": "5", "reference": "4", "model": "m"})
     ('2+2?', 'answers 5; right: 4 (m)')
     """
     asked = row.get("question") or f"question {row['question_id']}"

@@ -22,7 +22,7 @@ from calibrant.report.cells import Cell, Form, Number, written
 from calibrant.report.names import cut_cells, short_names
 from calibrant.report.shown_command import broken_command
 from calibrant.report.tables.audit import NAMED_METRICS
-from calibrant.report.tables.remarks import TITLE, told_row
+from calibrant.report.tables.remarks import TITLE, row_in_words
 from calibrant.report.terminal._fit import more_rows, safe_text
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 from calibrant.report.titles import title_line
@@ -93,7 +93,7 @@ def _wrong(document: Mapping[str, Any], width: int) -> list[Text]:
     rows = document.get("wrong") or ()
     lines = [Text(), Text(TITLE, style="bold")] if rows else []
     for row in rows:
-        asked, answered = (cut_text(safe_text(part), width - 9) for part in told_row(row))
+        asked, answered = (cut_text(safe_text(part), width - 9) for part in row_in_words(row))
         lines += [Text(f" {row['confidence']:>5.0%}  {asked}".replace("%", " %", 1))]
         lines += [Text(f"         {answered}", style="dim")] if answered else []
     return lines

@@ -23,7 +23,7 @@ from calibrant.report.answers import (
 )
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Cell, Name, Number
-from calibrant.report.names import cut_cells, short_names, told_apart
+from calibrant.report.names import cut_cells, short_names, without_shared_start
 from calibrant.report.terminal._fit import more_rows, safe_text, shared_out
 
 STYLES = {
@@ -250,7 +250,7 @@ def _short_names(names: Mapping[int, tuple[str, ...]], width: int) -> dict[int, 
     if max(map(cell_len, joined.values())) > width:
         columns = list(zip_longest(*names.values(), fillvalue=""))
         # What all models begin with goes first, then each part gives way, the longer one more.
-        natural = [max(map(cell_len, told_apart(column).values())) for column in columns]
+        natural = [max(map(cell_len, without_shared_start(column).values())) for column in columns]
         rooms = shared_out(natural, width - len(_SLASH) * (len(columns) - 1))
         short = [short_names(*pair) for pair in zip(columns, rooms, strict=True)]
         joined = {
