@@ -96,24 +96,16 @@ def evaluate_multi_answer(
         }
         known = None if coverage is None else coverage.filter(pl.col("model") == model)
         setting = Setting(draws, items, level, seed, model)
-        own = []
-        for name, found in rows.items():
-            probability = name not in ranking_methods
-            own.append(
-                {
-                    "model": model,
-                    "method": name,
-                    "probability": probability,
-                    "n": int(found.correct.size),
-                    **_entry(found, ks, chosen, probability=probability, level=level),
-                    "significance": tests_against(rows, name, reference, chosen, setting),
-                    "coverage_correlation": _correlation(found, known, level),
-                    "coverage_correlation_by_k": [
-                        {"k": k, "correlation": _correlation(found.of_k([k]), known, level)}
-                        for k in ks
-                    ],
-                }
-            )
+        own = [
+            {
+                "model": model,
+                "method": name,
+                **_entry(found, ks, chosen, probability=name not in ranking_methods, level=level),
+                "significance": tests_against(rows, name, reference, chosen, setting),
+                **_correlations(found, known, ks, level),
+            }
+            for name, found in rows.items()
+        ]
         areas = {entry["method"]: entry["mixes"][-1]["auroc"].value for entry in own}
         first = leading_method(rows, areas, chosen[-1], setting)
         leading += [] if first is None else [{"model": model, **first}]
@@ -145,6 +137,8 @@ def _entry(
     # A score that is no probability may have any size.
     bounds = _SHARE if probability else None
     return {
+        "probability": probability,
+        "n": int(rows.correct.size),
         "by_k": [_of_k(rows.of_k([k]), k, level, bounds) for k in ks],
         "change": _change(rows, ks, level, bounds),
         "mixes": [_of_mix(rows.of_k(mix), mix, probability, level) for mix in mixes],
@@ -225,6 +219,17 @@ def _of_mix(rows: ScoreRows, mix: Sequence[int], probability: bool, level: float
         measures["brier"] = lambda some: macro_mean(squares, some, level=level, bounds=_SHARE)
     entry["domains"] = _by_domain(parts, measures)
     return entry
+
+
+def _correlations(
+    rows: ScoreRows, coverage: pl.DataFrame | None, ks: Sequence[int], level: float
+) -> dict[str, Any]:
+    return {
+        "coverage_correlation": _correlation(rows, coverage, level),
+        "coverage_correlation_by_k": [
+            {"k": k, "correlation": _correlation(rows.of_k([k]), coverage, level)} for k in ks
+        ],
+    }
 
 
 def _correlation(rows: ScoreRows, coverage: pl.DataFrame | None, level: float) -> Estimate | None:
