@@ -67,6 +67,11 @@ def _cell(value: Any) -> Cell:
     return value if isinstance(value, str) else number_cell(value)
 
 
+def entry_name(entry: Mapping[str, Any]) -> str:
+    """Return whose confidence an entry is about."""
+    return f"{entry['model']} / {entry['method']}"
+
+
 def claims_first(document: Mapping[str, Any]) -> list[Block]:
     """Return what a document claims, as its first paragraphs."""
     return [Paragraph(str(c["text"]), strong=True) for c in document.get("claims") or ()]

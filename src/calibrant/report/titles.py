@@ -33,6 +33,21 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     return " · ".join([*parts, page_date()] if dated else parts)
 
 
+def without_one_method(document: Mapping[str, Any], *lists: str) -> dict[str, Any]:
+    """Leave the method out of the rows of these lists where there is only one; the title has it.
+
+    Examples
+    --------
+    >>> without_one_method({"results": [{"model": "a", "method": "verb"}]}, "results")
+    {'results': [{'model': 'a', 'method': None}], 'one_method': 'verb'}
+    """
+    methods = {entry["method"] for entry in document["results"]}
+    if len(methods) != 1:
+        return dict(document)
+    short = {name: [{**entry, "method": None} for entry in document[name]] for name in lists}
+    return {**document, **short, "one_method": methods.pop()}
+
+
 def named_table(words: str, document: Mapping[str, Any]) -> str:
     """Return the title of a table: whose rows, and the confidence where it is named only here.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from calibrant.report.blocks import entry_name
 from calibrant.report.charts.chart import TONES, Axis, Band, Chart, Dot, Line, Mark, Rule, between
 from calibrant.report.charts.scales import percent
 
@@ -51,7 +52,7 @@ def mend_charts(document: Mapping[str, Any]) -> Iterator[Chart]:
 def _meaning(entry: Mapping[str, Any], name: str) -> Chart:
     rows = entry["table"]
     most = max((row["n"] for row in rows), default=1) or 1
-    whose = f", {entry['model']} / {entry['method']}" if entry["model"] else ""
+    whose = f", {entry_name(entry)}" if entry["model"] else ""
     return Chart(
         name,
         f"What a stated confidence means{whose}",

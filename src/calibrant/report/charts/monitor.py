@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calibrant.report.answers import claims_of, headline
+from calibrant.report.blocks import entry_name
 from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, between, bounds
 from calibrant.report.charts.scales import in_points, percent, points, short_number
 
@@ -45,7 +46,7 @@ def _over_time(entry: Mapping[str, Any], name: str, *, named: bool) -> Chart:
     steady = [(i, row["gap"]["value"]) for i, row in enumerate(history) if row["n"] >= most / 10]
     marks: list[Mark] = [Rule(0), *_alarm(entry, history), Line(steady, "plain", look="faint")]
     marks += [_stretch(row, place, row["n"] / most) for place, row in enumerate(history)]
-    several = f", {entry['model']} / {entry['method']}" if named else ""
+    several = f", {entry_name(entry)}" if named else ""
     return Chart(
         name,
         f"Share right minus confidence over time, in points{several}",
@@ -108,7 +109,7 @@ def _evidence(entry: Mapping[str, Any], number: int) -> Chart:
     tips = [f"{row['when']}: a bet has grown to {row['capital']:.3g} times" for row in rows]
     return Chart(
         f"evidence-{number}",
-        f"{entry['model']} / {entry['method']}: evidence of a change",
+        f"{entry_name(entry)}: evidence of a change",
         f"Evidence against '{entry['reference']}', as powers of ten of a fair bet's capital; the "
         f"dashed line is the alarm. Here: {state}.",
         Axis(names=_dates(rows)),
@@ -171,7 +172,7 @@ def _gaps(entry: Mapping[str, Any], number: int) -> Chart:
     missing = f" {bins} no label yet and {are} not shown." if unseen else ""
     return Chart(
         f"gaps-{number}",
-        f"{entry['model']} / {entry['method']}: where the gap is",
+        f"{entry_name(entry)}: where the gap is",
         "Share right minus confidence in each bin, plus or minus two standard errors (within what "
         "is possible); below 0 is over-confident. Large dots are bins that hold many items."
         f"{missing}",

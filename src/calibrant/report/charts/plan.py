@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from calibrant.report.blocks import entry_name
 from calibrant.report.charts.chart import (
     Axis,
     Chart,
@@ -55,7 +56,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     several = len({block["method"] for block in blocks}) > 1
     rows = [
         (
-            f"{block['model']} / {block['method']}" if several else str(block["model"]),
+            entry_name(block) if several else str(block["model"]),
             block["verification"]["resolution"]["ece"],
             block["verification"],
             block["verification"]["resolution"]["if_calibrated"],

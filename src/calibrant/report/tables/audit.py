@@ -12,7 +12,7 @@ from calibrant.report.answers import claims_of, graded_without, headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
 from calibrant.report.tables.remarks import correction_sentence, rows_left_out
-from calibrant.report.titles import named_table
+from calibrant.report.titles import named_table, without_one_method
 
 NAMED_METRICS = "named metrics"
 """The name of the table of metrics that were asked for: the short view shows it too."""
@@ -32,7 +32,7 @@ _WORDS = {
 
 def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return what a person reads first: verdict, then numbers, then what the labels can show."""
-    document = _short_names(document)
+    document = without_one_method(document, "results")
     results: Sequence[Mapping[str, Any]] = document["results"]
     tables = (
         (_calibration, [entry for entry in results if entry["probability"]]),
@@ -63,15 +63,6 @@ def _verdicts(document: Mapping[str, Any]) -> list[Paragraph]:
     many = len(document["results"]) > _MANY
     sentences = headline(claims_of(document), _SAID_OF_MANY if many else _SAID)
     return [Paragraph(text, strong=number == 0) for number, text in enumerate(sentences)]
-
-
-def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave the method out of every row where there is only one."""
-    names = {entry["method"] for entry in document["results"]}
-    if len(names) != 1:
-        return document
-    entries = [{**entry, "method": None} for entry in document["results"]]
-    return {**document, "results": entries, "one_method": names.pop()}
 
 
 def _place(entry: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from calibrant.report.cells import (
     share_cell,
 )
 from calibrant.report.tables.remarks import pairs_rule, rows_left_out
-from calibrant.report.titles import named_table
+from calibrant.report.titles import named_table, without_one_method
 
 _VIEWS = ("raw", "da", "ia", "ca")
 _FOOTINGS = {
@@ -36,7 +36,7 @@ _SENTENCES_SHOWN = 5
 
 def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the verdicts, the league, the pairs and how often the order turns round."""
-    document = _short_names(document)
+    document = without_one_method(document, "results", "pairs", "self_preference")
     pairs = document["pairs"]
     parts: list[Block] = [
         Paragraph(text, strong=number == 0)
@@ -50,7 +50,9 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
     parts.append(_pairs(pairs))
     for part in document["summaries"]:
         if part["summary"]["cases"] > 1:
-            parts += [_turns(part), _by_gap(part)]
+            method = None if document.get("one_method") else part["keys"]["method"]
+            where = _place({**part["keys"], "method": method})
+            parts += [_turns(part, where), _by_gap(part)]
     if document["self_preference"]:
         parts.append(_self_preference(document["self_preference"]))
     parts.extend(rows_left_out(document))
@@ -68,21 +70,6 @@ def _not_compared(document: Mapping[str, Any]) -> list[Block]:
         Paragraph(f"Not compared: {', '.join(named)}, because {reason}.")
         for reason, named in places.items()
     ]
-
-
-def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave the method out of every row where there is only one."""
-    if len({entry["method"] for entry in document["results"]}) > 1:
-        return document
-    short: dict[str, Any] = dict(document)
-    for name in ("results", "pairs", "self_preference"):
-        short[name] = [{**entry, "method": None} for entry in document[name]]
-    short["summaries"] = [
-        {**part, "keys": {**part["keys"], "method": None}} for part in document["summaries"]
-    ]
-    method = document["results"][0]["method"]
-    short["one_method"] = method
-    return short
 
 
 def _place(entry: Mapping[str, Any]) -> str:
@@ -199,7 +186,7 @@ def _verdict(pair: Mapping[str, Any]) -> str:
     return str(pair["verdict"])
 
 
-def _turns(part: Mapping[str, Any]) -> Table:
+def _turns(part: Mapping[str, Any], where: str) -> Table:
     summary = part["summary"]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -217,7 +204,7 @@ def _turns(part: Mapping[str, Any]) -> Table:
         for view, value in summary["correlation"].items()
     )
     return Table(
-        (f"{_place(part['keys'])}{summary['cases']} pairs", "share", "resolved"),
+        (f"{where}{summary['cases']} pairs", "share", "resolved"),
         tuple(rows),
         title="How often the order turns round",
         note="'resolved': both the raw and the aligned gap are shown, corrected for all pairs.",

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, claims_first, table_of
+from calibrant.report.blocks import (
+    Block,
+    Columns,
+    Paragraph,
+    Table,
+    claims_first,
+    entry_name,
+    table_of,
+)
 from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, share_cell
 from calibrant.report.tables.remarks import rows_left_out
 
 Entry = Mapping[str, Any]
 
 _SHOWN = 10
-
-
-def _name(entry: Entry) -> str:
-    return f"{entry['model']} / {entry['method']}"
 
 
 # -- decide -----------------------------------------------------------------------------------
@@ -36,7 +40,7 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
                     "answered": lambda e: share_cell(e["share"]),
                     "wrong among answered": lambda e: percent_cell(e["error"]),
                 },
-                f"{_name(entry)}: error by threshold",
+                f"{entry_name(entry)}: error by threshold",
             )
         )
         if entry["more_labels"]:
@@ -79,7 +83,7 @@ def mend_blocks(document: Mapping[str, Any]) -> list[Block]:
     parts, entries = claims_first(document), document["results"]
     if len(entries) > 1:
         columns: Columns = {
-            "model / method": _name,
+            "model / method": entry_name,
             "verdict": "verdict",
             "off by at most, points": lambda e: Number(
                 e["promise"]["off_by"], unit="points", digits=1
@@ -89,7 +93,7 @@ def mend_blocks(document: Mapping[str, Any]) -> list[Block]:
         }
         parts.append(table_of(entries, columns, "What mending does", labels=2, main=True))
     for entry in entries:
-        name = f"{_name(entry)}: " if entry["model"] else ""
+        name = f"{entry_name(entry)}: " if entry["model"] else ""
         parts.append(
             table_of(
                 entry["table"],

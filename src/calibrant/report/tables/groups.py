@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Block, Columns, Table, claims_first, table_of
+from calibrant.report.blocks import Block, Columns, Table, claims_first, entry_name, table_of
 from calibrant.report.cells import (
     Number,
     estimate_cell,
@@ -86,7 +86,7 @@ def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
     shown = entry["groups"][:_ROWS]
     echoes = any(group.get("echo_of") for group in shown)
     more = len(entry["groups"]) - len(shown) + entry["groups_not_shown"]
-    note = f"{entry['model']} / {entry['method']}. " if named else ""
+    note = f"{entry_name(entry)}. " if named else ""
     note += (
         "Gaps in points: says minus right; then at equal confidence, for flagged groups beyond "
         "those flagged above. Intervals hold for all "
@@ -108,7 +108,7 @@ def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
             "flag": _mark,
             **(echo if echoes else {}),
         },
-        f"{entry['model']} / {entry['method']}: groups",
+        f"{entry_name(entry)}: groups",
         note=note,
         main=True,
     )

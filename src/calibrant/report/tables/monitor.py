@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.words import count, percent, subject_name
-from calibrant.report.blocks import Block, Paragraph, Table, claims_first, table_of
+from calibrant.report.blocks import Block, Paragraph, Table, claims_first, entry_name, table_of
 from calibrant.report.cells import (
     Number,
     number_cell,
@@ -21,10 +21,6 @@ Entry = Mapping[str, Any]
 
 _LAST = 12
 _MONTH = 30
-
-
-def _name(entry: Entry) -> str:
-    return f"{entry['model']} / {entry['method']}"
 
 
 # -- monitoring -------------------------------------------------------------------------------
@@ -63,8 +59,8 @@ def _history(entry: Entry, *, named: bool, main: bool) -> Table:
             "difference": lambda e: points_cell(e["gap"]),
             "evidence": lambda e: _evidence(e["capital"]),
         },
-        _name(entry) if named else "",
-        note=f"{_name(entry)}. {note}" if named else note,
+        entry_name(entry) if named else "",
+        note=f"{entry_name(entry)}. {note}" if named else note,
         main=main,
     )
 
@@ -173,7 +169,7 @@ def _state(entries: list[dict[str, Any]], target: str) -> Table:
     return table_of(
         entries,
         {
-            "model": _name if several else "model",
+            "model": entry_name if several else "model",
             "labelled": lambda e: _part(e["labelled"], e["n"]),
             "right": lambda e: percent_cell(e["accuracy"]),
             "says": lambda e: share_cell(e["mean_confidence"]),
@@ -208,7 +204,7 @@ def _judge(entry: Entry) -> Table:
             "judge alone": lambda e: Number(e["judge_only"]),
             "gold labels saved": "gold_saved",
         },
-        f"{_name(entry)}: {judged['gold_labels']:,} gold labels and "
+        f"{entry_name(entry)}: {judged['gold_labels']:,} gold labels and "
         f"{judged['judge_labels']:,} of the judge",
         note="The judge's own number has no valid interval; stretches of the confidence hold all "
         "at once. 'Right - said': accuracy minus confidence, below 0 is over-confident.",

@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.claims.words import count, percent, points, points_range
 from calibrant.core.hints import Hint
 from calibrant.report.answers import warnings_of
-from calibrant.report.blocks import Block, Paragraph, Table, table_of
+from calibrant.report.blocks import Block, Paragraph, Table, entry_name, table_of
 from calibrant.report.cells import (
     Cell,
     Number,
@@ -201,7 +201,7 @@ def _measured(blocks: list[dict[str, Any]]) -> Table:
     return table_of(
         blocks,
         {
-            "model": lambda e: f"{e['model']} / {e['method']}" if several else str(e["model"]),
+            "model": lambda e: entry_name(e) if several else str(e["model"]),
             "error rate": checked("error_rate", 2),
             "Lipschitz": checked("lipschitz", 1),
             "passive floor": checked("passive_floor", 2),
