@@ -9,7 +9,7 @@ from calibrant.clients.asks import Price
 from calibrant.collect.config import parse_config
 from calibrant.collect.endpoints import open_client
 from calibrant.collect.forecast import forecast
-from calibrant.collect.plan import Question, Wanted
+from calibrant.collect.plan import Inquiry, Question, Wanted
 from calibrant.collect.prices import answers_of, judge_bound, load_prices
 from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.semantics.annotate import annotate
@@ -77,11 +77,8 @@ def test_the_forecast_has_a_row_for_the_judge(tmp_path):
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
 
         def row():
-            made = forecast(
-                study, questions(2), {"m": WANTED}, clients, ledger,
-                extract=lambda _, text: text, prices={"m": None},
-            )  # fmt: skip
-            return made.rows[-1]
+            asked = (study, questions(2), {"m": WANTED}, clients, {"m": None})
+            return forecast(Inquiry(*asked, extract=lambda _, text: text), ledger).rows[-1]
 
         assert (row().model, row().purpose, row().calls) == ("arbiter", "judge", 48)
         assert "12 answers" in row().note

@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from calibrant.clients.answers.codec import decode_completion
-from calibrant.clients.asks import Ask, Price
+from calibrant.clients.asks import Ask
 from calibrant.clients.dispatch.dispatcher import Dispatcher
-from calibrant.clients.protocol import Client
-from calibrant.collect.config import StudyConfig
-from calibrant.collect.plan import Asker, Extract, Question, Subject, Tag, Wanted, pools_of
+from calibrant.collect.config import ModelConfig, StudyConfig
+from calibrant.collect.plan import Inquiry, Question, Subject, Tag, pools_of
 from calibrant.collect.prices import judge_bound, load_prices, price_of
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Ledger
@@ -65,52 +64,32 @@ class Forecast:
         return {"rows": [asdict(row) for row in self.rows], "total": self.total}
 
 
-def forecast(
-    config: StudyConfig,
-    questions: Sequence[Question],
-    wanted: Mapping[str, Wanted],
-    clients: Mapping[str, Client],
-    ledger: Ledger,
-    *,
-    extract: Extract,
-    prices: Mapping[str, Price | None],
-) -> Forecast:
+def forecast(inquiry: Inquiry, ledger: Ledger) -> Forecast:
     """Return what is missing in the ledger. Nothing is sent.
 
     Second turns are looked up where their answers are in the ledger; where they are not yet, an
     answer of the greatest length stands for them, so that the sums are bounds.
     """
-    models = [
-        _ModelForecast(
-            Asker.of(config, model, wanted[model.name], clients[model.name].capabilities),
-            clients[model.name],
-            ledger,
-            prices[model.name],
-        )
-        for model in config.models
-    ]
-    rows = [row for model in models for row in model.first_and_second_turn(questions, extract)]
-    judged = any(one.judge_samples for one in wanted.values())
+    questions = inquiry.questions
+    models = [_ModelForecast(inquiry, model, ledger) for model in inquiry.config.models]
+    rows = [row for model in models for row in model.first_and_second_turn(questions)]
+    judged = any(one.judge_samples for one in inquiry.wanted.values())
     pools = pools_of(questions, [model.subjects for model in models], samples=judged)
     rows += [row for model in models for row in model.pool_turn(questions, pools)]
-    rows += _judge_rows(config, questions, wanted, ledger)
-    return Forecast(tuple(rows))
+    return Forecast((*rows, *_judge_rows(inquiry, ledger)))
 
 
-def _judge_rows(
-    config: StudyConfig,
-    questions: Sequence[Question],
-    wanted: Mapping[str, Wanted],
-    ledger: Ledger,
-) -> list[ForecastRow]:
+def _judge_rows(inquiry: Inquiry, ledger: Ledger) -> list[ForecastRow]:
     """Return the row of the judge, where the study has one; verdicts held are not asked again."""
+    config = inquiry.config
     judge = config.semantics.judge
     if judge is None:
         return []
     price = price_of(judge, load_prices(config.budget.prices))
     verdicts = ledger.draws_of_purpose(JUDGE)
     answers = sum(map(ledger.draws_of_purpose, ("answer", "greedy", "verb")))
-    bound = judge_bound(config, questions, wanted, price=price, seen=(answers, verdicts))
+    seen = (answers, verdicts)
+    bound = judge_bound(config, inquiry.questions, inquiry.wanted, price=price, seen=seen)
     if bound is None:
         return []
     held = min(bound.calls, verdicts)
@@ -136,26 +115,19 @@ def _judge_rows(
 class _ModelForecast:
     """The plan of one model."""
 
-    def __init__(
-        self,
-        asker: Asker,
-        client: Client,
-        ledger: Ledger,
-        price: Price | None,
-    ) -> None:
-        self.asker = asker
+    def __init__(self, inquiry: Inquiry, model: ModelConfig, ledger: Ledger) -> None:
+        self.asker = inquiry.asker(model)
+        self.extract = inquiry.extract
         self.ledger = ledger
-        self.dispatcher = Dispatcher(
-            client, ledger, prices={} if price is None else {asker.model.model: price}
-        )
+        price = inquiry.prices[model.name]
+        known = {} if price is None else {model.model: price}
+        self.dispatcher = Dispatcher(inquiry.clients[model.name], ledger, prices=known)
         self.subjects: dict[str, Subject] = {}
 
-    def first_and_second_turn(
-        self, questions: Sequence[Question], extract: Extract
-    ) -> Iterable[ForecastRow]:
+    def first_and_second_turn(self, questions: Sequence[Question]) -> Iterable[ForecastRow]:
         asks = list(self.asker.first_turn(questions))
         yield from self._rows(asks)
-        self._find_subjects(questions, asks, extract)
+        self._find_subjects(questions, asks)
         yield from self._rows(self.asker.second_turn(questions, self.subjects))
 
     def pool_turn(
@@ -174,9 +146,7 @@ class _ModelForecast:
             purpose = Tag.of(group[0]).probe.purpose
             yield ForecastRow(self.asker.model.name, probe, purpose, **counts, cost=plan.cost)
 
-    def _find_subjects(
-        self, questions: Sequence[Question], asks: Sequence[Ask], extract: Extract
-    ) -> None:
+    def _find_subjects(self, questions: Sequence[Question], asks: Sequence[Ask]) -> None:
         texts = self._ledgered_texts(
             [a for a in asks if Tag.of(a).probe.name in ("greedy", "samples")]
         )
@@ -186,7 +156,7 @@ class _ModelForecast:
             if not greedy:
                 self.subjects[question.question_id] = self._stand_in(question)
                 continue
-            subject = self.asker.subject(question, greedy[0], samples, extract)
+            subject = self.asker.subject(question, greedy[0], samples, self.extract)
             if subject is not None:
                 self.subjects[question.question_id] = subject
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import polars as pl
 
-from calibrant.clients.asks import Ask
-from calibrant.clients.protocol import Capabilities, Message, Request
+from calibrant.clients.asks import Ask, Price
+from calibrant.clients.protocol import Capabilities, Client, Message, Request
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.probes import PROBES, TOP_TOKENS, Probe
 from calibrant.collect.prompts import Prompt, PromptBook, lettered, listed
@@ -280,6 +280,37 @@ class Asker:
 
 Extract = Callable[[Question, str], str | None]
 """Finds the final answer in a response; None where there is none."""
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """Everything that is to be asked.
+
+    Parameters
+    ----------
+    config, questions
+        The study.
+    wanted
+        Probes wanted of each model, by the model's name.
+    clients
+        Where each model is reached.
+    prices
+        Price of each model, None where unknown.
+    extract
+        Finds the answer that second turns ask about.
+    """
+
+    config: StudyConfig
+    questions: Sequence[Question]
+    wanted: Mapping[str, Wanted]
+    clients: Mapping[str, Client]
+    prices: Mapping[str, Price | None]
+    extract: Extract
+
+    def asker(self, model: ModelConfig) -> Asker:
+        """Return what turns the questions into asks for this model."""
+        able = self.clients[model.name].capabilities
+        return Asker.of(self.config, model, self.wanted[model.name], able)
 
 
 def pools_of(

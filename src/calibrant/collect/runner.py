@@ -19,11 +19,10 @@ from typing import Any, Protocol, cast
 import msgspec
 import polars as pl
 
-from calibrant.clients.asks import Ask, Outcome, Price, Progress
+from calibrant.clients.asks import Ask, Outcome, Progress
 from calibrant.clients.dispatch.dispatcher import Dispatcher
-from calibrant.clients.protocol import Client
-from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
-from calibrant.collect.plan import Asker, Extract, Question, Subject, Tag, Wanted, pools_of
+from calibrant.collect.config import BudgetConfig, ModelConfig
+from calibrant.collect.plan import Inquiry, Subject, Tag, pools_of
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Ledger
@@ -68,14 +67,9 @@ class Collected:
 
 
 async def collect(
-    config: StudyConfig,
-    questions: Sequence[Question],
-    wanted: Mapping[str, Wanted],
-    clients: Mapping[str, Client],
+    inquiry: Inquiry,
     ledger: Ledger,
     *,
-    extract: Extract,
-    prices: Mapping[str, Price | None],
     watch: ProgressWatch | None = None,
     retry_failures: bool = False,
     **patience: Any,
@@ -84,18 +78,10 @@ async def collect(
 
     Parameters
     ----------
-    config, questions
-        The study.
-    wanted
-        Probes wanted of each model, by the model's name.
-    clients
-        Where each model is reached.
+    inquiry
+        What is asked of whom.
     ledger
         Where every draw is kept before it is used.
-    extract
-        Finds the answer that second turns ask about.
-    prices
-        Price of each model, None where unknown.
     watch
         Is told about progress.
     retry_failures
@@ -103,20 +89,16 @@ async def collect(
     **patience
         How long to try; see `Dispatcher`.
     """
-    run = _Run(config, list(questions), ledger, extract, watch)
-    how = {"retry_failures": retry_failures, **patience}
-    models = [
-        _ModelRun(run, model, wanted[model.name], clients[model.name], prices, how)
-        for model in config.models
-    ]
+    run = _Run(inquiry, ledger, watch, {"retry_failures": retry_failures, **patience})
+    models = [_ModelRun(run, model) for model in inquiry.config.models]
     for model in models:
         await model.first_and_second_turn()
     run.make_pools(models)
     for model in models:
         await model.pool_turn()
-    names = [model.name for model in config.models]
+    names = [model.config.name for model in models]
     return Collected(
-        draws=run.rows.frame(names, [question.question_id for question in run.questions]),
+        draws=run.rows.frame(names, [question.question_id for question in inquiry.questions]),
         failures=run.failures,
         findings=[item for model in models for item in model.findings()],
         skipped=dict(run.skipped),
@@ -131,17 +113,13 @@ class _Run:
 
     def __init__(
         self,
-        config: StudyConfig,
-        questions: list[Question],
+        inquiry: Inquiry,
         ledger: Ledger,
-        extract: Extract,
         watch: ProgressWatch | None,
+        how: Mapping[str, Any],
     ) -> None:
-        self.config = config
-        self.questions = questions
-        self.ledger = ledger
-        self.extract = extract
-        self.watch = watch
+        self.inquiry, self.config, self.questions = inquiry, inquiry.config, inquiry.questions
+        self.ledger, self.watch, self.how = ledger, watch, how
         self.rows = DrawRows()
         self.failures: list[dict[str, Any]] = []
         self.skipped: Counter[str] = Counter()
@@ -160,22 +138,12 @@ class _Run:
 class _ModelRun:
     """One model's way through the turns."""
 
-    def __init__(
-        self,
-        run: _Run,
-        config: ModelConfig,
-        wanted: Wanted,
-        client: Client,
-        prices: Mapping[str, Price | None],
-        how: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, run: _Run, config: ModelConfig) -> None:
         self.run = run
         self.config = config
-        self.wanted = wanted
-        self.asker = Asker.of(run.config, config, wanted, client.capabilities)
-        self.client = client
-        self.price = prices[config.name]
-        self.how = how
+        self.asker = run.inquiry.asker(config)
+        self.wanted = self.asker.wanted
+        self.price = run.inquiry.prices[config.name]
         self.dispatchers: list[Dispatcher] = []
         self.elapsed_s = 0.0
         self.greedy: dict[str, str] = {}
@@ -227,13 +195,13 @@ class _ModelRun:
         if run.watch is not None:
             run.watch.start(self.config.name, draws, priced=self.price is not None)
         dispatcher = Dispatcher(
-            self.client,
+            run.inquiry.clients[self.config.name],
             run.ledger,
             caps=caps_of(run.config.budget),
             prices={} if self.price is None else {self.config.model: self.price},
             max_concurrency=run.config.concurrency,
             progress=None if run.watch is None else run.watch.update,
-            **self.how,
+            **run.how,
         )
         if run.config.methods is not None and self.wanted.logprobs:
             # A study that names its methods would buy answers that they cannot use.
@@ -303,7 +271,7 @@ class _ModelRun:
         for question in self.run.questions:
             name = question.question_id
             answered = (self.greedy.get(name), self.samples.get(name, ()))
-            subject = self.asker.subject(question, *answered, self.run.extract)
+            subject = self.asker.subject(question, *answered, self.run.inquiry.extract)
             if subject is None:
                 self.run.skipped[self.config.name] += bool(self.wanted.probes(2))
             else:

@@ -37,7 +37,6 @@ from calibrant.sources import TabularTask, load_questions, tabular_questions
 from calibrant.verbs._options import About, Engine, MendColumns, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
 from calibrant.workflows.meanings import (
-    answer_in,
     check_semantics,
     semantics_options,
     with_embeddings,
@@ -222,22 +221,21 @@ def _ask(
     lost: int,
 ) -> tuple[Forecast | None, Collected | None]:
     """Forecast, ask for consent, and only then begin: no display covers the question."""
-    study = (prepared.config, prepared.questions, prepared.wanted, prepared.clients, ledger)
-    how: dict[str, Any] = {"extract": answer_in, "prices": prepared.prices}
+    inquiry = prepared.inquiry
     with OwnLoop() as loop:
         try:
             expected = None
             if dry_run or prepared.config.budget.capped:
-                expected = forecast(*study, **how)
+                expected = forecast(inquiry, ledger)
             if dry_run:
                 return expected, None
             if expected is not None:
                 check_budget(prepared.config, expected, ledger)
             paid = paid_models(prepared.config)
             if confirm is not None and paid:
-                ahead = expected or forecast(*study, **how)
+                ahead = expected or forecast(inquiry, ledger)
                 agree(prepared.config, ahead, paid, confirm, lost=lost)
-            work = collect(*study, **how, watch=watch, retry_failures=retry_failures)
+            work = collect(inquiry, ledger, watch=watch, retry_failures=retry_failures)
             return expected, loop.run(work)
         finally:
             loop.run(_close(prepared.clients.values()))

@@ -14,9 +14,10 @@ from calibrant.clients.protocol import Client
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.forecast import Forecast
 from calibrant.collect.needs import Selection
-from calibrant.collect.plan import Question, Wanted
+from calibrant.collect.plan import Inquiry, Question
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.workflows.meanings import answer_in
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,12 @@ class Prepared:
     prices: Mapping[str, Price | None]
 
     @property
-    def wanted(self) -> dict[str, Wanted]:
+    def inquiry(self) -> Inquiry:
         """What every model is asked for."""
-        return {name: selection.wanted for name, selection in self.selections.items()}
+        wanted = {name: selection.wanted for name, selection in self.selections.items()}
+        return Inquiry(
+            self.config, self.questions, wanted, self.clients, self.prices, extract=answer_in
+        )
 
 
 def _price(model: ModelConfig, price: Price | None) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from calibrant.clients.protocol import Completion, Request
 from calibrant.collect.config import StudyConfig
 from calibrant.collect.endpoints import open_client as open_study_client
 from calibrant.collect.needs import select_probes
-from calibrant.collect.plan import Question
+from calibrant.collect.plan import Inquiry, Question
 from calibrant.collect.recipe import recipe_config
 from calibrant.collect.runner import collect
 from calibrant.confidence import METHODS, Options, needs_of, score_table
@@ -257,11 +257,11 @@ class AsInStudy:
         """Ask for everything that the method needs, and score it."""
         question = _question(asked)
         async with patience():
-            found = await collect(
-                self.config, [question], {self._model: self._wanted},
-                {self._model: self.client}, self._ledger, extract=answer_in,
-                prices={self._model: None}, retry_failures=True, **PATIENCE,
+            inquiry = Inquiry(
+                self.config, [question], {self._model: self._wanted}, {self._model: self.client},
+                {self._model: None}, answer_in,
             )  # fmt: skip
+            found = await collect(inquiry, self._ledger, retry_failures=True, **PATIENCE)
         if found.failures:
             raise UpstreamError(found.failures[0]["reason"], found.failures[0]["status"])
         counts = found.counts[self._model]
