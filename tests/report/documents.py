@@ -242,6 +242,7 @@ KINDS = {
         "study": "demo",
         "report": "demo/report.html",
         "seconds": 12.0,
+        "parts": {"recorded": {"report": "demo/report.html", "seconds": 12.0}},
         "counts": [{"model": "plain", "draws_new": 5, "draws_cached": 1_000}],
         "done": ["audit"],
         "left_out": [{"part": "groups", "reason": "20 rows are too few"}],

@@ -148,7 +148,8 @@ def bench_evaluate(
         scores = _scores(study.read("scores") if study else data, questions, on_invalid)
     with error_source(source_name(data if study else draws)):
         table = _draw_table(study, draws)
-    frame = _rescored(scores.frame, table, about, variant, tau, similarity)
+    scoring = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
+    frame = _rescored(scores.frame, table, scoring)
     coverage = _coverage(table, coverage_mass, coverage_threshold) if table is not None else None
     document = evaluate_multi_answer(
         frame,
@@ -163,14 +164,16 @@ def bench_evaluate(
     )
     _require_reference(reference, document["results"])
     settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune),
-                "margin": margin, "scoring": {"about": about, "variant": variant, "tau": tau,
-                                                "similarity": similarity}}  # fmt: skip
+                "margin": margin, "scoring": scoring}  # fmt: skip
     given = [data, *(table for table in (questions, draws) if table is not None)]
     document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
     document["dropped"] = dict(scores.dropped)
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
-    document["tuning"] = _tuning(table, frame, tune, tau_grid or None, level, seed)
-    document["masses"] = [] if table is None else mass_histogram(table)
+    document |= {"tuning": [], "masses": [] if table is None else mass_histogram(table)}
+    if table is not None and tune:
+        asked = frame.select("question_id", "k", "domain").unique()
+        how: dict[str, Any] = {"grid": tau_grid or None, "level": level, "seed": seed}
+        document["tuning"] = tune_aggregation(table, asked, methods=tune, **how)
     document["claims"] = [c.to_dict() for c in evaluation_claims(plain(document), margin)]
     return MultiAnswerResult(document)
 
@@ -261,17 +264,10 @@ def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:
 
 
 def _rescored(
-    frame: pl.DataFrame,
-    table: DrawTable | None,
-    about: str | None,
-    variant: str | None,
-    tau: float | None,
-    similarity: str | None,
+    frame: pl.DataFrame, table: DrawTable | None, scoring: Mapping[str, Any]
 ) -> pl.DataFrame:
     """Score the draws again where a choice was made, with the methods of the table."""
-    given: dict[str, Any] = {"about": about, "variant": variant, "tau": tau,
-                             "similarity": similarity}  # fmt: skip
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = {name: value for name, value in scoring.items() if value is not None}
     if not chosen:
         return frame
     if table is None:
@@ -306,17 +302,3 @@ def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:
             "coverage": found,
         }
     )
-
-
-def _tuning(
-    table: DrawTable | None,
-    frame: pl.DataFrame,
-    methods: Sequence[str],
-    grid: Sequence[float] | None,
-    level: float,
-    seed: int,
-) -> list[dict[str, Any]]:
-    if table is None or not methods:
-        return []
-    questions = frame.select("question_id", "k", "domain").unique()
-    return tune_aggregation(table, questions, methods=methods, grid=grid, level=level, seed=seed)

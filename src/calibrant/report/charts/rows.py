@@ -28,6 +28,10 @@ _COLUMNS_NARROW = 4
 _FEW_COLUMNS = 12
 
 
+Reach = tuple[float, float]
+"""Where something begins and ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     name: str
@@ -62,7 +66,7 @@ def _beside(chart: Chart, panels: Sequence[Panel], *, wide: bool) -> Drawing:
     top += 14.0 if phone else 0.0
     room = _room_for_names(names, len(panels), wide=wide)
     parts = _parts(panels, (room + _BETWEEN, width))
-    rows = _placed(names, panels, parts, top, wide=wide)
+    rows = _placed(names, panels, parts[-1], top, wide=wide)
     bottom = rows[-1].top + rows[-1].height
     drawing = Drawing(width, bottom + 26, chart.title, kind="rows")
     draw_legend(drawing, keys)
@@ -72,9 +76,9 @@ def _beside(chart: Chart, panels: Sequence[Panel], *, wide: bool) -> Drawing:
             heading = cut_name(panel.heading, end - start - 12, size=14.5)
             drawing.text(start, ROW * len(keys) + 14, heading, "strong")
         if isinstance(panel.x, Names):
-            _cells(drawing, panel, rows, (start, end), top, wide=wide)
+            _cells(drawing, panel, rows, (start, end), wide=wide)
         else:
-            _bars(drawing, panel, rows, (start, end), top)
+            _bars(drawing, panel, rows, (start, end))
     return drawing
 
 
@@ -91,7 +95,7 @@ def _room_for_names(names: Names, panels: int, *, wide: bool) -> float:
     return min(max(wanted) + number, most)
 
 
-def _parts(panels: Sequence[Panel], reach: tuple[float, float]) -> list[tuple[float, float]]:
+def _parts(panels: Sequence[Panel], reach: Reach) -> list[Reach]:
     """Return where each panel begins and ends: cells of many columns take half of the width."""
     start, end = reach
     sizes = [0.0] * len(panels)
@@ -107,12 +111,7 @@ def _parts(panels: Sequence[Panel], reach: tuple[float, float]) -> list[tuple[fl
 
 
 def _placed(
-    names: Names,
-    panels: Sequence[Panel],
-    parts: Sequence[tuple[float, float]],
-    top: float,
-    *,
-    wide: bool,
+    names: Names, panels: Sequence[Panel], last: Reach, top: float, *, wide: bool
 ) -> list[_Row]:
     lanes = {
         name: max(1, *(len(_items(panel, name)) for panel in panels))
@@ -123,8 +122,7 @@ def _placed(
     if any(isinstance(panel.x, Names) for panel in panels):
         step = 23.0
         if names.numbered:
-            start, end = parts[-1]
-            step = max((end - start) / len(names.names), 22.0 if wide else 19.0)
+            step = max((last[1] - last[0]) / len(names.names), 22.0 if wide else 19.0)
         elif names.notes and len(names.names) <= _NOTED_ROWS:
             step = 38.0
     elif names.notes and len(names.names) <= _NOTED_ROWS:
@@ -159,10 +157,8 @@ def _write_names(drawing: Drawing, names: Names, rows: Sequence[_Row], room: flo
             drawing.line(0, row.top + row.height, room, row.top + row.height, "tier")
 
 
-def _bars(
-    drawing: Drawing, panel: Panel, rows: Sequence[_Row], reach: tuple[float, float], top: float
-) -> None:
-    start, end = reach
+def _bars(drawing: Drawing, panel: Panel, rows: Sequence[_Row], reach: Reach) -> None:
+    (start, end), top = reach, rows[0].top
     spare = max((text_width(m.words) for m in panel.marks if isinstance(m, Item)), default=0.0)
     scale = _scale(panel, start + 6, end - spare - (18 if spare else 8))
     bottom = rows[-1].top + rows[-1].height
@@ -196,7 +192,7 @@ def _scale(panel: Panel, start: float, end: float) -> Scale:
     return Scale(*span(values, low, axis.high, axis.scale), start, end, axis.scale)
 
 
-def _grid(drawing: Drawing, panel: Panel, scale: Scale, reach: tuple[float, float]) -> None:
+def _grid(drawing: Drawing, panel: Panel, scale: Scale, reach: Reach) -> None:
     axis = panel.x
     assert isinstance(axis, Axis)
     room = scale.end - scale.start
@@ -256,13 +252,7 @@ def _heads(drawing: Drawing, item: Item, scale: Scale, y: float) -> None:
 
 
 def _cells(
-    drawing: Drawing,
-    panel: Panel,
-    rows: Sequence[_Row],
-    reach: tuple[float, float],
-    top: float,
-    *,
-    wide: bool,
+    drawing: Drawing, panel: Panel, rows: Sequence[_Row], reach: Reach, *, wide: bool
 ) -> None:
     names = panel.x
     assert isinstance(names, Names)
@@ -270,7 +260,7 @@ def _cells(
     columns = list(names.names[:most])
     found = {(m.row, m.column): m for m in panel.marks if isinstance(m, Cell)}
     part = (reach[1] - reach[0]) / len(columns)
-    _column_heads(drawing, names, columns, (reach[0], part), top, wide=wide)
+    _column_heads(drawing, names, columns, (reach[0], part, rows[0].top), wide=wide)
     for row in rows:
         for number, column in enumerate(columns):
             if row.name:
@@ -290,15 +280,10 @@ def _cell(drawing: Drawing, cell: Cell | None, place: tuple[float, float, float,
 
 
 def _column_heads(
-    drawing: Drawing,
-    names: Names,
-    columns: Sequence[str],
-    place: tuple[float, float],
-    top: float,
-    *,
+    drawing: Drawing, names: Names, columns: Sequence[str], place: tuple[float, float, float], *,
     wide: bool,
-) -> None:
-    start, part = place
+) -> None:  # fmt: skip
+    start, part, top = place
     short = without_shared_start(columns) if not wide else dict(zip(columns, columns, strict=True))
     for number, column in enumerate(columns):
         x = start + part * (number + 0.5)
