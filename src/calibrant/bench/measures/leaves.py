@@ -98,8 +98,9 @@ class ScoreRows:
 
     def take(self, rows: Array) -> ScoreRows:
         """Return these rows alone."""
-        own: dict[str, Any] = vars(self)
-        return ScoreRows(**{k: None if v is None else v[rows] for k, v in own.items()})
+        columns = vars(self).items()
+        taken: dict[str, Any] = {k: None if v is None else v[rows] for k, v in columns}
+        return ScoreRows(**taken)
 
     def of_k(self, ks: Collection[int]) -> ScoreRows:
         """Return the questions with one of these numbers of right answers."""

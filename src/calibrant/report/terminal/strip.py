@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from textwrap import wrap
 from typing import Any
@@ -22,7 +23,7 @@ from calibrant.report.answers import (
     graded_without,
 )
 from calibrant.report.blocks import Table
-from calibrant.report.cells import Cell, Name, Number
+from calibrant.report.cells import Cell, Name, Number, points_cell
 from calibrant.report.names import cut_cells, short_names, without_shared_start
 from calibrant.report.terminal._fit import more_rows, safe_text, shared_out
 
@@ -107,9 +108,7 @@ def audit_table(document: Mapping[str, Any]) -> Table:
 
 
 def _gap_cell(entry: Mapping[str, Any]) -> Number:
-    found = entry["metrics"].get("confidence_gap") or {}
-    ends = [found.get(name) for name in ("value", "low", "high")]
-    return Number(*ends, unit="points", digits=1, signed=True, missing="–")
+    return replace(points_cell(entry["metrics"].get("confidence_gap")), missing="–")
 
 
 def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:
