@@ -13,6 +13,8 @@ from rich.cells import cell_len, set_cell_size
 
 Measure = Callable[[str], float]
 """Room that a text takes."""
+Fits = Callable[[str], bool]
+"""Whether there is room for a text."""
 
 _LEAST_SHARED = 4
 _WORDS = re.compile(r"[^-_/: ]*[-_/: ]+|[^-_/: ]+")
@@ -65,22 +67,26 @@ def short_names(
     >>> list(short_names([*llamas, "gpt-4o"], 20).values())
     ['Meta-Llama-3.1-405B…', 'Meta-Llama-3.1-70B…', 'Meta-Llama-3.1-8B…', 'gpt-4o']
     """
+
+    def fits(text: str) -> bool:
+        return measure(text) <= width
+
     known = list(dict.fromkeys(names))
-    if all(measure(name) <= width for name in known):
+    if all(map(fits, known)):
         return {name: name for name in known}
     # The beginning of a rule is a column: without it the rest says nothing.
     apart = (
         {name: name for name in known} if any(map(is_rule, known)) else without_shared_start(known)
     )
-    found = {name: text for name, text in apart.items() if measure(text) <= width}
-    for form in _forms(list(apart.values()), _Room(width, measure)):
+    found = {name: text for name, text in apart.items() if fits(text)}
+    for form in _forms(list(apart.values()), fits):
         # A form counts for those names only that it keeps apart from all others.
         tried = {name: form(text) for name, text in apart.items() if name not in found}
         often = Counter([*found.values(), *tried.values()])
         found |= {name: short for name, short in tried.items() if often[short] == 1}
     for name in known:
         if name not in found:
-            found[name] = _numbered(apart[name], _Room(width, measure), set(found.values()))
+            found[name] = _numbered(apart[name], fits, set(found.values()))
     return {name: found[name] for name in known}
 
 
@@ -94,55 +100,39 @@ def cut_cells(text: str, width: int) -> str:
     >>> cut_cells("gpt", 5)
     'gpt  '
     """
-    return set_cell_size(_middle(text, _Room(width, cell_len)), width)
+    return set_cell_size(_middle(text, lambda cut: cell_len(cut) <= width), width)
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """How much a name may take."""
-
-    width: float
-    measure: Measure
-
-    def holds(self, text: str) -> bool:
-        return self.measure(text) <= self.width
-
-
-def _forms(names: Sequence[str], room: _Room) -> list[Callable[[str], str]]:
+def _forms(names: Sequence[str], fits: Fits) -> list[Callable[[str], str]]:
     """Return ways to shorten a name, the most telling first."""
+    if any(map(is_rule, names)):
+        return [
+            lambda name: short_rule(name, fits),
+            lambda name: short_rule(name, fits, least=1),
+        ]
     # Names of one family begin alike; within it, a word that all have tells nothing.
     families = {name: next(iter(_words(name)), "") for name in names}
     often = Counter((families[name], word) for name in names for word in set(_words(name)))
 
-    def shared(name: str, word: str) -> int:
-        return often[families[name], word]
-
     def dateless(name: str) -> str:
-        return _rare_words(
-            name, room, lambda word: (bool(_DIGITS.fullmatch(word)), shared(name, word))
-        )
+        def told(word: str) -> tuple[int, ...]:
+            return bool(_DIGITS.fullmatch(word)), often[families[name], word]
 
-    def rule(name: str) -> str:
-        return short_rule(name, room.holds)
+        return _rare_words(name, fits, told)
 
-    def tight_rule(name: str) -> str:
-        return short_rule(name, room.holds, least=1)
-
-    if any(map(is_rule, names)):
-        return [rule, tight_rule]
-    return [dateless, lambda name: _middle(name, room)]
+    return [dateless, lambda name: _middle(name, fits)]
 
 
-def _numbered(name: str, room: _Room, taken: set[str]) -> str:
+def _numbered(name: str, fits: Fits, taken: set[str]) -> str:
     for number in count(2):
         mark = f"…{number}"
-        short = rule_start(name, room.holds, mark) if is_rule(name) else _end(name, room, mark)
+        short = rule_start(name, fits, mark) if is_rule(name) else _end(name, fits, mark)
         if short not in taken:
             return short
     raise AssertionError
 
 
-def _rare_words(text: str, room: _Room, told: Callable[[str], tuple[int, ...]]) -> str:
+def _rare_words(text: str, fits: Fits, told: Callable[[str], tuple[int, ...]]) -> str:
     """Leave out words until the name fits: those with the highest mark, from the end on."""
     parts = _WORDS.findall(text)
     marks = [(*told(part.strip(_SEPARATORS)), place) for place, part in enumerate(parts)]
@@ -150,9 +140,9 @@ def _rare_words(text: str, room: _Room, told: Callable[[str], tuple[int, ...]]) 
     # The word with the lowest mark stays, whatever its length.
     for left_out in range(1, len(order)):
         short = _without(parts, set(order[:left_out]))
-        if room.holds(short):
+        if fits(short):
             return short
-    return _middle(_without(parts, set(order[:-1])), room)
+    return _middle(_without(parts, set(order[:-1])), fits)
 
 
 def _without(parts: Sequence[str], dropped: set[int]) -> str:
@@ -165,27 +155,26 @@ def _words(name: str) -> list[str]:
     return [part.strip(_SEPARATORS) for part in _WORDS.findall(name)]
 
 
-def _middle(text: str, room: _Room) -> str:
-    if room.holds(text):
+def _middle(text: str, fits: Fits) -> str:
+    if fits(text):
         return text
 
     def without(dropped: int) -> str:
         keep = len(text) - dropped
         return text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
 
-    return without(_fewest(len(text), lambda dropped: room.holds(without(dropped))))
+    return without(_fewest(len(text), lambda dropped: fits(without(dropped))))
 
 
-def _end(text: str, room: _Room, mark: str = "") -> str:
-    """Return the beginning of a text, and the mark; one that is cut ends in dots."""
-    if room.holds(text + mark):
+def _end(text: str, fits: Fits, mark: str) -> str:
+    """Return the beginning of a text, and the mark."""
+    if fits(text + mark):
         return text + mark
-    mark = mark or "…"
 
     def without(dropped: int) -> str:
         return text[: len(text) - dropped].rstrip() + mark
 
-    return without(_fewest(len(text), lambda dropped: room.holds(without(dropped))))
+    return without(_fewest(len(text), lambda dropped: fits(without(dropped))))
 
 
 def _fewest(most: int, fits: Callable[[int], bool]) -> int:
@@ -237,7 +226,7 @@ def is_rule(text: str) -> bool:
     return _clauses(text) is not None
 
 
-def short_rule(text: str, fits: Callable[[str], bool], *, least: int = _GUESSED) -> str:
+def short_rule(text: str, fits: Fits, *, least: int = _GUESSED) -> str:
     """Return the rule with as many letters as fit.
 
     The ends of long column names go first, then the ends of long words they are compared with,
@@ -270,7 +259,7 @@ def short_rule(text: str, fits: Callable[[str], bool], *, least: int = _GUESSED)
     return rule_start(shortest, fits)
 
 
-def rule_start(text: str, fits: Callable[[str], bool], mark: str = "…") -> str:
+def rule_start(text: str, fits: Fits, mark: str = "…") -> str:
     """Return the beginning of a rule and a mark, cut beside a number or an operator.
 
     Examples
@@ -291,16 +280,13 @@ def _rule_forms(clauses: list[_Clause], least: int) -> Iterator[str]:
     """Yield the rule in fewer and fewer letters."""
     for kept in range(len(clauses), 0, -1):
         first = clauses[:kept]
-        columns, values = (max(map(len, words)) for words in _clause_words(first))
+        columns = max(len(clause.column) for clause in first)
+        values = max(len(clause.value) for clause in first)
         rest = f"{_JOINED}…" if kept < len(clauses) else ""
         sizes = [(size, values) for size in range(columns, least - 1, -1)]
         sizes += [(min(columns, least), size) for size in range(values, least - 1, -1)]
         for column, value in sizes or [(columns, values)]:
             yield _JOINED.join(clause.text(column, value) for clause in first) + rest
-
-
-def _clause_words(clauses: list[_Clause]) -> tuple[list[str], list[str]]:
-    return [clause.column for clause in clauses], [clause.value for clause in clauses]
 
 
 def _clauses(text: str) -> list[_Clause] | None:
