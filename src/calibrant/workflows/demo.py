@@ -27,7 +27,7 @@ from calibrant.workflows.recorded_study import recorded_questions, recorded_stud
 from calibrant.workflows.run import run
 from calibrant.workflows.study_page import study_document
 
-_STUDIES = resources.files("calibrant.workflows.examples") / "demo"
+_STUDIES = resources.files("calibrant.workflows.examples") / "recorded_and_live"
 # Questions per domain: what two cores answer in two minutes, and in the whole live run.
 _SHORT = {"arithmetic": 4, "web questions": 2, "rivers": 2}
 _FULL = {"arithmetic": 6, "web questions": 5, "rivers": 5, "languages": 4}
