@@ -17,12 +17,9 @@ import altair as alt
 import numpy as np
 
 from benchmarks import epistemic
-from benchmarks.harness import DOCS, ROOT, Page, seconds
-from benchmarks.weight import source_of
+from benchmarks.harness import DOCS, Page, seconds
 
 QUICK = bool(os.environ.get("CALIBRANT_QUICK"))
-# A commit to hold the audits against, whose libraries the environment has.
-BEFORE = os.environ.get("CALIBRANT_BEFORE")
 SIZES = (100_000, 1_000_000, 10_000_000) if QUICK else (100_000, 1_000_000, 10_000_000, 100_000_000)
 SMALLEST = 1_000
 REPEATS = 5
@@ -67,14 +64,6 @@ def write_table(path: Path, rows: int) -> None:
             writer.write_table(pa.table(columns, schema=schema), row_group_size=CHUNK)
 
 
-# The same environment, whichever code is run.
-FROM_SOURCE = """
-import sys
-sys.path.insert(0, sys.argv.pop(1))
-from calibrant.cli.main import main
-sys.argv[0] = "calibrant"
-main()
-"""
 # A process inherits the peak of the one that starts it, so a small one starts what is measured.
 LAUNCHER = """
 import json, os, sys, time
@@ -198,51 +187,6 @@ def split(page: Page, paths: dict[int, Path]) -> None:
     )
 
 
-def compare_with(page: Page, commit: str, folder: Path, paths: dict[int, Path]) -> None:
-    """Write down the same audits by the code of a commit and by this, in turns."""
-    old = source_of(commit, folder) / "src"
-    rows = []
-    for size, path in paths.items():
-        taken: dict[str, list[tuple[float, float, float]]] = {"before": [], "now": []}
-        for turn in range(REPEATS + 1):
-            for name, source in (("before", old), ("now", ROOT / "src")):
-                command = [
-                    sys.executable, "-c", FROM_SOURCE, str(source), "audit", str(path),
-                    "--engine", "local", "--json", str(path.with_suffix(".json")),
-                ]  # fmt: skip
-                found = run(command)[:3]
-                # The first turn fills the disk's cache and compiles.
-                if turn:
-                    taken[name].append(found)
-        before, now = (np.median(taken[name], axis=0) for name in ("before", "now"))
-        print(size, "before", before.round(3), "now", now.round(3), flush=True)
-        rows.append(
-            (
-                f"{size:,}",
-                *(seconds(float(one[what])) for what in (0, 1) for one in (before, now)),
-                *(f"{one[2] / 1e6:.0f} MB" for one in (before, now)),
-                *(f"{ratio:.2f}" for ratio in now / before),
-            )
-        )
-    page.table(
-        f"The code of a commit before ({commit}) and this, in turns",
-        (
-            "rows",
-            "before",
-            "now",
-            "CPU before",
-            "CPU now",
-            "peak before",
-            "peak now",
-            "time, now / before",
-            "CPU",
-            "peak",
-        ),
-        rows,
-    )
-    page.text(f"Medians of {REPEATS} runs of each, whole processes, after one that does not count.")
-
-
 def slope(sizes: list[int], values: list[float]) -> float:
     """Return the least-squares slope of log value on log size."""
     return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
@@ -348,8 +292,6 @@ def main() -> None:
         base = found.pop(SMALLEST)
         report(page, base, found)
         split(page, {rows: paths[rows] for rows in (SMALLEST, max(SIZES))})
-        if BEFORE:
-            compare_with(page, BEFORE, Path(folder), paths)
     figure(page, found)
     growth(page, base, found)
     plan(page, base, found)

@@ -5,7 +5,7 @@ import numpy as np
 from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.designs import draw_wave
 from calibrant.planning.labelling.estimates import pool_estimate
-from calibrant.planning.labelling.pools import Draws, LabelPool
+from calibrant.planning.labelling.pools import Draws, LabelPool, pool_cells
 from calibrant.planning.labelling.stopping import FEWEST_LABELS, claim_bounds, stop_decision
 
 JUDGES = ("none", "50 %", "70 %", "90 %", "biased")
@@ -74,9 +74,9 @@ class Loop:
             self.order[item] = self.count
 
     def truth(self):
-        cell = np.minimum((self.p * self.bins).astype(int), self.bins - 1)
         gap = self.y - self.p
-        ece = np.abs(np.bincount(cell, weights=gap, minlength=self.bins)).sum() / self.p.size
+        cell = pool_cells(self.p, self.bins)
+        ece = np.abs(np.bincount(cell, weights=gap)).sum() / self.p.size
         return gap.mean(), self.y.mean(), (gap**2).mean(), ece
 
 

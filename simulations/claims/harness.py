@@ -130,7 +130,7 @@ def store(part: str, rows: dict[str, list[dict]]) -> None:
     """Keep the results of one part; the page is written from all of them."""
     RESULTS.mkdir(exist_ok=True)
     if CHOSEN:
-        rows = _merged(json.loads((RESULTS / f"{part}.json").read_text()), rows)
+        rows = _merged(stored(part), rows)
     (RESULTS / f"{part}.json").write_text(json.dumps(rows, indent=1) + "\n")
 
 

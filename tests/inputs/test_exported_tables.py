@@ -53,23 +53,31 @@ VERBS = {
     "decide": {"max_error": 0.3},
     "mend": {},
     "plan": {"precision": 0.1},
+    "monitor": {"every": 40},
+    "cascade": {"price": [1, 8], "random_splits": 2},
+    "label_status": {"existing": "random"},
+    "label_next": {"out": "batch.csv", "size": 10},
 }
 # What a verb asks for that no reading of the table gives.
 ASKS = {
     "compare": r"at least two models|no question in common",
     "groups": r"which columns make the groups",
     "decide": r"a promise needs one graded answer per question",
+    "cascade": r"the table has one model, a cascade takes two",
 }
 
 
 @pytest.mark.parametrize("name", READ)
 def test_every_verb_reads_it_and_what_it_says_next_can_be_done(name, path):
     READ[name](path)
+    models = sorted(load_scores(path).frame["model"].unique())
+    VERBS["cascade"]["models"] = models if len(models) > 1 else [*models, "larger"]
     for verb, options in VERBS.items():
         try:
             step = next_step(getattr(cal, verb)("table.any", **options).to_dict())
         except InputError as error:
             if re.search(ASKS.get(verb, "nothing is asked"), str(error)):
+                assert error.hint, f"{verb} says no way out"
                 continue
             raise
         command = shlex.split(step.command.partition(" && ")[0])[1:] if step else ["serve"]

@@ -27,6 +27,8 @@ from calibrant.stats.perfect_law import cells_p_value, combined_p_value, mean_p_
 
 # What a calibrated model would show in the middle may be so many times the margin.
 _WITHIN_REACH = 1.25
+# Of more values, the law of sums is worked out over so many stretches of the scale.
+_MANY_VALUES, _STRETCHES = 20_000, 4_096
 # Neighbours inside slices that lean together by more standard errors are a structure.
 _STRUCTURE = 1.28
 
@@ -88,6 +90,15 @@ class Rows:
     def alike(self) -> bool:
         """Whether each row is one right or wrong answer that weighs as much as any other."""
         return self.weights is None and self.clusters is None
+
+
+def _neighbours_joined(value: Floats, seen: Floats, times: Floats) -> tuple[Floats, ...]:
+    """Return sums over narrow stretches of the scale: the law of all rows is nearly the same."""
+    place = (value * _STRETCHES).astype(np.intp)
+    held = np.bincount(place, times)
+    said = np.bincount(place, times * value)
+    some = held > 0
+    return said[some] / held[some], np.bincount(place, seen)[some], held[some]
 
 
 def _rounded(outcome: Floats) -> Floats:
@@ -347,8 +358,10 @@ class CellError:
         """Factor, chance, sum of outcome minus chance, number of rows, and the step of sums."""
         rows, value = self.rows, self.sums.value
         if rows is None or rows.weights is None:
-            seen = self.sums.right - self.sums.rows * value
-            return np.ones(value.size), value, seen, self.sums.rows, 1.0
+            seen, times = self.sums.right - self.sums.rows * value, self.sums.rows
+            if value.size > _MANY_VALUES:
+                value, seen, times = _neighbours_joined(value, seen, times)
+            return np.ones(value.size), value, seen, times, 1.0
         heavy, chance = rows.weights, value[rows.place]
         return heavy, chance, heavy * (rows.outcome - chance), np.ones(heavy.size), 0.0
 

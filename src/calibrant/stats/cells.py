@@ -203,9 +203,10 @@ def cell_table(sums: ValueSums) -> CellTable:
         plain = np.minimum(spread, rate * (1 - rate))
         stray = np.sqrt(smooth * (1 - smooth) / rows)
     noise = np.sqrt(np.maximum(plain, 0.0) / np.maximum(rows - 1, 1))
-    low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(low, place, sums.value)
-    np.maximum.at(high, place, sums.value)
+    low, high = np.empty(count), np.empty(count)
+    # Values rise: the first one of a cell is its least, the last one its largest.
+    low[place[::-1]] = sums.value[::-1]
+    high[place] = sums.value
     return CellTable(
         weight / weight.sum(),
         gap,

@@ -231,7 +231,7 @@ Peers: TypeAlias = Annotated[bool, Option("Use the agreement of other models' an
 
 # -- how numbers are made
 Bins: TypeAlias = Annotated[
-    int, Option("Equal-width bins of the calibration error.", metavar="N", min=1, max=100_000)
+    int, Option("Slices of confidences that few rows state, at most.", metavar="N", min=1, max=1000)
 ]
 Level: TypeAlias = Annotated[float, share("Coverage of the intervals.")]
 Margin: TypeAlias = Annotated[

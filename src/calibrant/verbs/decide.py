@@ -16,7 +16,7 @@ from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
 from calibrant.core.registry import require_known
 from calibrant.core.rng import named_stream
@@ -247,7 +247,11 @@ def _fit(
             f"{len(block.confidence)} rows belong to {len(np.unique(block.units))} questions; a "
             "promise needs one graded answer per question",
             source=head["source"],
-            hint=Hint("keep one answer per question, or choose with {only_method}"),
+            hint=Hint(
+                "keep one row of each question, chosen at random; {call} takes all of them as they "
+                "are",
+                call=Call("audit", "TABLE"),
+            ),
         )
     try:
         return fit.fit(

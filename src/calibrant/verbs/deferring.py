@@ -11,7 +11,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.estimate import Estimate
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.registry import did_you_mean, require_known
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers, every_question
 from calibrant.epistemic.deferral.choice import (
@@ -105,6 +105,14 @@ def aligned_answers(
     known = frame["model"].unique().to_list()
     if len(set(models)) < max(2, len(models)):
         raise InputError(f"a cascade needs at least two models, each once, got {list(models)}")
+    if len(known) == 1:
+        raise InputError(
+            "the table has one model, a cascade takes two",
+            hint=Hint(
+                "add the answers of a larger model; {call} says when to ask a person",
+                call=Call("decide", "TABLE", max_error=0.1),
+            ),
+        )
     require_known(models, known, "there is no model {}")
     if price is None and cost is None:
         raise InputError("a cascade needs costs", hint=Hint("give {price} or {cost}, or both"))

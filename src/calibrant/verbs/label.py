@@ -80,7 +80,8 @@ def label_next(
     labels
         Where labels are kept; beside the table by default.
     bins
-        Equal-width bins of the calibration error.
+        Slices of the confidences that few rows state, at most; other values are cells of their
+        own.
     seed
         The same seed gives the same batch.
     confidence, correct, model, method, question, answer, on_invalid

@@ -105,7 +105,7 @@ class PoolEstimate:
     Parameters
     ----------
     ece
-        Binned calibration error that labelling the whole pool would give, bias-corrected.
+        Calibration error over cells that labelling the whole pool would give, bias-corrected.
     accuracy, mean_gap, brier
         Accuracy, accuracy minus mean confidence, and Brier score.
     ece_upper
@@ -162,8 +162,8 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
     lab = np.flatnonzero(pool.labelled)
     y, d, cell = pool.correct[lab], pool.weights(), pool.cell
     rate = cross_fitted(features(pool), lab, y, d)
-    items = np.bincount(cell, minlength=pool.bins).astype(np.float64)
-    seen = np.bincount(cell[lab], minlength=pool.bins).astype(np.float64)
+    items = np.bincount(cell, minlength=pool.cells).astype(np.float64)
+    seen = np.bincount(cell[lab], minlength=pool.cells).astype(np.float64)
     rest = y - rate[lab]
     parts = _Parts(cell, lab, d, items, seen, target)
     said = pool.confidence

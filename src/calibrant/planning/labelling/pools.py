@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
+from calibrant.stats.cells import SLICE_ROWS, cell_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,25 @@ class Draws:
     along: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True)
+def pool_cells(confidence: Floats, slices: int = 15) -> Indices:
+    """Return the cell of every item, rising: stated values that carry items, slices else.
+
+    They are those of an audit of 50 labels per slice, or of a smaller pool. They stay the same
+    while labels come in: bounds that hold after every label need that.
+
+    Examples
+    --------
+    >>> pool_cells(np.repeat([0.95, 1.0, 0.5, 0.6], [60, 60, 10, 20]))[[0, 60, 120, 149]].tolist()
+    [1, 2, 0, 0]
+    """
+    value, place, rows = np.unique(confidence, return_inverse=True, return_counts=True)
+    counts = rows * min(1.0, SLICE_ROWS * slices / confidence.size)
+    cell, number = cell_places(value, counts)
+    said = np.bincount(cell, counts * value, number) / np.bincount(cell, counts, number)
+    return np.argsort(np.argsort(said, kind="stable"), kind="stable")[cell[place]]
+
+
+@dataclass(frozen=True)
 class LabelPool:
     """Items with known confidence, some of them labelled.
 
@@ -73,7 +93,7 @@ class LabelPool:
         Side information that may predict correctness (a cheap judge, the agreement or the
         outcomes of other models), shape (n, k), or None.
     bins
-        Equal-width bins of the calibration error.
+        Slices of the confidences that few items state, at most, see `pool_cells`.
     draws
         How the labelled items were drawn; None for a simple random choice.
     stratum
@@ -92,11 +112,23 @@ class LabelPool:
         """Which items have a label."""
         return np.isfinite(self.correct)
 
-    @property
+    @cached_property
     def cell(self) -> Indices:
-        """Bin of every item."""
-        cells: Indices = np.minimum((self.confidence * self.bins).astype(np.intp), self.bins - 1)
-        return cells
+        """Cell of every item."""
+        return pool_cells(self.confidence, self.bins)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return int(self.cell.max()) + 1
+
+    def cell_ends(self) -> list[list[float]]:
+        """Return the least and the largest confidence of each cell."""
+        ends = np.full((self.cells, 2), [np.inf, -np.inf])
+        np.minimum.at(ends[:, 0], self.cell, self.confidence)
+        np.maximum.at(ends[:, 1], self.cell, self.confidence)
+        found: list[list[float]] = ends.tolist()
+        return found
 
     @property
     def open(self) -> Indices:

@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
+from calibrant.planning.labelling.pools import pool_cells
 from calibrant.planning.labelling.stopping import FEWEST_LABELS, flat_z
 from calibrant.stats.error_bound import claim_holds
 
@@ -30,7 +31,7 @@ _MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """Bins of a pool: items, mean confidence, and whether the pool is all there is."""
+    """Cells of a pool: items, mean confidence, and whether the pool is all there is."""
 
     items: Floats
     mean: Floats
@@ -49,15 +50,13 @@ class _Pool:
         return float(self.weight @ self.mean)
 
 
-def _bins(confidence: ArrayLike, bins: int, target: str) -> _Pool:
+def _cells(confidence: ArrayLike, bins: int, target: str) -> _Pool:
     p = np.asarray(confidence, dtype=np.float64)
     if p.ndim != 1 or p.size < 2 or not (np.isfinite(p).all() and 0 <= p.min() <= p.max() <= 1):
         raise InputError("a plan needs at least two confidences, each in [0, 1]")
-    cell = np.minimum((p * bins).astype(np.intp), bins - 1)
-    items = np.bincount(cell, minlength=bins).astype(np.float64)
-    said = np.bincount(cell, weights=p, minlength=bins)
-    used = items > 0
-    return _Pool(items[used], said[used] / items[used], target == "pool")
+    cell = pool_cells(p, bins)
+    items = np.bincount(cell).astype(np.float64)
+    return _Pool(items, np.bincount(cell, weights=p) / items, target == "pool")
 
 
 def _shared(made: Floats, pool: _Pool, rng: np.random.Generator) -> Ints:
@@ -173,7 +172,7 @@ def claim_chance(
     >>> claim_chance(p, 1500, 0.05) > 0.9
     True
     """
-    return _one_look(_bins(confidence, bins, target), labels, true_error, threshold, seed)
+    return _one_look(_cells(confidence, bins, target), labels, true_error, threshold, seed)
 
 
 def claim_power(
@@ -195,7 +194,7 @@ def claim_power(
     >>> found["one_look"] > 0.9
     True
     """
-    pool = _bins(confidence, bins, target)
+    pool = _cells(confidence, bins, target)
     looks = _looks_until(pool, labels, labels / _LOOKS, true_error, seed)
     first = _first_shown(pool, looks, labels, threshold)
     return {
@@ -260,7 +259,7 @@ def labels_for_claim(
     true_error
         The calibration error that the model is assumed to have; 0 for calibrated.
     bins
-        Equal-width bins.
+        Slices of the confidences that few items state, at most.
     target
         ``pool``: the claim is about this pool. ``population``: about further answers like it.
     looking_on
@@ -277,7 +276,7 @@ def labels_for_claim(
     """
     if not 0.0 < threshold < 1.0 or not 0.0 < power < 1.0:
         raise InputError(f"threshold and power lie between 0 and 1, got {threshold}, {power}")
-    pool = _bins(confidence, bins, target)
+    pool = _cells(confidence, bins, target)
     most = int(pool.items.sum()) if pool.finite else _MOST
 
     def once(labels: int) -> bool:
@@ -336,7 +335,7 @@ def claim_for_labels(
     """
     if labels < 1:
         raise InputError(f"labels is at least 1, got {labels}")
-    pool = _bins(confidence, bins, target)
+    pool = _cells(confidence, bins, target)
     labels = min(labels, int(pool.items.sum())) if pool.finite else labels
 
     def enough(step: int) -> bool:

@@ -83,7 +83,7 @@ class LabelSession:
     side
         Columns of `rows` with side information, each in [0, 1].
     bins
-        Equal-width bins of the calibration error.
+        Slices of the confidences that few rows state, at most.
     design
         ``stratified`` (default), ``random`` or ``pps``.
     wave

@@ -62,7 +62,7 @@ def ece_lower_at_all_times(pool: LabelPool, z: float) -> float:
         rank = np.argsort(pool.draws.order[lab], kind="stable")
         lab, weight = lab[rank], weight[rank]
     rest, cell = pool.correct[lab] - pool.confidence[lab], pool.cell[lab]
-    sign = np.where(_sums_before(cell, weight * rest, pool.bins) > 1e-9, 1.0, -1.0)
+    sign = np.where(_sums_before(cell, weight * rest, pool.cells) > 1e-9, 1.0, -1.0)
     total = weight.sum()
     mean = float(weight @ (sign * rest)) / total
     effective = float(total**2 / (weight**2).sum())

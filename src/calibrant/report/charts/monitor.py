@@ -168,13 +168,13 @@ def _gaps(entry: Mapping[str, Any], number: int) -> Chart:
     ]
     most = max((part["share"] for part in known), default=1) or 1
     unseen = sum(not part["labels"] for part in entry["gaps"])
-    bins, are = ("1 bin has", "is") if unseen == 1 else (f"{unseen} bins have", "are")
-    missing = f" {bins} no label yet and {are} not shown." if unseen else ""
+    cells, are = ("1 cell has", "is") if unseen == 1 else (f"{unseen} cells have", "are")
+    missing = f" {cells} no label yet and {are} not shown." if unseen else ""
     return Chart(
         f"gaps-{number}",
         f"{entry_name(entry)}: where the gap is",
-        "Share right minus confidence in each bin, plus or minus two standard errors (within what "
-        "is possible); below 0 is over-confident. Large dots are bins that hold many items."
+        "Share right minus confidence in each cell, plus or minus two standard errors (within what "
+        "is possible); below 0 is over-confident. Large dots are cells that hold many items."
         f"{missing}",
         Axis("confidence", low=0, high=1),
         Axis("share right − confidence, points", words=points),
@@ -185,10 +185,10 @@ def _gaps(entry: Mapping[str, Any], number: int) -> Chart:
 def _gap(part: Mapping[str, Any], size: float) -> Dot:
     start, end = part["bin"]
     spread = _STANDARD_ERRORS * part["standard_error"]
-    # No share is below 0 or above 1, so no gap leaves the range that the bin allows.
+    # No share is below 0 or above 1, so no gap leaves the range that the cell allows.
     low, high = max(part["gap"] - spread, -end), min(part["gap"] + spread, 1 - start)
     tip = (
-        f"{percent(start)} to {percent(end)}: {points(part['gap'])} ({points(low)} to "
+        f"{percent(start)}{'' if start == end else f' to {percent(end)}'}: {points(part['gap'])} ({points(low)} to "
         f"{points(high)}), {part['labels']:,} labels, {percent(part['share'])} of the items"
     )
     key = f"bin:{start:g}:{end:g}"

@@ -291,14 +291,13 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
         "unseen": found.unseen,
         "gaps": [
             {
-                "bin": [k / pool.bins, (k + 1) / pool.bins],
+                "bin": ends,
                 "share": float(found.weight[k]),
                 "labels": int(found.labels[k]),
                 "gap": float(found.gap[k]),
                 "standard_error": float(found.gap_error[k]),
             }
-            for k in range(pool.bins)
-            if found.weight[k] > 0
+            for k, ends in enumerate(pool.cell_ends())
         ],
         "stop": stop_decision(pool, estimate=found, **goals),
         "history": _history(pool),
