@@ -63,8 +63,7 @@ def taken(sources: dict[str, Path], path: Path, options: list[str]) -> dict[str,
             if turn:
                 found[name].append((cpu, peak))
     return {
-        name: tuple(map(statistics.median, zip(*runs, strict=True)))
-        for name, runs in found.items()
+        name: tuple(map(statistics.median, zip(*runs, strict=True))) for name, runs in found.items()
     }
 
 
@@ -77,7 +76,7 @@ def main() -> None:
         sources["now"] = ROOT / "src"
         for name, (path, options) in tables(folder).items():
             found = taken(sources, path, options)
-            now, peak = found["now"]
+            now = found["now"][0]
             times = [seconds(found[one][0]) for one in sources]
             ratios = [f"{now / found[commit][0]:.2f}" for commit in COMMITS]
             memory = [f"{found[one][1] / 1e6:.0f} MB" for one in sources]

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+
 from simulations.claims.audit_worlds import MARGIN_OR_MORE, OFF
 
 COMMIT = os.environ.get("CALIBRANT_BEFORE", "f2aa1e6")
@@ -45,7 +46,7 @@ def without(rng, *, n):
     return {"confidence": said, "correct": right}, {}
 
 
-def never_right(rng, *, n):
+def never_right(_, *, n):
     return {"confidence": np.full(n, 0.95), "correct": np.zeros(n, int)}, {}
 
 

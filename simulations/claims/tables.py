@@ -42,7 +42,7 @@ def some_repeated(rng, *, n, share):
 
 
 def answers_per_question(rng, *, questions, each):
-    """Several answers to each question, which its text names; a question is hard for all of them."""
+    """Several answers to each question, named by its text; a question is hard for all of them."""
     base = rng.beta(4, 2, questions)
     own = np.repeat(rng.beta(2 * base, 2 * (1 - base)), each)
     texts = np.repeat([f"What is {number}?" for number in range(questions)], each)

@@ -76,8 +76,8 @@ def test_every_verb_reads_it_and_what_it_says_next_can_be_done(name, path):
         try:
             step = next_step(getattr(cal, verb)("table.any", **options).to_dict())
         except InputError as error:
-            if re.search(ASKS.get(verb, "nothing is asked"), str(error)):
-                assert error.hint, f"{verb} says no way out"
+            # What cannot be done is said with a way out.
+            if re.search(ASKS.get(verb, "nothing is asked"), str(error)) and error.hint:
                 continue
             raise
         command = shlex.split(step.command.partition(" && ")[0])[1:] if step else ["serve"]

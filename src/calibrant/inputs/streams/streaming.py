@@ -121,7 +121,7 @@ def sum_plan(
         labels,
         None if answer is None or _never_null(answer, files) else answer,
     )
-    guessed = scale is None and _in_percent(source, read)
+    guessed = scale is None and _in_percent(source, read, files)
     plan = SumPlan(
         read,
         cell_grid(bins),
@@ -152,8 +152,10 @@ def _peeked(source: str, names: Sequence[str]) -> Any:
     return read_table(source, columns=list(names))
 
 
-def _in_percent(source: str, columns: Columns) -> bool:
+def _in_percent(source: str, columns: Columns, files: list[str]) -> bool:
     """Return whether the confidences are percentages, by the first rows that have some."""
+    if all(_at_most_1(name, files) for name in columns.confidence):
+        return False
     for part in table_parts(source, columns)[:1]:
         for batch in read_part(part, columns):
             for name in columns.confidence:
@@ -178,15 +180,28 @@ def _looks_like_percent(values: Array) -> bool:
 
 def _never_null(column: str, files: list[str]) -> bool:
     """Return whether the files' own statistics say that the column has no missing value."""
+    return all(
+        found and found.has_null_count and not found.null_count
+        for found in _statistics(column, files)
+    )
+
+
+def _at_most_1(column: str, files: list[str]) -> bool:
+    """Return whether the first file's own statistics say that no value is above 1."""
+    return all(
+        found and found.has_min_max and isinstance(found.max, float | int) and found.max <= 1
+        for found in _statistics(column, files[:1])
+    )
+
+
+def _statistics(column: str, files: list[str]) -> Iterator[Any]:
+    """Yield what the files themselves say about each row group of a column."""
     for file in files:
         with opened_file(file) as opened:
             metadata = opened.metadata
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             parts = map(group.column, range(group.num_columns))
-            held = [part.statistics for part in parts if part.path_in_schema == column]
-            if not all(found and found.has_null_count and not found.null_count for found in held):
-                return False
-    return True
+            yield from (part.statistics for part in parts if part.path_in_schema == column)
 
 
 # A parquet file ends with its footer, the length of that in four bytes, and four letters.

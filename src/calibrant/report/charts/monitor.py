@@ -187,8 +187,9 @@ def _gap(part: Mapping[str, Any], size: float) -> Dot:
     spread = _STANDARD_ERRORS * part["standard_error"]
     # No share is below 0 or above 1, so no gap leaves the range that the cell allows.
     low, high = max(part["gap"] - spread, -end), min(part["gap"] + spread, 1 - start)
+    where = percent(start) if start == end else f"{percent(start)} to {percent(end)}"
     tip = (
-        f"{percent(start)}{'' if start == end else f' to {percent(end)}'}: {points(part['gap'])} ({points(low)} to "
+        f"{where}: {points(part['gap'])} ({points(low)} to "
         f"{points(high)}), {part['labels']:,} labels, {percent(part['share'])} of the items"
     )
     key = f"bin:{start:g}:{end:g}"
