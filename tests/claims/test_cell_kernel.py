@@ -23,6 +23,7 @@ from calibrant.stats.clusters import ClusterSums, column_effect
 from calibrant.stats.perfect_law import (
     cells_p_value,
     combined_p_value,
+    joined_neighbours,
     mean_p_value,
     rank_p_value,
     sum_p_value,
@@ -230,3 +231,19 @@ def test_topics_that_share_an_effect_are_no_miscalibration():
         found["clusters"] += cell_error(c, y, None, topic).p_gap <= 0.05
     assert found["rows"] > 15
     assert found["clusters"] <= 8
+
+
+@pytest.mark.parametrize("kind", ["continuous", "near 1"])
+def test_very_many_values_have_the_law_of_their_stretches(kind):
+    rng = np.random.default_rng(4)
+    value = np.unique(KINDS[kind](rng, 30_000))
+    right = (rng.random(value.size) < value - 0.004).astype(float)
+    rows, seen = np.ones(value.size), right - value
+    joined = joined_neighbours(value, seen, rows)
+    assert joined[0].size < 5_000
+    for tilted in (False, True):
+        tails = []
+        for chance, off, times in ((value, seen, rows), joined):
+            factor = 1 - 2 * chance if tilted else np.ones(chance.size)
+            tails.append(sum_p_value(factor, chance, float((factor * off).sum()), times))
+        assert tails[1] == pytest.approx(tails[0], rel=1e-3)

@@ -1,8 +1,10 @@
 """Repeated rows are found where no id tells, and rows that are not repeated are left alone."""
 
 import numpy as np
+import polars as pl
 import pytest
 
+from calibrant.records import load_scores
 from calibrant.stats.repeats import find_repeats
 
 WORLDS = {
@@ -64,3 +66,15 @@ def test_a_sorted_table_is_not_repeated():
     said, right = rows("ten values", 600, rng)
     order = np.lexsort((right, said))
     assert find_repeats(said[order], right[order]) is None
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_of_a_large_table_a_few_rows_are_looked_up_first(times):
+    rng = np.random.default_rng(3)
+    said = rng.random(60_000)
+    once = pl.DataFrame({"confidence": said, "correct": (rng.random(60_000) < said).astype(int)})
+    # Of the small model every row stands there twice, of the large one none.
+    large = pl.DataFrame({"confidence": rng.random(90_000), "correct": [0, 1] * 45_000})
+    table = pl.concat([once.with_columns(model=pl.lit("small"))] * times)
+    table = pl.concat([large.with_columns(model=pl.lit("large")), table])
+    assert load_scores(table).dropped == ({} if times == 1 else {"repeated_row": 60_000})

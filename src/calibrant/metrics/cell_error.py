@@ -13,6 +13,7 @@ from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.metrics.inputs import check
+from calibrant.stats import perfect_law
 from calibrant.stats.cell_bounds import (
     UpperBound,
     error_estimate,
@@ -23,12 +24,9 @@ from calibrant.stats.cell_bounds import (
 from calibrant.stats.cells import CellTable, ValueSums, cell_table, structure_z
 from calibrant.stats.clusters import ClusterSums
 from calibrant.stats.intervals import wilson_interval
-from calibrant.stats.perfect_law import cells_p_value, combined_p_value, mean_p_value, sum_p_value
 
 # What a calibrated model would show in the middle may be so many times the margin.
 _WITHIN_REACH = 1.25
-# Of more values, the law of sums is worked out over so many stretches of the scale.
-_MANY_VALUES, _STRETCHES = 20_000, 4_096
 # Neighbours inside slices that lean together by more standard errors are a structure.
 _STRUCTURE = 1.28
 
@@ -90,15 +88,6 @@ class Rows:
     def alike(self) -> bool:
         """Whether each row is one right or wrong answer that weighs as much as any other."""
         return self.weights is None and self.clusters is None
-
-
-def _neighbours_joined(value: Floats, seen: Floats, times: Floats) -> tuple[Floats, ...]:
-    """Return sums over narrow stretches of the scale: the law of all rows is nearly the same."""
-    place = (value * _STRETCHES).astype(np.intp)
-    held = np.bincount(place, times)
-    said = np.bincount(place, times * value)
-    some = held > 0
-    return said[some] / held[some], np.bincount(place, seen)[some], held[some]
 
 
 def _rounded(outcome: Floats) -> Floats:
@@ -341,7 +330,7 @@ class CellError:
         if self.clusters is not None:
             return self.clusters.gap_p_value
         factor, chance, seen, times, step = self._law
-        return sum_p_value(factor, chance, float(seen.sum()), times, step)
+        return perfect_law.sum_p_value(factor, chance, float(seen.sum()), times, step)
 
     @cached_property
     def p_one_sided(self) -> float:
@@ -351,17 +340,18 @@ class CellError:
         said = float(rows @ value) / count
         spread = float(rows @ np.square(value - said)) / max(count - 1, 1.0)
         reach = float(special.stdtrit(max(count - 1, 1.0), 0.9975)) * math.sqrt(spread / count)
-        return mean_p_value(said, reach, round(float(self.sums.right.sum())), round(count))
+        return perfect_law.mean_p_value(
+            said, reach, round(float(self.sums.right.sum())), round(count)
+        )
 
     @cached_property
     def _law(self) -> tuple[Floats, Floats, Floats, Floats, float]:
         """Factor, chance, sum of outcome minus chance, number of rows, and the step of sums."""
         rows, value = self.rows, self.sums.value
         if rows is None or rows.weights is None:
-            seen, times = self.sums.right - self.sums.rows * value, self.sums.rows
-            if value.size > _MANY_VALUES:
-                value, seen, times = _neighbours_joined(value, seen, times)
-            return np.ones(value.size), value, seen, times, 1.0
+            seen = self.sums.right - self.sums.rows * value
+            law = perfect_law.joined_neighbours(value, seen, self.sums.rows)
+            return np.ones(law[0].size), *law, 1.0
         heavy, chance = rows.weights, value[rows.place]
         return heavy, chance, heavy * (rows.outcome - chance), np.ones(heavy.size), 0.0
 
@@ -376,9 +366,11 @@ class CellError:
             return self.clusters.cells_p_value
         factor, chance, seen, times, _ = self._law
         tilt = 1 - 2 * chance
-        spiegelhalter = sum_p_value(factor * tilt, chance, float((seen * tilt).sum()), times)
-        cells = cells_p_value(self.sums, self.table)
-        return combined_p_value([self.p_gap, spiegelhalter, cells])
+        spiegelhalter = perfect_law.sum_p_value(
+            factor * tilt, chance, float((seen * tilt).sum()), times
+        )
+        cells = perfect_law.cells_p_value(self.sums, self.table)
+        return perfect_law.combined_p_value([self.p_gap, spiegelhalter, cells])
 
 
 def error(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:

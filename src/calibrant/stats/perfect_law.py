@@ -18,6 +18,8 @@ _NEAR = 0.3
 _FEW_DRAWS, _MORE_DRAWS, _RARE = 499, 9_999, 10
 _SEED = 38
 _LARGEST_P = 0.99
+# Of more chances than this the law is worked out over so many stretches of the scale.
+_MANY, _STRETCHES = 20_000, 4_096
 
 
 def sum_p_value(
@@ -64,6 +66,19 @@ def sum_p_value(
     if seen < 0:
         factor, seen = -factor, -seen
     return min(1.0, 2 * _tail(factor, chance, seen, times, sd))
+
+
+def joined_neighbours(chance: Floats, seen: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the sums over narrow stretches of the scale where very many chances are stated.
+
+    The law of a sum over all rows is then nearly the same, and takes a hundredth of the time.
+    """
+    if chance.size <= _MANY:
+        return chance, seen, times
+    place = (chance * _STRETCHES).astype(np.intp)
+    held, said = np.bincount(place, times), np.bincount(place, times * chance)
+    some = held > 0
+    return said[some] / held[some], np.bincount(place, seen)[some], held[some]
 
 
 def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:
