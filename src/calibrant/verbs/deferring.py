@@ -52,7 +52,15 @@ def prices(
 
 
 def refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str]) -> None:
-    """Refuse the price of a model that is not in the table."""
+    """Refuse the price of a model that is not in the table, and a table of one model."""
+    if len(known) == 1:
+        raise InputError(
+            "the table has one model, a cascade takes two",
+            hint=Hint(
+                "add the answers of a larger model; {call} says when to ask a person",
+                call=Call("decide", "TABLE", max_error=0.1),
+            ),
+        )
     unknown = [name for name in price or () if name not in known]
     if unknown:
         raise InputError(
@@ -105,14 +113,6 @@ def aligned_answers(
     known = frame["model"].unique().to_list()
     if len(set(models)) < max(2, len(models)):
         raise InputError(f"a cascade needs at least two models, each once, got {list(models)}")
-    if len(known) == 1:
-        raise InputError(
-            "the table has one model, a cascade takes two",
-            hint=Hint(
-                "add the answers of a larger model; {call} says when to ask a person",
-                call=Call("decide", "TABLE", max_error=0.1),
-            ),
-        )
     require_known(models, known, "there is no model {}")
     if price is None and cost is None:
         raise InputError("a cascade needs costs", hint=Hint("give {price} or {cost}, or both"))
@@ -129,7 +129,10 @@ def aligned_answers(
             ),
         )
     if shared.height == 0:
-        raise InputError("no question is answered by all models", hint=Hint("check {question}"))
+        raise InputError(
+            "no question is answered by all models",
+            hint=Hint("name the column that says which answers belong together with {question}"),
+        )
     shared = shared.sort("question_id")
     aligned = [shared.join(part, on="question_id", how="left") for part in parts]
     first = aligned[0]
