@@ -101,6 +101,8 @@ def _tables() -> str:
 
 def _compared() -> str:
     """How often claims are false, and made where they are true, at a commit before and now."""
+    if not before.STORED.exists():
+        return ""
     found = json.loads(before.STORED.read_text())
     lines = [
         "## Before cells, and now",

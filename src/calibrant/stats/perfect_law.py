@@ -76,9 +76,10 @@ def joined_neighbours(chance: Floats, seen: Floats, times: Floats) -> tuple[Floa
     if chance.size <= _MANY:
         return chance, seen, times
     place = (chance * _STRETCHES).astype(np.intp)
-    held, said = np.bincount(place, times), np.bincount(place, times * chance)
+    parts = (times * chance, seen, times)
+    said, off, held = (np.bincount(place, part).astype(np.float64) for part in parts)
     some = held > 0
-    return said[some] / held[some], np.bincount(place, seen)[some], held[some]
+    return said[some] / held[some], off[some], held[some]
 
 
 def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:

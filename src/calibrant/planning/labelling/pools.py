@@ -73,7 +73,7 @@ def pool_cells(confidence: Floats, slices: int = 15) -> Indices:
     [1, 2, 0, 0]
     """
     value, place, rows = np.unique(confidence, return_inverse=True, return_counts=True)
-    counts = rows * min(1.0, SLICE_ROWS * slices / confidence.size)
+    counts = rows.astype(np.float64) * min(1.0, SLICE_ROWS * slices / confidence.size)
     cell, number = cell_places(value, counts)
     said = np.bincount(cell, counts * value, number) / np.bincount(cell, counts, number)
     return np.argsort(np.argsort(said, kind="stable"), kind="stable")[cell[place]]
