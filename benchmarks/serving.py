@@ -228,7 +228,12 @@ async def _litellm(url, folder):
     )
     program = subprocess.Popen(
         [LITELLM, "--config", str(settings), "--port", str(port)],
-        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        # Without a key of its own it starts for nobody but a developer, which is what this is.
+        env={
+            **os.environ,
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+        },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -6,8 +6,11 @@ from all that were ever run. Labels are drawn with replacement, so that the tabl
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,7 +18,7 @@ from benchmarks.harness import ROOT, machine, versions
 from scipy.stats import beta
 
 from calibrant.epistemic.guard import Profile
-from calibrant.epistemic.selective import Selective, certify
+from calibrant.epistemic.selective import Selective, certify, fit
 from calibrant.epistemic.selective.certify import (
     PILOT,
     Pilot,
@@ -23,15 +26,40 @@ from calibrant.epistemic.selective.certify import (
     error_curve,
     threshold_grid,
 )
+from simulations._cascade_pools import Pools, one_pool
 from simulations._epistemic_real import PATH
 from simulations._epistemic_reference import reference_threshold
+from simulations._monitor_years import CHANGE, DAYS, Rows, real_year, watched_together
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "12"))
+FITS = int(os.environ.get("CALIBRANT_FITS", "300"))
+"""Fits of a cell at least: more seeds where few models can be certified at all."""
 PIECES = ROOT / "simulations" / "promises_results"
 SCORES = PATH.parent
 DELTA = 0.1
+SEED = 12
 LIMITS = (0.05, 0.1, 0.2)
 SIZES = (200, 500, 1000, 2000, 5000)
+
+
+# Raw findings are kept here, so that a part goes on where it was stopped.
+RAW = Path(tempfile.gettempdir()) / "calibrant_promises"
+SECONDS = float(os.environ.get("CALIBRANT_SECONDS", "inf"))
+
+
+def resumed(name, total, step):
+    """Run the steps that were not done yet, until time is up; return all findings by key."""
+    RAW.mkdir(exist_ok=True)
+    path = RAW / f"{name}-{SEED}.json"
+    state = json.loads(path.read_text()) if path.exists() else {"done": 0, "found": {}}
+    began = time.process_time()
+    while state["done"] < total and time.process_time() - began < SECONDS:
+        for key, told in step(state["done"]):
+            state["found"].setdefault(json.dumps(key), []).append(told)
+        state["done"] += 1
+    path.write_text(json.dumps(state))
+    print(f"   {name}: {state['done']} of {total} steps", flush=True)
+    return {tuple(json.loads(key)): told for key, told in state["found"].items()}
 
 
 def interval(count, runs):
@@ -102,34 +130,42 @@ RULES = {
 
 def decide():
     """Thresholds: how often broken, how often certified, share of what could be answered."""
-    found = {}
-    for number, (name, score, wrong, _) in enumerate(_streams()):
+    worlds = {}
+    for name, score, wrong, _ in _streams():
         rows, errors = error_curve(score, wrong, np.unique(score)[::-1])
         for limit in LIMITS:
             fine = (errors / rows <= limit) & (rows >= 0.05 * len(score))
-            if not fine.any():
+            if fine.any():
+                best = rows[fine].max() / len(score)
+                worlds.setdefault((name, limit), []).append((score, wrong, best))
+
+    def step(seed):
+        for (name, limit), streams in worlds.items():
+            if seed * len(streams) >= FITS:
                 continue
-            best = rows[fine].max() / len(score)
-            for n in SIZES if len(score) > 3000 else SIZES[:3]:
-                for seed in range(RUNS):
-                    drawn = np.random.default_rng([7, number, n, seed]).integers(0, len(score), n)
+            for number, (score, wrong, best) in enumerate(streams):
+                for n in SIZES if len(score) > 3000 else SIZES[:3]:
+                    rng = np.random.default_rng([SEED, number, n, seed])
+                    drawn = rng.integers(0, len(score), n)
                     for rule, threshold in RULES.items():
                         given = score >= threshold(score[drawn], wrong[drawn], limit)
                         broken = given.any() and wrong[given].mean() > limit
-                        told = (broken, given.any(), given.mean() / best)
-                        found.setdefault((name, limit, n, rule), []).append(told)
+                        share = round(float(given.mean() / best), 4)
+                        yield (name, limit, n, rule), (int(broken), int(given.any()), share)
+
+    fewest = min(map(len, worlds.values()))
+    found = resumed("decide", -(-FITS // fewest), step)
     rows = []
     for name, limit, n in dict.fromkeys(key[:3] for key in found):
         every = [np.array(found[name, limit, n, rule], float) for rule in RULES]
         gain = every[3][:, 2] - max(part[:, 2].mean() for part in every[:2])
         broken = int(every[3][:, 0].sum())
-        low, high = interval(broken, len(gain))
         rows.append((
             name, limit, f"{n:,}", len(gain),
             " / ".join(f"{100 * part[:, 1].mean():.0f}" for part in every),
             " / ".join(f"{100 * part[:, 2].mean():.0f}" for part in every),
             f"{100 * gain.mean():+.1f}",
-            f"{100 * broken / len(gain):.1f} [{100 * low:.1f}, {100 * high:.1f}]",
+            _share(broken, len(gain)),
         ))  # fmt: skip
     return [
         "## decide: all labels certify",
@@ -159,8 +195,7 @@ def _shifts(groups, wrong_by_group, rng):
     ranked = sorted(groups, key=lambda name: wrong_by_group[name])
     yield "as labelled", groups, dict.fromkeys(groups, 1.0)
     yield "half the groups fall to a fifth", groups, {g: 0.2 if g in half else 1.0 for g in groups}
-    few = {name: 0.05 if name in hard else 1.0 for name in groups}
-    yield "hard groups rise from a twentieth to their share", few, dict.fromkeys(groups, 1.0)
+    yield "hard groups rise from 5 to 50 %", (hard, 0.05), (hard, 0.5)
     if len(groups) >= 12:
         yield "six others, never labelled", list(six), dict.fromkeys(others, 1.0)
         easy, worst = ranked[:6], ranked[-6:]
@@ -168,7 +203,13 @@ def _shifts(groups, wrong_by_group, rng):
 
 
 def _weights(codes, given):
-    """Return the weight of each row, from those of groups or the groups that are there."""
+    """Return the weight of each row, from those of groups or the groups that are there.
+
+    A pair is some groups and the share of all rows that is theirs.
+    """
+    if isinstance(given, tuple):
+        inside = np.isin(codes, given[0])
+        return np.where(inside, given[1] / inside.sum(), (1 - given[1]) / (~inside).sum())
     shares = given if isinstance(given, dict) else dict.fromkeys(given, None)
     size = {name: int((codes == name).sum()) for name in shares}
     total = dict.fromkeys(shares, 0.0)
@@ -182,25 +223,30 @@ def _weights(codes, given):
 
 def shifts():
     """Traffic that differs from the labels: promises broken, and whether the guard warned."""
-    found = {}
-    for number, (name, score, wrong, codes) in enumerate(_streams()):
-        groups = sorted(set(codes))
-        if len(groups) < 5:
-            continue
-        by_group = {g: wrong[codes == g].mean() for g in groups}
-        for limit in (0.1, 0.2):
-            for seed in range(max(RUNS // 4, 1)):
-                rng = np.random.default_rng([8, number, seed])
+    # How many more labels would help is no part of a promise, and most of the time of a fit.
+    fit.Outlook = _NoOutlook
+    streams = [part for part in _streams() if len(set(part[3])) >= 5]
+    sizes = {name: sum(part[0] == name for part in streams) for name, *_ in streams}
+
+    def step(seed):
+        for number, (name, score, wrong, codes) in enumerate(streams):
+            if seed * sizes[name] >= FITS:
+                continue
+            groups = sorted(set(codes))
+            by_group = {g: wrong[codes == g].mean() for g in groups}
+            for limit in (0.1, 0.2):
+                rng = np.random.default_rng([SEED + 1, number, seed])
                 for change, labelled, coming in _shifts(groups, by_group, rng):
                     told = _shifted(score, wrong, codes, labelled, coming, limit, rng)
-                    found.setdefault((name, limit, change), []).append(told)
+                    yield (name, limit, change), [float(value) for value in told]
+
+    found = resumed("shifts", -(-FITS // min(sizes.values())), step)
     rows = []
     for (name, limit, change), pairs in found.items():
         broken, share, mixed, mixed_share, warned = np.array(pairs, float).T
-        low, high = interval(int(mixed.sum()), len(mixed))
         rows.append((
             name, limit, change, len(pairs), f"{100 * broken.mean():.1f}", f"{share.mean():.2f}",
-            f"{100 * mixed.mean():.1f} [{100 * low:.1f}, {100 * high:.1f}]",
+            _share(int(mixed.sum()), len(mixed)),
             f"{mixed_share.mean():.2f}", f"{100 * warned.mean():.0f}",
         ))  # fmt: skip
     return [
@@ -218,6 +264,17 @@ def shifts():
     ]  # fmt: skip
 
 
+class _NoOutlook:
+    def __init__(self, *args, **options):
+        pass
+
+    def labels_needed(self):
+        return None
+
+    def more(self):
+        return []
+
+
 def _shifted(score, wrong, codes, labelled, coming, limit, rng):
     before, after = _weights(codes, labelled), _weights(codes, coming)
     drawn = rng.choice(len(score), 2000, p=before)
@@ -229,9 +286,9 @@ def _shifted(score, wrong, codes, labelled, coming, limit, rng):
     own = Selective(max_error=limit).fit(None, score[drawn], 1 - wrong[drawn], groups=series)
     policies = [own.policy_]
     if set(codes[live]) & set(own.policy_.known["group"]):
-        fit = Selective(max_error=limit)
-        fit.fit(None, score[drawn], 1 - wrong[drawn], groups=series, traffic=traffic)
-        policies.append(fit.policy_)
+        mixed = Selective(max_error=limit)
+        mixed.fit(None, score[drawn], 1 - wrong[drawn], groups=series, traffic=traffic)
+        policies.append(mixed.policy_)
     else:
         policies.append(own.policy_)
     for policy in policies:
@@ -284,11 +341,136 @@ def guard():
     ]  # fmt: skip
 
 
+POOLS = int(os.environ.get("CALIBRANT_POOLS", "300"))
+
+
+def cascade():
+    """Cascades of real models: the cost that was said, and budgets, on later questions."""
+    pools = Pools(SCORES / "mmlu_pro_16_models.parquet")
+
+    def step(number):
+        told = one_pool(np.random.default_rng([SEED + 2, number]), pools, number)
+        yield ["saved" if told else "nothing saved"], told
+
+    found = resumed("cascade", POOLS, step)
+    done, nothing = found[("saved",)], len(found.get(("nothing saved",), []))
+    rows = []
+    for name, kept in (
+        ("all", lambda pool: pool[0] > 0),
+        ("500 questions", lambda pool: pool[0] == 500),
+        ("1,000 questions", lambda pool: pool[0] == 1000),
+        ("3,000 questions", lambda pool: pool[0] == 3000),
+        ("a model with long tails", lambda pool: pool[1] > 2),
+    ):
+        part = [pool for pool in done if kept(pool)]
+        inside = sum(low <= later <= high for *_, low, high, later, _, _, _, _ in part)
+        over = sum(true > 1.03 * budget for _, _, budget, *_, true, _, _, _ in part)
+        under = np.median([true / budget - 1 for _, _, budget, *_, true, _, _, _ in part])
+        beaten = sum(pool[-2] for pool in part)
+        rows.append((name, len(part), *(_share(count, len(part)) for count in (inside, over)),
+                     f"{100 * under:+.1f}", _share(beaten, len(part))))  # fmt: skip
+    return [
+        "## cascade: what it costs",
+        "",
+        "Pools of two or three models of mmlu_pro_16 with costs by token; every second pool has a "
+        "model whose costs spread over twice their mean. A policy is chosen for a budget of 30 to "
+        "90 % of the largest model by its confidence cascade or expected gain. The pool that the "
+        "questions were drawn from is the truth. Beaten: a single model is truly no dearer and at "
+        "least a point more accurate. In "
+        f"{nothing} further pools nothing was saved: no setting was surely in budget.",
+        "",
+        *_table(
+            ["pools", "number", "cost of the next 2,000 questions inside the interval, %",
+             "budget exceeded by over 3 %, %", "cost against the budget, median, %", "beaten, %"],
+            rows,
+        ),
+    ]  # fmt: skip
+
+
+def _share(count, runs):
+    low, high = interval(count, runs)
+    return f"{100 * count / runs:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+YEARS = int(os.environ.get("CALIBRANT_YEARS", "800"))
+_TOGETHER = 20
+REPLAYS = {
+    "nothing changes, 50 labels a day": {},
+    "nothing changes, 20 labels a day": {"per_day": 20},
+    "nothing changes, 200 labels a day": {"per_day": 200},
+    "nothing changes, labels 1 to 30 days late": {"delay": "late"},
+    "nothing changes, wrong answers labelled 10 days later": {"delay": "wrong"},
+    "mix alone: half of the groups fall to a fifth": {"moved": "fifth"},
+    "mix alone: the easiest groups are gone": {"moved": "easiest"},
+    "mix alone, wrong answers labelled later": {"moved": "fifth", "delay": "wrong"},
+    "5 points fewer right from day 100": {"drop": 0.05},
+    "5 points fewer, 20 labels a day": {"drop": 0.05, "per_day": 20},
+    "5 points fewer, 200 labels a day": {"drop": 0.05, "per_day": 200},
+    "5 points fewer and another mix": {"drop": 0.05, "moved": "fifth"},
+    "5 points fewer, labels 1 to 30 days late": {"drop": 0.05, "delay": "late"},
+    "5 points fewer, wrong answers labelled later": {"drop": 0.05, "delay": "wrong"},
+}
+
+
+def monitor():
+    """Years of real answers through the watch: false alarms, and days until a drop is found."""
+    streams = [
+        (name, Rows.named(score, 1 - wrong, codes))
+        for name, score, wrong, codes in _streams()
+        if name != "open QA" and 0.45 < 1 - wrong.mean() < 0.85
+    ]
+    names = list(REPLAYS)
+
+    def step(number):
+        block, at = divmod(number, len(names))
+        options = REPLAYS[names[at]]
+        if "drop" in options and block * _TOGETHER >= YEARS // 4:
+            return
+        made = []
+        for run in range(block * _TOGETHER, (block + 1) * _TOGETHER):
+            rng = np.random.default_rng([SEED + 3, at, run])
+            made.append(real_year(rng, streams[rng.integers(len(streams))][1], **options))
+        for year in watched_together(made):
+            yield [names[at]], year
+
+    found = resumed("monitor", YEARS // _TOGETHER * len(names), step)
+    rows = [_replayed(name, years) for (name,), years in found.items()]
+    return [
+        "## monitor: years replayed from real answers",
+        "",
+        "Every year draws a model and its 2,000 labels of the baseline anew from mmlu_pro_16 and "
+        "mcq (accuracy 45 to 85 %, 14 or 5 groups, with replacement), then 365 days of labels. A "
+        "change comes on day 100. False: alarms on quality where nothing but the mix changed, or "
+        "before the drop; alarms on the mix before it changed. At most 5 % are promised for each. "
+        "With late labels the watch runs once a day and waits as it has learnt to.",
+        "",
+        *_table(
+            ["year", "years", "false on quality, %", "false on the mix, %", "found, %",
+             "days, median / 90 %", "labels unused"],
+            rows,
+        ),
+    ]  # fmt: skip
+
+
+def _replayed(name, years):
+    options = REPLAYS[name]
+    quality = np.array([DAYS if year[0] is None else year[0] for year in years])
+    mix = np.array([DAYS if year[1] is None else year[1] for year in years])
+    drop, moved = "drop" in options, "moved" in options
+    false = [int((quality < (CHANGE if drop else DAYS)).sum())]
+    false.append(int((mix < (CHANGE if moved else DAYS)).sum()))
+    told = [_share(count, len(years)) for count in false]
+    days = np.sort(quality[quality >= CHANGE] - CHANGE + 1)
+    seen = f"{100 * (days <= DAYS - CHANGE).mean():.0f}" if drop else "-"
+    took = f"{np.median(days):.0f} / {np.quantile(days, 0.9):.0f}" if drop else "-"
+    return name, len(years), *told, seen, took, max(abs(year[2]) for year in years)
+
+
 def _rows(score, codes, rows):
     return pl.DataFrame({"confidence": score[rows], "group": codes[rows]})
 
 
-PARTS = {"decide": decide, "shifts": shifts, "guard": guard}
+PARTS = {"decide": decide, "shifts": shifts, "guard": guard, "monitor": monitor, "cascade": cascade}
 
 
 def _table(columns, rows):

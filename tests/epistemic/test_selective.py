@@ -240,3 +240,23 @@ def test_a_limit_below_a_tenth_of_a_percent_is_said_as_it_was_asked():
         "No threshold is certified for an error of at most 0.01 %. Even without an error that "
         "takes 23,025 labels; there are 1,500."
     )
+
+
+def test_a_policy_of_another_version_is_refused_with_the_command_that_makes_it_anew(tmp_path):
+    """Columns of a learned score were once stored by names, without an encoder."""
+    table, said, right = richer(900, 2)
+    rows = table.with_columns(confidence=said, correct=right)
+    rows.write_csv(tmp_path / "labelled.csv")
+    saved = tmp_path / "policy.json"
+    calibrant.decide(
+        tmp_path / "labelled.csv", max_error=0.3, features=["tokens", "topic"], save=saved
+    )
+    data = json.loads(saved.read_text())
+    data["score"]["columns"] = {"names": ["confidence", "tokens", "topic"]}
+    saved.write_text(json.dumps(data))
+    with pytest.raises(InputError, match="of another version") as caught:
+        calibrant.load_policy(saved)
+    caught.value.for_shell()
+    told = str(caught.value)
+    assert "fit it again on the same labels: calibrant decide" in told
+    assert "labelled.csv --max-error 0.3 --features tokens,topic --save" in told

@@ -19,7 +19,8 @@ from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.inputs.streams import row_streams
 from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
-from calibrant.planning.watching.batch import batch_estimates, drift_rate
+from calibrant.planning.watching.batch import StreamBatch, batch_estimates, drift_rate
+from calibrant.planning.watching.late import WaitingDays
 from calibrant.verbs.decide import decide
 from calibrant.verbs.monitor import monitor
 
@@ -553,3 +554,40 @@ def test_days_wait_until_their_labels_are_in(tmp_path):
     assert entry["n"] + entry["waiting"]["labels"] == int((comes <= 59).sum())
     told = [w["text"] for w in found["data"]["warnings"] if w["id"] == "data.waiting_labels"]
     assert "Labels take up to 6 days here" in told[0]
+
+
+def test_days_whose_rows_all_have_a_label_are_judged_while_delays_are_learnt(tmp_path):
+    """Rows are listed before their labels come: a day is complete after six days, not after 30."""
+    base, rows = grouped_days(30, seed=1), grouped_days(20, seed=2)
+    day = pl.Series([int(name.split("-")[0]) for name in rows["question_id"]])
+    comes = day + 1 + 5 * (rows["correct"] == 0).cast(pl.Int64)
+    options = {"time": "time", "baseline": base, "state": tmp_path / "state.json"}
+    for today in range(20):
+        known = pl.when(pl.Series(comes <= today)).then(pl.col("correct"))
+        table = rows.with_columns(correct=known).filter(pl.Series(day <= today))
+        found = monitor(table, **options)
+    entry = found["results"][0]
+    assert entry["n"] == 14 * 60, "labels of days 0 to 13"
+    assert entry["waiting"]["until"] == "2026-01-31"
+    told = [w["text"] for w in found["data"]["warnings"] if w["id"] == "data.waiting_labels"]
+    assert "Until 2026-01-31 the watch learns how long labels take" in told[0]
+
+
+def test_days_are_judged_in_their_order():
+    """A day that is complete waits for an earlier one: easy days would come first otherwise."""
+    late = WaitingDays(delays={5: 100}, newest=0.0, start=0.0)
+    rows = {0.0: 3, 1.0: 2}
+
+    def arrive(labels):
+        for day, count in labels.items():
+            said, question = np.full(count, 0.5), np.arange(count)
+            batch = StreamBatch(str(day), day, said, np.ones(count), question, unlabelled=1)
+            late.take(batch, rows[day])
+        return late.settle(labels)
+
+    assert arrive({0.0: 1, 1.0: 0}) == ([], [])
+    assert arrive({1.0: 2}) == ([], [])
+    late = WaitingDays.from_dict(late.to_dict())
+    stray, due = arrive({0.0: 2})
+    assert not stray
+    assert [batch.label for batch in due] == ["0.0", "1.0"]

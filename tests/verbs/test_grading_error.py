@@ -58,11 +58,18 @@ def test_a_lead_that_kind_grades_gave_depends_on_them_and_checks_take_it_away(tm
 
 def test_a_promise_on_doubtful_grades_depends_on_them(tmp_path):
     study, truth, table = world(tmp_path / "s", wrong_accepts=0.0, gap=0.0)
-    found = calibrant.decide(study.path, max_error=0.25)
+    saved = tmp_path / "policy.json"
+    found = calibrant.decide(study.path, max_error=0.25, save=saved)
     assert found["results"][0]["certified"]
     assert found["claims"][0]["outcome"] == "depends"
+    promise = calibrant.load_policy(saved).promise
+    assert (promise["certified"], promise["depends_on"]) == (False, "grades")
     check(study, truth, table, 300)
-    assert calibrant.decide(study.path, max_error=0.25)["claims"][0]["outcome"] == "shown"
+    again = calibrant.decide(study.path, max_error=0.25, save=saved)
+    assert again["claims"][0]["outcome"] == "shown"
+    promise = calibrant.load_policy(saved).promise
+    assert promise["certified"]
+    assert "depends_on" not in promise
 
 
 def test_grades_that_were_given_are_taken_as_they_are(tmp_path):

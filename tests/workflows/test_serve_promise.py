@@ -1,6 +1,7 @@
 """`serve` keeps what was certified: the same confidence, deferral enforced, no key let out."""
 
 import asyncio
+import gzip
 import json
 from contextlib import asynccontextmanager
 
@@ -298,6 +299,83 @@ def test_a_repeated_key_is_not_stored_forwarded_or_logged(tmp_path, form, monkey
     for place in places:
         assert KEY.encode() not in place
         assert WRITTEN[form].encode() not in place
+
+
+HALVES = (KEY[:14], KEY[14:])
+
+
+def _said(content="yes", status=200, headers=None, **more):
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, **more}
+    body = {"id": "1", "choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+    return web.json_response(body, status=status, headers=headers)
+
+
+def _failed(status, reason=None, headers=None, **error):
+    return web.json_response(
+        {"error": {"message": "no", **error}}, status=status, reason=reason, headers=headers
+    )
+
+
+def _tokens(*texts):
+    return {"content": [{"token": text, "logprob": -0.1, "top_logprobs": []} for text in texts]}
+
+
+# Places of an answer where nobody looks for a key.
+PLACES = {
+    "a packed body": lambda: web.Response(
+        body=gzip.compress(json.dumps({"choices": [], "note": KEY}).encode()),
+        headers={"Content-Encoding": "gzip"},
+        content_type="application/json",
+    ),
+    "two fields": lambda: _said(HALVES[0], note=HALVES[1]),
+    "two parts of a stream": lambda: web.Response(
+        text="".join(f'data: {{"choices": [{{"text": "{half}"}}]}}\n\n' for half in HALVES),
+        content_type="text/event-stream",
+    ),
+    "tokens": lambda: _said(logprobs=_tokens(*(KEY[at : at + 3] for at in range(0, len(KEY), 3)))),
+    "other tokens": lambda: _said(
+        logprobs={"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": [
+            {"token": half, "logprob": -2.0} for half in HALVES]}]}
+    ),
+    "backwards": lambda: _said(KEY[::-1]),
+    "the name of a field": lambda: _said(**{KEY: 1}),
+    "the name of a header": lambda: _failed(429, headers={f"X-{KEY.replace('/', '-')}": "1"}),
+    "a header that is read": lambda: _failed(429, headers={"Retry-After": KEY}),
+    "the reason of a status": lambda: _failed(503, reason=KEY),
+    "the field of an error": lambda: _failed(400, param=KEY),
+    "the kind of an error": lambda: _failed(500, type=KEY, code=KEY),
+    "a cookie": lambda: _said(headers={"Set-Cookie": f"session={KEY}; Path=/"}),
+    "a redirection": lambda: web.Response(status=307, headers={"Location": f"/v2?key={KEY}"}),
+    "a tool": lambda: _said(None, tool_calls=[{"function": {"arguments": f'{{"k": "{KEY}"}}'}}]),
+    "why it ended": lambda: _said(finish_reason=KEY),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_key_in_an_unusual_place_is_not_stored_forwarded_or_logged(
+    tmp_path, place, monkeypatch, capfdbinary
+):
+    monkeypatch.setenv("SERVED_KEY", KEY)
+    policy = saved(tmp_path / "p.json")
+
+    async def act():
+        with Endpoint() as endpoint:
+            endpoint.behaviour.fault = lambda number, body: PLACES[place]()
+            async with served(
+                tmp_path, policy, endpoint.url, key_env="SERVED_KEY", log_requests=True
+            ) as (ask, front):
+                dispatcher = front.engine.measures["m"]._dispatcher
+                dispatcher.first_backoff_s, dispatcher.patience_s = 0.001, 0.3
+                return await ask(question(), raw=True)
+
+    status, forwarded, headers = asyncio.run(act())
+    assert status >= 400 or "yes" in forwarded
+    logged = capfdbinary.readouterr()
+    places = [forwarded.encode(), str(headers).encode(), logged.out, logged.err]
+    places += [path.read_bytes() for path in tmp_path.iterdir()]
+    for held in places:
+        for form in (KEY, KEY[::-1], *HALVES, KEY.replace("/", "-")):
+            assert form.encode() not in held
 
 
 # -- shapes, health, failures ----------------------------------------------------------------------

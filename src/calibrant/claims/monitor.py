@@ -182,11 +182,17 @@ def waiting_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     found = []
     for entry in entries:
         waits, days = entry["waiting"]["labels"], entry["waiting"]["days"]
+        until = entry["waiting"].get("until")
         if waits and days:
             text = (
                 f"Labels take up to {count(days, 'day')} here, so {count(waits, 'label')} of the "
                 "last days wait until their day is complete."
             )
+            if until is not None:
+                text += (
+                    f" Until {until} the watch learns how long labels take and judges complete "
+                    "days alone. Give that number of days to judge sooner."
+                )
             subject = {"models": [entry["model"]]}
             found.append({"id": "data.waiting_labels", "subject": subject, "text": text})
     return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.hints import Call, Hint
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.deferral.policy import MixedPolicy, inner_policy
 from calibrant.epistemic.guard import Change, GuardCheck
@@ -36,7 +37,9 @@ def load_policy(path: str | Path) -> Policy:
         return _policy(data)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise SchemaError(
-            f"the policy is damaged: {type(error).__name__} {error}", source=str(path)
+            f"the policy is damaged, or of another version: {type(error).__name__} {error}",
+            source=str(path),
+            hint=_fit_again(data, str(path)),
         ) from None
     except SchemaError as error:
         raise SchemaError(error.rule, source=str(path)) from None
@@ -57,6 +60,16 @@ def _policy(data: dict[str, Any]) -> Policy:
             "calibrant.epistemic.GroupCorrector.load"
         )
     raise SchemaError(f"unknown kind of policy {kind!r}")
+
+
+def _fit_again(data: Mapping[str, Any], path: str) -> Hint:
+    """Return how to make a policy anew that cannot be read, as far as the file says it."""
+    fitted, promise, needs = (data.get(name) or {} for name in ("fitted_on", "promise", "needs"))
+    verb = "decide" if data.get("kind") == "selective" else "cascade"
+    known = {"max_error": promise.get("max_error")} if verb == "decide" else {}
+    columns = [name for name in needs if name != CONFIDENCE]
+    call = Call(verb, fitted.get("source") or "TABLE", **known, features=columns, save=path)
+    return Hint("fit it again on the same labels: {call}", call=call)
 
 
 class MendedPolicy(Policy):

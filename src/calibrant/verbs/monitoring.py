@@ -223,7 +223,7 @@ class PartCounts:
         fresh = watch.new_labels(batch)
         if batch.time <= watch.late.newest:
             self.seen_before(batch, fresh.correct.size)
-        watch.late.take(fresh)
+        watch.late.take(fresh, batch.confidence.size + batch.unlabelled)
         own = self._arrived.setdefault(id(watch), {})
         own[batch.time] = own.get(batch.time, 0) + fresh.correct.size
 

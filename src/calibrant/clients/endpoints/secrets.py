@@ -183,7 +183,7 @@ class KeyFinder:
         if self._key is None:
             return
         raw = self._key.encode()
-        self._forms = [raw, *_as_base64(raw)]
+        self._forms = [raw, raw[::-1], *_as_base64(raw)]
         self._parts = _parts(self._key)
         self._hexadecimal = raw.hex().encode()
         self._numbers = ",".join(map(str, raw)).encode()

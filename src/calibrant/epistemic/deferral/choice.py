@@ -190,11 +190,7 @@ def _all(
 def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: int) -> ChosenPolicy:
     found, reasons = _reached(judged, answers, target)
     if not found:
-        cheapest = answers.cost.mean(axis=0).min() / answers.cost[:, -1].mean()
-        raise InputError(
-            f"no policy costs as little as {target.budget:g} of the largest model; the cheapest "
-            f"model alone costs {cheapest:.3g}"
-        )
+        raise InputError(_beyond_budget(answers, target.budget))
     winner = _winner(found, target)
     one, mix, how = found[winner]
     for name, (_, other, _) in found.items():
@@ -205,6 +201,20 @@ def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: in
     right, spent = _on_unseen(judged, answers, target, (one, mix, how), seed)
     largest = judged["single"].right[-1]
     return _chosen(one, mix, (right, spent, largest), reasons, how)
+
+
+def _beyond_budget(answers: Answers, budget: float | None) -> str:
+    """Say why nothing is in budget: it is too dear, or these questions are too few to be sure."""
+    cost, largest = answers.cost.mean(axis=0), float(answers.cost[:, -1].mean())
+    at = int(cost.argmin())
+    text = (
+        f"no policy costs as little as {budget:g} of the largest model; the cheapest model alone, "
+        f"{answers.models[at]}, costs {cost[at] / largest:.3g}"
+    )
+    if budget is None or cost[at] > budget * largest:
+        return text
+    high = careful_costs(answers.cost[:, [at]].T, answers.cost[:, -1], budget)[0] / largest
+    return f"{text}, and by {len(answers):,} questions it may be {high:.3g}: costs differ too much"
 
 
 def _reached(

@@ -1,4 +1,4 @@
-"""One channel of the monitor: sums per day, and how likely a change since each earlier day is."""
+"""Channels of the monitor: sums per day, and how likely a change since each earlier day is."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ _DROPS = 0.9
 (ROWS, REST, SQUARE, CROSS, UNITS) = range(5)
 MEANS = 5
 DaySums: TypeAlias = Floats
+# Columns of sums in turned axes: rows and residuals as above, the square of the terms, the terms.
+_SQUARED, _TURNED = 2, 3
 # Rows that a range of confidences needs in the baseline to be watched.
 LEAST_RANGE = 20
 
@@ -102,55 +104,72 @@ def day_sums(
 
 
 @dataclass(slots=True)
-class Channel:
-    """Cumulative sums of one channel: all rows, or those of one range of confidences.
+class Channels:
+    """Cumulative sums of all channels: all rows, then those of each range of confidences.
 
     Parameters
     ----------
     share
-        Share of the false-alarm probability that this channel may spend.
+        Share of the false-alarm probability that each channel may spend.
     known
         Whether the reference gap is known to be 0 (perfect calibration), not estimated.
     baseline, inverse
-        Sums of the baseline, and the inverse scatter of its terms.
+        Sums of the baseline by channel, and the inverse scatter of its terms.
     tolerance
         Change that does not matter.
     """
 
-    share: float
+    share: Floats
     known: bool
     baseline: DaySums
     inverse: Floats
     tolerance: float = 0.0
     days: list[DaySums] = field(default_factory=list)
-    spread: float = 0.0
+    spread: Floats = field(default_factory=lambda: np.zeros(0))
     before: DaySums = field(default_factory=lambda: np.zeros(0))
     since: int = 0
     total: DaySums = field(init=False, repr=False)
-    _used: list[int] = field(init=False, repr=False)
+    _turn: Floats = field(init=False, repr=False)
+    _usual: Floats = field(init=False, repr=False)
+    _now: Floats = field(init=False, repr=False)
     _earlier: Floats = field(init=False, repr=False)
     _first: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.before = self.before if self.before.size else np.zeros(self.baseline.size)
-        self._used = [ROWS, REST, *range(MEANS, MEANS + len(self.inverse))]
-        if not self.spread and not self.known:
-            self.spread = _spread_about(self.baseline, self._mean(self.baseline))
+        self.before = self.before if self.before.size else np.zeros(self.baseline.shape)
+        if not self.spread.size:
+            about = np.zeros(len(self.share)) if self.known else _means(self.baseline)
+            self.spread = _spread_about(self.baseline, about)
+        # In turned axes the cost of a shift of the means is the sum of its squares.
+        values, vectors = np.linalg.eigh(self.inverse)
+        self._turn = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        terms = self.inverse.shape[1]
+        usual = self.baseline[:, MEANS : MEANS + terms] / np.maximum(self.baseline[:, :1], 1e-9)
+        self._usual = (usual[:, None] @ self._turn)[:, 0]
         # What came before each batch of the window, column by column, with room to slide.
-        self._earlier, self._first = np.zeros((len(self._used), 2 * WINDOW + 2)), 0
+        self._earlier = np.zeros((len(self.share), _TURNED + terms, 2 * WINDOW + 2))
+        self._first = 0
         self.total = self.baseline + self.before
+        self._now = self._turned(self.total)
         for number, day in enumerate(self.days):
-            self._earlier[:, number] = self.total[self._used]
-            self.total = self.total + day
+            self._earlier[:, :, number] = self._now
+            self._advance(day)
 
-    @staticmethod
-    def _mean(sums: DaySums) -> float:
-        return float(sums[REST] / sums[ROWS]) if sums[ROWS] else 0.0
+    def _turned(self, sums: DaySums) -> Floats:
+        """Return rows, residuals, and turned terms less the usual ones, after their square."""
+        terms = (sums[:, None, MEANS : MEANS + self.inverse.shape[1]] @ self._turn)[:, 0]
+        terms = terms - sums[:, :1] * self._usual
+        square = (terms * terms).sum(axis=1, keepdims=True)
+        return np.concatenate([sums[:, [ROWS, REST]], square, terms], axis=1)
+
+    def _advance(self, day: DaySums) -> None:
+        self.total = self.total + day
+        self._now = self._turned(self.total)
 
     def sums_since(self, start: int) -> DaySums:
         """Return the sums of the batches since this one, counted from 0."""
         held = self.days[max(start - self.since, 0) :]
-        return np.asarray(np.sum([np.zeros(self.total.size), *held], axis=0), dtype=np.float64)
+        return np.asarray(np.sum([np.zeros(self.total.shape), *held], axis=0), dtype=np.float64)
 
     def add(self, day: DaySums) -> Floats:
         """Take a batch; return the likelihood ratio of a change since each start in the window.
@@ -158,11 +177,11 @@ class Channel:
         The noise is that of all batches before this one, and every batch is centred at the mean
         of what came before it: a change then cannot hide in its own noise.
         """
-        centre = 0.0 if self.known else self._mean(self.total)
-        noise, size = self._noise(self.total)
-        self.spread += _spread_about(day, centre)
+        centre = np.zeros(len(self.share)) if self.known else _means(self.total)
+        noise, size = self.noise
+        self.spread = self.spread + _spread_about(day, centre)
         self._remember(day)
-        ratios = self._ratios(noise, size)
+        ratios = self._ratios(noise[:, None], size[:, None])
         if len(self.days) > WINDOW:
             self.before = self.before + self.days.pop(0)
             self._first += 1
@@ -171,32 +190,35 @@ class Channel:
 
     def _remember(self, day: DaySums) -> None:
         last = self._first + len(self.days)
-        if last == self._earlier.shape[1]:
-            self._earlier[:, : len(self.days)] = self._earlier[:, self._first :]
+        if last == self._earlier.shape[2]:
+            self._earlier[:, :, : len(self.days)] = self._earlier[:, :, self._first :]
             self._first, last = 0, len(self.days)
-        self._earlier[:, last] = self.total[self._used]
+        self._earlier[:, :, last] = self._now
         self.days.append(day)
-        self.total = self.total + day
+        self._advance(day)
 
-    def _noise(self, total: DaySums) -> tuple[float, float]:
-        """Return the variance per row and the mean number of rows that hang together."""
-        if total[ROWS] == 0:
-            return 0.25, 1.0
-        size = float(total[UNITS] / total[ROWS])
-        return float((self.spread + size / 4) / total[ROWS]), size
+    @property
+    def noise(self) -> tuple[Floats, Floats]:
+        """The variance per row and the mean number of rows that hang together."""
+        rows = np.maximum(self.total[:, ROWS], 1e-9)
+        some = self.total[:, ROWS] > 0
+        size = np.where(some, self.total[:, UNITS] / rows, 1.0)
+        return np.where(some, (self.spread + size / 4) / rows, 0.25), size
 
-    def _ratios(self, noise: float, size: float) -> Floats:
-        earlier = self._earlier[:, self._first : self._first + len(self.days)]
-        rows, rest, *sums = self.total[self._used, None] - earlier
+    def _ratios(self, noise: Floats, size: Floats) -> Floats:
+        earlier = self._earlier[:, :, self._first : self._first + len(self.days)]
+        now = self._now[:, :, None]
+        rows = now[:, ROWS] - earlier[:, ROWS]
         many = np.maximum(rows, 1e-9)
-        shift = rest / many
+        shift = (now[:, REST] - earlier[:, REST]) / many
         variance = 1.0 / many
         if not self.known:
-            held = np.maximum(earlier[0], 1e-9)
-            shift -= earlier[1] / held
-            usual = self.baseline[MEANS : MEANS + len(sums)] / max(self.baseline[ROWS], 1e-9)
-            moved = np.array(sums) / many - usual[:, None]
-            variance += 1.0 / held + (moved * (self.inverse @ moved)).sum(axis=0)
+            held = np.maximum(earlier[:, ROWS], 1e-9)
+            shift -= earlier[:, REST] / held
+            # The square of the difference of the turned terms, without forming it.
+            both = (self._now[:, None, _TURNED:] @ earlier[:, _TURNED:])[:, 0]
+            moved = now[:, _SQUARED] - 2 * both + earlier[:, _SQUARED]
+            variance += 1.0 / held + np.maximum(moved, 0.0) / many**2
         if self.tolerance:
             shift = np.sign(shift) * np.maximum(np.abs(shift) - self.tolerance, 0.0)
         return _ratio(shift, 1.0 / (noise * variance), rows * noise / size**2)
@@ -206,34 +228,43 @@ class Channel:
         first = self.since - (1 if len(ratios) > WINDOW else 0)
         return max(first, 0) + int(np.argmax(ratios))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain data."""
-        return {
-            "share": self.share,
-            "known": self.known,
-            "baseline": self.baseline.tolist(),
-            "inverse": self.inverse.tolist(),
-            "tolerance": self.tolerance,
-            "days": [day.tolist() for day in self.days],
-            "spread": self.spread,
-            "before": self.before.tolist(),
-            "since": self.since,
-        }
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the state as plain data, channel by channel."""
+        return [
+            {
+                "share": float(self.share[at]),
+                "known": self.known,
+                "baseline": self.baseline[at].tolist(),
+                "inverse": self.inverse[at].tolist(),
+                "tolerance": self.tolerance,
+                "days": [day[at].tolist() for day in self.days],
+                "spread": float(self.spread[at]),
+                "before": self.before[at].tolist(),
+                "since": self.since,
+            }
+            for at in range(len(self.share))
+        ]
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Channel:
+    def from_list(cls, state: list[dict[str, Any]]) -> Channels:
         """Go on from a saved state."""
+        parts = {name: [channel[name] for channel in state] for name in state[0]}
         return cls(
-            state["share"],
-            state["known"],
-            np.array(state["baseline"]),
-            np.array(state["inverse"]),
-            state["tolerance"],
-            [np.array(day) for day in state["days"]],
-            state["spread"],
-            np.array(state["before"]),
-            state["since"],
+            np.array(parts["share"]),
+            state[0]["known"],
+            np.array(parts["baseline"]),
+            np.array(parts["inverse"]),
+            state[0]["tolerance"],
+            [np.array(day) for day in zip(*parts["days"], strict=True)],
+            np.array(parts["spread"]),
+            np.array(parts["before"]),
+            state[0]["since"],
         )
+
+
+def _means(sums: DaySums) -> Floats:
+    """Return the mean residual of each channel."""
+    return np.asarray(sums[:, REST] / np.where(sums[:, ROWS] > 0, sums[:, ROWS], np.inf))
 
 
 def _ratio(shift: Floats, precision: Floats, informed: Floats) -> Floats:
@@ -246,5 +277,7 @@ def _ratio(shift: Floats, precision: Floats, informed: Floats) -> Floats:
     return np.asarray(np.where(informed >= _LEAST_INFORMATION, ratio, 0.0), dtype=np.float64)
 
 
-def _spread_about(sums: DaySums, centre: float) -> float:
-    return float(sums[SQUARE] - 2 * centre * sums[CROSS] + centre**2 * sums[UNITS])
+def _spread_about(sums: DaySums, centre: Floats) -> Floats:
+    return np.asarray(
+        sums[:, SQUARE] - 2 * centre * sums[:, CROSS] + centre**2 * sums[:, UNITS], np.float64
+    )

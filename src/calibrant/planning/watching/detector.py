@@ -28,7 +28,7 @@ from calibrant.planning.watching.channel import (
     MEANS,
     REST,
     ROWS,
-    Channel,
+    Channels,
     DaySums,
     day_sums,
     fitted_curve,
@@ -115,11 +115,11 @@ class ChangeDetector:
     peak: float = 0.0
     edges: Floats = field(default_factory=lambda: np.zeros(0))
     theta: Floats = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
-    channels: list[Channel] = field(default_factory=list)
+    channels: Channels | None = None
     findings: list[Finding] = field(default_factory=list)
     groups: tuple[str, ...] = ()
     epoch: int = 0
-    waiting: list[DaySums] = field(default_factory=list)
+    waiting: DaySums | None = None
 
     def __post_init__(self) -> None:
         if self.horizon < 1 or not 0.0 < self.alpha < 1.0:
@@ -174,28 +174,21 @@ class ChangeDetector:
         self.theta = fitted_curve(terms, y, weight)
         self._start(
             self._split(p, y, unit, weight, code),
-            [inverse_scatter(terms, weight * rows) for rows in inside],
+            np.stack([inverse_scatter(terms, weight * rows) for rows in inside]),
         )
 
     def set_perfect(self) -> None:
         """Watch against perfect calibration: accuracy equal to confidence, everywhere."""
         self.edges = np.array([0.5, 0.75, 0.9])
         self.theta = np.array([0.0, 1.0, 0.0])
-        nothing = np.zeros(MEANS + 2)
-        self._start([nothing] * (_BINS + 1), [np.zeros((2, 2))] * (_BINS + 1), known=True)
+        nothing = np.zeros((_BINS + 1, MEANS + 2))
+        self._start(nothing, np.zeros((_BINS + 1, 2, 2)), known=True)
 
-    def _start(self, sums: list[DaySums], inverses: list[Floats], *, known: bool = False) -> None:
-        shares = [_OVERALL] + [(1.0 - _OVERALL) / _BINS] * _BINS
-        self.channels = [
-            Channel(
-                share if known or part[ROWS] >= LEAST_RANGE else 0.0,
-                known,
-                part,
-                inverse,
-                self.tolerance,
-            )
-            for share, part, inverse in zip(shares, sums, inverses, strict=True)
-        ]
+    def _start(self, sums: DaySums, inverse: Floats, *, known: bool = False) -> None:
+        share = np.array([_OVERALL] + [(1.0 - _OVERALL) / _BINS] * _BINS)
+        if not known:
+            share = np.where(sums[:, ROWS] >= LEAST_RANGE, share, 0.0)
+        self.channels = Channels(share, known, sums, inverse, self.tolerance)
         self.epoch = self.batches
         self.evidence = self.peak = 0.0
 
@@ -219,12 +212,12 @@ class ChangeDetector:
 
     def _split(
         self, p: Floats, y: Floats, unit: Indices, weight: Floats, code: Indices | None
-    ) -> list[DaySums]:
+    ) -> DaySums:
         """Return the sums of all rows, then of each range of confidences."""
         terms = terms_of(p, code, len(self.groups))
         rest = y - np.clip(self.theta[0] + terms @ self.theta[1:], 0.0, 1.0)
         inside = self._inside(p)
-        return list(day_sums(terms, rest, unit, weight, inside, code, len(self.groups)))
+        return day_sums(terms, rest, unit, weight, inside, code, len(self.groups))
 
     def update(
         self,
@@ -235,34 +228,32 @@ class ChangeDetector:
     ) -> Finding | None:
         """Take the labels of one batch; return what set off an alarm at this very batch."""
         p, y, unit = _checked(confidence, correct, question)
-        if not self.channels:
+        if self.channels is None:
             raise InputError("the detector has no reference", hint="set a baseline first")
         if self.findings and not self.reset:
             return None
         sums = self._split(*self._known(p, y, unit, np.ones(p.size), group))
         self.batches += 1
-        if self.waiting:
-            self._collect(sums)
+        if self.waiting is not None:
+            self._collect(self.waiting + sums, self.channels)
             return None
-        found = [channel.add(part) for channel, part in zip(self.channels, sums, strict=True)]
-        each = [
-            float(ratios.sum()) * channel.share / self.horizon
-            for channel, ratios in zip(self.channels, found, strict=True)
-        ]
-        self.evidence = max(each)
+        found = self.channels.add(sums)
+        each = found.sum(axis=1) * self.channels.share / self.horizon
+        self.evidence = float(each.max())
         self.peak = max(self.peak, self.evidence)
         if self.evidence < self.limit:
             return None
-        return self._alarm(int(np.argmax(each)), found)
+        return self._alarm(int(np.argmax(each)), found, self.channels)
 
-    def _alarm(self, which: int, found: list[Floats]) -> Finding:
-        channel = self.channels[which]
-        start = channel.likely_start(found[which])
-        since = channel.sums_since(start)
-        earlier = channel.total - since
+    def _alarm(self, which: int, found: Floats, channels: Channels) -> Finding:
+        start = channels.likely_start(found[which])
+        every = channels.sums_since(start)
+        since = every[which]
+        earlier = channels.total[which] - since
         moved = since[REST] / max(since[ROWS], 1.0)
-        if not channel.known and earlier[ROWS]:
+        if not channels.known and earlier[ROWS]:
             moved -= earlier[REST] / earlier[ROWS]
+        noise = float(channels.spread[which] / max(channels.total[which, ROWS], 1.0))
         ends = np.concatenate([[0.0], self.edges, [1.0]])
         where = None if which == 0 else (float(ends[which - 1]), float(ends[which]))
         finding = Finding(
@@ -271,16 +262,15 @@ class ChangeDetector:
             where,
             float(moved),
             self.evidence,
-            self._apart(channel, since, earlier),
+            self._apart(since, earlier, noise),
         )
         self.findings.append(finding)
         if self.reset:
-            self._rebase(start)
+            # The labels since the change become the new baseline, completed if they are few.
+            self._collect(every, channels)
         return finding
 
-    def _apart(
-        self, channel: Channel, since: DaySums, earlier: DaySums
-    ) -> tuple[str, float] | None:
+    def _apart(self, since: Floats, earlier: Floats, noise: float) -> tuple[str, float] | None:
         """Return the group that moved apart from all others, where one did."""
         count = len(self.groups)
         if count < 2:
@@ -290,7 +280,6 @@ class ChangeDetector:
             others = sums[MEANS + 2 : MEANS + 1 + count]
             rows.append(np.concatenate([[sums[ROWS] - others.sum()], others]))
             rest.append(sums[-count:])
-        noise = channel.spread / max(channel.total[ROWS], 1.0)
 
         def move(
             now: tuple[Floats, Floats], before: tuple[Floats, Floats]
@@ -310,22 +299,13 @@ class ChangeDetector:
         most = int(np.argmax(np.where(apart, np.abs(shift) / np.sqrt(own), 0.0)))
         return self.groups[most], float(shift[most])
 
-    def _rebase(self, start: int) -> None:
-        """Make the labels since the change the new baseline, and complete it if it is small."""
-        parts = [channel.sums_since(start) for channel in self.channels]
-        self.waiting = parts
-        if parts[0][ROWS] >= _NEW_BASELINE:
-            self._finish()
-
-    def _collect(self, sums: list[DaySums]) -> None:
-        self.waiting = [held + part for held, part in zip(self.waiting, sums, strict=True)]
-        if self.waiting[0][ROWS] >= _NEW_BASELINE:
-            self._finish()
-
-    def _finish(self) -> None:
-        # The old curve stays as the centre: each channel's own mean takes up what moved.
-        parts, self.waiting = self.waiting, []
-        self._start(parts, [channel.inverse for channel in self.channels])
+    def _collect(self, sums: DaySums, channels: Channels) -> None:
+        """Begin anew with these labels where they are enough, else wait for more."""
+        self.waiting = sums
+        if sums[0, ROWS] >= _NEW_BASELINE:
+            self.waiting = None
+            # The old curve stays as the centre: each channel's own mean takes up what moved.
+            self._start(sums, channels.inverse)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain data, at most 250 small rows per channel."""
@@ -340,11 +320,11 @@ class ChangeDetector:
             "peak": self.peak,
             "edges": self.edges.tolist(),
             "theta": self.theta.tolist(),
-            "channels": [channel.to_dict() for channel in self.channels],
+            "channels": [] if self.channels is None else self.channels.to_list(),
             "groups": list(self.groups),
             "findings": [list(astuple(finding)) for finding in self.findings],
             "epoch": self.epoch,
-            "waiting": [part.tolist() for part in self.waiting],
+            "waiting": [] if self.waiting is None else self.waiting.tolist(),
         }
 
     @classmethod
@@ -361,14 +341,14 @@ class ChangeDetector:
             **plain,
             edges=np.array(state["edges"]),
             theta=np.array(state["theta"]),
-            channels=[Channel.from_dict(part) for part in state["channels"]],
+            channels=Channels.from_list(state["channels"]) if state["channels"] else None,
             groups=tuple(state["groups"]),
             findings=[
                 Finding(a, b, c and (c[0], c[1]), d, e, f and (f[0], f[1]))
                 for a, b, c, d, e, f in state["findings"]
             ],
             epoch=state["epoch"],
-            waiting=[np.array(part) for part in state["waiting"]],
+            waiting=np.array(state["waiting"]) if state["waiting"] else None,
         )
 
 

@@ -3,7 +3,9 @@
 If wrong answers are labelled later than right ones, a day that is judged early looks too good and
 the next ones too bad. So a day is judged at the age at which labels are in: a given one, or the
 one at which labels came so far. Where some came late, longer delays may not have shown yet: until
-30 days, and twice that age, have passed every day waits.
+30 days, and twice that age, have passed every day waits. Where tables list rows before their labels
+come, a day is complete when all its rows have one: then nobody need wait. Days are judged in their
+order, so that those whose labels come soon, being easier, do not come first.
 """
 
 from __future__ import annotations
@@ -38,6 +40,10 @@ class WaitingDays:
         Days after which labels are in, where somebody says so.
     days
         Labels that wait, by the time of their day.
+    rows
+        Most rows, labelled or not, that a run has listed of each day that waits.
+    listed
+        Whether rows were ever listed before their labels came.
     """
 
     delays: dict[int, int] = field(default_factory=dict)
@@ -46,6 +52,8 @@ class WaitingDays:
     judged: float = -math.inf
     given: int | None = None
     days: dict[float, StreamBatch] = field(default_factory=dict)
+    rows: dict[float, int] = field(default_factory=dict)
+    listed: bool = False
 
     @property
     def age(self) -> int:
@@ -63,8 +71,26 @@ class WaitingDays:
         """Labels that wait."""
         return sum(int(day.correct.size) for day in self.days.values())
 
-    def take(self, batch: StreamBatch) -> None:
-        """Let the labels of a day wait, beside those that wait for it already."""
+    @property
+    def learns_until(self) -> float | None:
+        """Time until which days that are not complete wait; None where that is known."""
+        if self.given is not None or not self.age:
+            return None
+        until = self.start + max(2 * self.age, _LEARNED)
+        return until if self.newest < until else None
+
+    def take(self, batch: StreamBatch, rows: int = 0) -> None:
+        """Let the labels of a day wait, beside those that wait for it already.
+
+        Parameters
+        ----------
+        batch
+            Labels that are new.
+        rows
+            Rows of the day that this run lists, labelled or not.
+        """
+        self.listed = self.listed or batch.unlabelled > 0
+        self.rows[batch.time] = max(rows, self.rows.get(batch.time, 0))
         held = self.days.get(batch.time)
         self.days[batch.time] = batch if held is None else joined_batches([held, batch])
 
@@ -81,15 +107,23 @@ class WaitingDays:
             self.delays[delay] = self.delays.get(delay, 0) + count
         self.start = newest if math.isnan(self.start) else self.start
         self.newest = newest
-        stray = [self.days.pop(time) for time in sorted(self.days) if time <= self.judged]
-        age = self.age
-        if self.given is None and age and newest - self.start < max(2 * age, _LEARNED):
-            return stray, []
-        due = sorted(time for time in self.days if time <= newest - age)
-        ready = [self.days.pop(time) for time in due]
+        stray = [self._pop(time) for time in sorted(self.days) if time <= self.judged]
+        oldest = -math.inf if self.learns_until is not None else newest - self.age
+        ready = []
+        for time in sorted(self.days):
+            if time > oldest and not self._complete(time):
+                break
+            ready.append(self._pop(time))
         # A day without a label has not been judged: its first ones may be the quick ones.
         self.judged = max([self.judged, *(day.time for day in ready if day.correct.size)])
         return stray, ready
+
+    def _pop(self, time: float) -> StreamBatch:
+        self.rows.pop(time, None)
+        return self.days.pop(time)
+
+    def _complete(self, time: float) -> bool:
+        return self.listed and 0 < self.rows.get(time, 0) <= self.days[time].correct.size
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain data, to go on tomorrow."""
@@ -100,6 +134,8 @@ class WaitingDays:
             "start": None if math.isnan(self.start) else self.start,
             "given": self.given,
             "days": [batch.to_list() for batch in self.days.values()],
+            "rows": [[time, rows] for time, rows in self.rows.items()],
+            "listed": self.listed,
         }
 
     @classmethod
@@ -113,4 +149,6 @@ class WaitingDays:
             -math.inf if state["judged"] is None else state["judged"],
             state["given"],
             {batch.time: batch for batch in days},
+            {time: rows for time, rows in state.get("rows", [])},
+            state.get("listed", False),
         )

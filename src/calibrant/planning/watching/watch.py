@@ -199,10 +199,20 @@ class CalibrationWatch:
             "promise": None if self.promise is None else self.promise.document(),
             "groups": list(self.detector.groups),
             "mix": None if self.mix is None else self.mix.document(),
-            "waiting": {"labels": self.late.labels, "days": self.late.age},
+            "waiting": {
+                "labels": self.late.labels,
+                "days": self.late.age,
+                "until": self._first_look(),
+            },
             "history": self.history,
             "history_left_out": self.left_out,
         }
+
+    def _first_look(self) -> str | None:
+        """Return the day until which days that are not complete wait, where they do."""
+        until = self.late.learns_until
+        day = None if until is None else _day(until)
+        return None if day is None else day.isoformat()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole state as plain data, to go on tomorrow."""
