@@ -9,6 +9,7 @@ import numpy as np
 from calibrant.planning.watching.detector import ChangeDetector
 from calibrant.planning.watching.mix import MixWatch
 from calibrant.planning.watching.promise import PromiseWatch
+from simulations._monitor_years import made_rows, real_year, watched_together
 from simulations._planning_monitor import CHANGE, DAYS, PER_DAY, WORLDS, stream
 from simulations.claims.harness import Said, World
 
@@ -102,6 +103,27 @@ def six_groups(rng, *, moved=False):
     return [Said("monitor.mix", False, False)]
 
 
+def grouped(rng, *, steps=None, **options):
+    """A year of a made-up model with six groups; at most the mix of its groups changes."""
+    rows = made_rows(rng, 20_000, steps=steps)
+    ((quality, mix, _),) = watched_together([real_year(rng, rows, **options)])
+    moved = "moved" in options
+    return [
+        Said("monitor.alarm", quality is not None, True),
+        Said("monitor.mix", mix is not None, not (moved and mix is not None and mix >= CHANGE)),
+    ]
+
+
+GROUPED = (
+    ("confidences in tenths", {"steps": 10}),
+    ("confidences in tenths, 20 labels a day", {"steps": 10, "per_day": 20}),
+    ("200 labels a day", {"per_day": 200}),
+    ("labels 1 to 30 days late", {"delay": "late"}),
+    ("wrong answers labelled ten days later", {"delay": "wrong", "steps": 10}),
+    ("only the mix, in tenths", {"moved": "fifth", "steps": 10}),
+)
+
+
 def tied(rng, rows):
     return rng.choice([0.8, 0.95, 1.0], rows, p=[0.2, 0.3, 0.5])
 
@@ -165,6 +187,9 @@ def worlds():
         power = ("monitor.promise",) if "later" in options else ()
         yield World(f"promise: {name}", partial(promised, **options), power)
     yield World("nothing, six groups, one year", six_groups)
+    for name, options in GROUPED:
+        power = ("monitor.mix",) if "moved" in options else ()
+        yield World(f"groups: {name}, one year", partial(grouped, **options), power)
     yield World(
         "only the mix of six groups, one year", partial(six_groups, moved=True), ("monitor.mix",)
     )

@@ -254,6 +254,9 @@ def open_engine(
         "method": method,
         "made": loaded.made,
         "promise": _promise(loaded.promise),
+        # Rows are kept under the name that the policy's labels have: `monitor` finds them again.
+        "labelled_as": named or "confidence",
+        "ends_when": loaded.ends_when,
     }
     return Engine(
         decide,

@@ -100,8 +100,8 @@ class Engine:
     rows
         File that keeps a row per question, as `audit`, `label serve` and `monitor` read it.
     about
-        Of the policy: ``id``, ``method``, ``promise``, ``made``; where known also ``ends_when``
-        and ``labelled_as``, the name of the method among its labels.
+        Of the policy: ``id``, ``method``, ``promise``, ``made``, ``ends_when`` and
+        ``labelled_as``, the name of the method among its labels.
     price, per_token
         What a call, or a token of an answer, costs.
     describe

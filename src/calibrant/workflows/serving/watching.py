@@ -112,15 +112,11 @@ class Watch:
 def watch_of(
     engine: Engine, policy: str | Path, labels: str | Path | None, *, defer_shifted: bool
 ) -> Watch:
-    """Return what looks at an engine; it tells callers what ends the promise."""
+    """Return what looks at an engine."""
     loaded = load_policy(policy)
-    # Rows are kept under the name that the policy's labels have: `monitor` finds them again.
-    labelled_as = dict(getattr(loaded, "fitted_on", {})).get("method") or "confidence"
-    more = {"labelled_as": labelled_as, "ends_when": getattr(loaded, "ends_when", None)}
-    engine.about = {**engine.about, **more}
     engine.defer_shifted = defer_shifted
     place = None if labels is None else Path(labels)
-    return Watch(engine, policy, getattr(loaded, "check", None), place)
+    return Watch(engine, policy, loaded.check, place)
 
 
 def served_rows(path: Path) -> pl.DataFrame:
