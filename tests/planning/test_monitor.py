@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 import polars as pl
 import pytest
+from simulations import _monitor_years
 from simulations._planning_monitor import WORLDS, watch
 
 from calibrant.cli.progress import announce
@@ -591,3 +592,18 @@ def test_days_are_judged_in_their_order():
     stray, due = arrive({0.0: 2})
     assert not stray
     assert [batch.label for batch in due] == ["0.0", "1.0"]
+
+
+@pytest.mark.parametrize("delay", [None, "wrong"])
+def test_years_side_by_side_are_those_of_the_watch(delay):
+    """The replay that the published rates come from is the product, day by day."""
+    rng = np.random.default_rng(3)
+    rows = _monitor_years.made_rows(rng, 5000, steps=10)
+    years = [
+        _monitor_years.real_year(rng, rows, per_day=10, drop=drop, delay=delay)
+        for drop in (0.3, 0.0)
+    ]
+    told = _monitor_years.watched_together(years)
+    assert told == [_monitor_years.watched(*year) for year in years]
+    assert told[0][0] >= _monitor_years.CHANGE
+    assert [lost for _, _, lost in told] == [0, 0]
