@@ -1,144 +1,28 @@
-"""What mending gains on real models, and whether its promise holds where the truth is known."""
+"""What mending gains on real models, and whether its promise holds where the truth is known.
+
+`CALIBRANT_PARTS=mcq,alone python -m simulations mend` runs some parts, `CALIBRANT_SIZES=50,100` some
+numbers of labels; the page is written from all that were ever run.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
+from functools import partial
 
 import numpy as np
-import polars as pl
-from benchmarks.harness import DATA, ROOT, machine, versions
+from benchmarks.harness import ROOT, machine, versions
 from scipy import special
-from scipy.optimize import isotonic_regression
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 
-from calibrant.mending import Mend
 from calibrant.mending.fit import Labels, crossfitted, fit_curve, gain
-from calibrant.metrics.calibrators import (
-    BetaCalibrator,
-    HistogramCalibrator,
-    PlattCalibrator,
-    TemperatureCalibrator,
-)
+from simulations._mend_maps import SIZES, columns, excess_of_maps, maps_table
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "50"))
-SPLITS = int(os.environ.get("CALIBRANT_SPLITS", "2"))
-SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
-TESTED = 2_000
-CLIP = 0.002
-
-
-def columns():
-    """Yield (data set, name, confidences, outcomes) of real models, rows without one left out."""
-    frame = pl.read_parquet(DATA / "scores" / "mmlu_pro_16_models.parquet")
-    for said in ("verbal_numerical_confidence", "logit_perplexity_confidence"):
-        for (model,), rows in frame.group_by("model", maintain_order=True):
-            yield from one_column("mmlu_pro", f"{model} {said[:6]}", rows, said, "correct")
-    frame = pl.read_parquet(DATA / "scores" / "mcq_5_benchmarks_7_models.parquet")
-    for (model,), rows in frame.filter(prompt="first").group_by("model", maintain_order=True):
-        yield from one_column("mcq", model, rows, "confidence", "correct")
-    frame = pl.read_parquet(DATA / "scores" / "open_qa_6_models.parquet").with_columns(
-        likelihood=pl.col("sequence_logprob").exp()
-    )
-    for (model, prompt), rows in frame.group_by("model", "prompt", maintain_order=True):
-        for said in ("verbalized", "likelihood"):
-            yield from one_column("open_qa", f"{model} {prompt} {said}", rows, said, "correct")
-
-
-def one_column(data, name, rows, said, right):
-    c = rows[said].cast(pl.Float64).to_numpy()
-    y = rows[right].cast(pl.Float64).to_numpy()
-    known = (c >= 0) & (c <= 1) & np.isfinite(y)
-    c, y = c[known], y[known]
-    if len(c) >= 1500 and 0.1 < y.mean() < 0.95 and c.std() > 0.01:
-        yield data, name, c, y
-
-
-def as_given(*labels):
-    del labels
-    return lambda v: v
-
-
-def mended(c, y):
-    fitted = Mend().fit(c, y).map_
-    odds = np.array(fitted.log_odds)
-    return lambda v: special.expit(np.interp(v, fitted.knots, odds))
-
-
-def ours(kind, **settings):
-    def fit(c, y):
-        return kind(**settings).fit(c, y).predict
-
-    return fit
-
-
-def sigmoid(c, y):
-    """Fit as CalibratedClassifierCV(method='sigmoid') does: logistic in the score."""
-    fitted = LogisticRegression(C=1e6).fit(c[:, None], y)
-    return lambda v: fitted.predict_proba(v[:, None])[:, 1]
-
-
-def isotonic(c, y):
-    return IsotonicRegression(out_of_bounds="clip").fit(c, y).predict
-
-
-def venn_abers(c, y, points=60):
-    values, place, count = np.unique(c, return_inverse=True, return_counts=True)
-    right = np.bincount(place, y)
-    wanted = np.linspace(0, 1, points)
-    at = values if len(values) <= points else np.unique(np.quantile(c, wanted, method="nearest"))
-    ends = np.empty((2, len(at)))
-    for number, value in enumerate(at):
-        k = np.searchsorted(values, value)
-        n = count + (np.arange(len(values)) == k)
-        for label in (0, 1):
-            hits = right + label * (np.arange(len(values)) == k)
-            ends[label, number] = isotonic_regression(hits / n, weights=n).x[k]
-    rate = ends[1] / (1 - ends[0] + ends[1])
-    return lambda v: np.interp(v, at, rate)
-
-
-MAPS = {
-    "mend": mended,
-    "Venn-Abers": venn_abers,
-    "Platt, edge .02": ours(PlattCalibrator),
-    "beta": ours(BetaCalibrator),
-    "scikit-learn sigmoid": sigmoid,
-    "scikit-learn isotonic": isotonic,
-    "histogram": ours(HistogramCalibrator),
-    "temperature": ours(TemperatureCalibrator),
-    "as it is": as_given,
-}
-
-
-def log_loss(p, y):
-    q = np.clip(p, CLIP, 1 - CLIP)
-    return float(-(y * np.log(q) + (1 - y) * np.log(1 - q)).mean())
-
-
-def excess_of_maps():
-    """Return {(data, n): {map: [excess over the best map, per column and split]}}."""
-    found = {}
-    for number, (data, name, c, y) in enumerate(columns()):
-        for split in range(SPLITS):
-            order = np.random.default_rng([number, split]).permutation(len(y))
-            test = order[min(5000, len(y) // 2) :]
-            for n in SIZES:
-                if n > len(y) - len(test):
-                    continue
-                rows = order[:n]
-                if not 0 < y[rows].sum() < n:
-                    continue
-                losses = {
-                    k: log_loss(f(c[rows], y[rows])(c[test]), y[test]) for k, f in MAPS.items()
-                }
-                best = min(losses.values())
-                cell = found.setdefault((data, n), {k: [] for k in MAPS})
-                for key, loss in losses.items():
-                    cell[key].append(100 * (loss / best - 1))
-        print(f"   {data} {name}", flush=True)
-    return found
+SPLITS = int(os.environ.get("CALIBRANT_SPLITS", "25"))
+ONLY = {int(n) for n in os.environ.get("CALIBRANT_SIZES", "").split(",") if n}
+PIECES = ROOT / "simulations" / "mend_results"
+DATA_SETS = ("mcq", "mmlu_pro", "open_qa")
 
 
 def truth_of(c, y):
@@ -176,30 +60,43 @@ def worlds():
     yield "near one", b, lambda v: np.where(v < 0.7, 0.85, 0.98)
 
 
-def labels_of(c, truth, n, rng, cluster):
-    """Draw labels: alone, or in clusters whose members are right and wrong together."""
+def drawn(c, truth, n, rng, kind):
+    """Draw labels: alone, four of a question, of which some share a confidence, and others."""
     x = rng.choice(c, n)
-    rate = truth(x)
-    if cluster == 1:
-        return Labels.of(x, (rng.random(n) < rate).astype(float))
-    unit = np.arange(n) // cluster
-    shared = rng.standard_normal(unit[-1] + 1)[unit] * 0.7 + rng.standard_normal(n) * np.sqrt(0.51)
-    return Labels.of(x, (special.ndtr(shared) < rate).astype(float), None, unit)
+    weights = units = None
+    if kind in ("clusters", "draws"):
+        units = np.arange(n) // 4
+        if kind == "draws":
+            x = rng.choice(c, units[-1] + 1)[units]
+        shared = rng.standard_normal(units[-1] + 1)[units] * 0.7
+        right = special.ndtr(shared + rng.standard_normal(n) * np.sqrt(0.51)) < truth(x)
+    else:
+        right = rng.random(n) < truth(x)
+    right = right.astype(float)
+    if kind == "weights":
+        weights = np.exp(rng.standard_normal(n))
+    elif kind == "graded":
+        # Half of the answers are judged by two, who agree by chance alone.
+        again = rng.random(n) < truth(x)
+        right = np.where(rng.random(n) < 0.5, right, (right + again) / 2)
+    return Labels.of(x, right, weights, units)
 
 
-def promises(sizes, cluster=1):
-    """Return {(world, n): rows of (held, covered, off_by, verdict, true gain)}."""
+def promises(kind, sizes):
+    """Return tallies by world and n: [runs, held, covered, off by, mended, lost]."""
     found = {}
     for number, (name, c, truth) in enumerate(worlds()):
+        if kind != "alone" and name.startswith(DATA_SETS) and number % 3:
+            continue
         at = np.quantile(c, np.linspace(0.0025, 0.9975, 200), method="nearest")
         target = truth(at)
-        for n in sizes:
+        for n in (n for n in sizes if not ONLY or n in ONLY):
             rows = []
             for run in range(RUNS):
-                rng = np.random.default_rng([number, n, run, cluster])
-                labels = labels_of(c, truth, n, rng, cluster)
+                rng = np.random.default_rng([number, n, run, *kind.encode()])
+                labels = drawn(c, truth, n, rng, kind)
                 curve = fit_curve(labels, rng)
-                verdict = gain(labels, crossfitted(labels, rng)).verdict(n)
+                mended = gain(labels, crossfitted(labels, rng)).verdict(n) == "mended"
                 value, low, high = (
                     special.expit(np.interp(at, curve.grid.knots, part))
                     for part in (curve.log_odds, curve.low, curve.high)
@@ -207,66 +104,72 @@ def promises(sizes, cluster=1):
                 inside = ((target >= low - 1e-9) & (target <= high + 1e-9)).mean()
                 gained = ((at - target) ** 2 - (value - target) ** 2).mean()
                 held = np.abs(value - target).mean() <= curve.off_by
-                rows.append((held, inside, curve.off_by, verdict, gained))
-            found[name, n] = rows
-        print(f"   {name}", flush=True)
+                rows.append((1, held, inside, curve.off_by, mended, mended and gained < -0.01))
+            tally = np.array(rows, dtype=float)
+            sums = [*tally.sum(axis=0)[:3], RUNS * np.median(tally[:, 3]), *tally[:, 4:].sum(0)]
+            found[f"{name}|{n}"] = [round(float(value), 4) for value in sums]
+        print(f"   {kind} {name}", flush=True)
     return found
 
 
-def maps_table(found):
-    lines = []
-    for data in sorted({key[0] for key in found}):
-        sizes = [n for n in SIZES if (data, n) in found]
-        lines += [
-            f"### {data}",
-            "",
-            "| map | " + " | ".join(f"{n:,}" for n in sizes) + " | worst from 200 on |",
-            "|" + " --- |" * (len(sizes) + 2),
-        ]
-        for key in MAPS:
-            cells = [f"{np.mean(found[data, n][key]):.2f}" for n in sizes]
-            later = [max(found[data, n][key]) for n in sizes if n >= 200]
-            lines.append(f"| {key} | " + " | ".join(cells) + f" | {max(later, default=0):.1f} |")
-        lines.append("")
-    return lines
+PARTS = {
+    **{name: partial(excess_of_maps, name, SPLITS) for name in DATA_SETS},
+    "alone": partial(promises, "alone", SIZES),
+    "clusters": partial(promises, "clusters", (200, 1000, 5000)),
+    "draws": partial(promises, "draws", (200, 1000, 5000)),
+    "weights": partial(promises, "weights", (200, 1000)),
+    "graded": partial(promises, "graded", (200, 1000)),
+    "few": partial(promises, "few", (20, 30, 40)),
+}
+WORDS = {
+    "alone": "Each row is a question of its own",
+    "clusters": "Four rows per question, each with its own confidence",
+    "draws": "Four draws per question, all with one confidence",
+    "weights": "Unequal weights (log-normal, spread 1)",
+    "graded": "Graded outcomes: half of the answers judged by two",
+    "few": "Fewer than 50 labels: nothing is mended, intervals are still given",
+}
 
 
 def promise_table(found):
-    sizes = sorted({n for _, n in found})
-    lines = ["| | " + " | ".join(f"{n:,}" for n in sizes) + " |", "|" + " --- |" * (len(sizes) + 1)]
-    every = {n: [row for (_, m), rows in found.items() if m == n for row in rows] for n in sizes}
-    least = {
-        n: min(np.mean([r[0] for r in rows]) for (_, m), rows in found.items() if m == n)
-        for n in sizes
-    }
-    for title, cell in (
-        ("promise held", lambda n: f"{100 * np.mean([r[0] for r in every[n]]):.1f}"),
-        ("in the worst world", lambda n: f"{100 * least[n]:.0f}"),
-        ("interval covers", lambda n: f"{100 * np.mean([r[1] for r in every[n]]):.1f}"),
-        (
-            "off by at most, median points",
-            lambda n: f"{100 * np.median([r[2] for r in every[n]]):.1f}",
-        ),
-        ("'mended'", lambda n: f"{100 * np.mean([r[3] == 'mended' for r in every[n]]):.0f}"),
-        (
-            "'mended' with a true loss over .01",
-            lambda n: f"{100 * np.mean([r[3] == 'mended' and r[4] < -0.01 for r in every[n]]):.1f}",
-        ),
-    ):
-        lines.append(f"| {title} | " + " | ".join(cell(n) for n in sizes) + " |")
-    calibrated = [
-        r[3] == "mended" for (w, _), rows in found.items() if w == "calibrated" for r in rows
-    ]
-    lines += [
+    cells = {}
+    for key, sums in found.items():
+        cells.setdefault(int(key.split("|")[1]), {})[key.split("|")[0]] = np.array(sums)
+    sizes = sorted(cells)
+    total = {n: sum(cells[n].values()) for n in sizes}
+    share = {n: 100 * total[n] / total[n][0] for n in sizes}
+    worst = {n: 100 * min(w[1] / w[0] for w in cells[n].values()) for n in sizes}
+    off = {n: 100 * np.median([w[3] / w[0] for w in cells[n].values()]) for n in sizes}
+    rows = (
+        ("promise held, %", lambda n: f"{share[n][1]:.1f}"),
+        ("in the worst world, %", lambda n: f"{worst[n]:.0f}"),
+        ("interval covers, %", lambda n: f"{share[n][2]:.1f}"),
+        ("off by at most, median points", lambda n: f"{off[n]:.1f}"),
+        ("'mended', %", lambda n: f"{share[n][4]:.0f}"),
+        ("'mended' with a true loss over .01, runs", lambda n: f"{total[n][5]:.0f}"),
+    )
+    true = sum(cells[n]["calibrated"] for n in sizes)
+    return [
+        "| | " + " | ".join(f"{n:,}" for n in sizes) + " |",
+        "|" + " --- |" * (len(sizes) + 1),
+        *(f"| {title} | " + " | ".join(map(cell, sizes)) + " |" for title, cell in rows),
         "",
-        f"The calibrated world was 'mended' in {100 * np.mean(calibrated):.1f} % of runs.",
+        f"{int(total[sizes[0]][0]):,} runs a column ({int(true[0] / len(sizes))} in each of "
+        f"{len(cells[sizes[0]])} worlds). The calibrated world was 'mended' in {int(true[4])} of "
+        f"{int(true[0])} runs.",
+        "",
     ]
-    return lines
 
 
 def main() -> None:
     warnings.filterwarnings("ignore")
-    alone, together = promises(SIZES), promises((200, 1000, 5000), cluster=4)
+    wanted = os.environ.get("CALIBRANT_PARTS", ",".join(PARTS)).split(",")
+    PIECES.mkdir(exist_ok=True)
+    ran = {p: PIECES / f"{p}.json" for p in PARTS if (PIECES / f"{p}.json").exists()}
+    found = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in ran.items()}
+    for name in filter(None, wanted):
+        found[name] = (found.get(name, {}) if ONLY else {}) | PARTS[name]()
+        (PIECES / f"{name}.json").write_text(json.dumps(found[name]) + "\n", encoding="utf-8")
     lines = [
         "# Mending: what it gains, and whether its promise holds",
         "",
@@ -275,25 +178,26 @@ def main() -> None:
         "",
         "## Log loss above the best map, in per cent",
         "",
-        "Each map is fitted on n labels of a real model and judged on its other rows; the best map "
-        f"of that column and n is picked afterwards. Means over columns and {SPLITS} splits.",
+        "Each map is fitted on n labels of a real model and judged on its other rows; losses are "
+        f"averaged over {SPLITS} splits, then the best map of that column and n is picked. Means "
+        "over columns.",
         "",
-        *maps_table(excess_of_maps()),
-        "## Promises, per cent of runs",
-        "",
-        f"Confidences of real models and made ones; the truth is known; {RUNS} runs a cell.",
-        "",
-        *promise_table(alone),
-        "",
-        "## Four rows per question",
-        "",
-        "Rows of a question are right and wrong together (correlation .49 of the hidden scores).",
-        "",
-        *promise_table(together),
     ]
-    text = "\n".join(lines) + "\n"
-    (ROOT / "docs" / "simulations" / "mend.md").write_text(text, encoding="utf-8")
-    print(text, flush=True)
+    for name in DATA_SETS:
+        if name in found:
+            lines += [f"### {name}", "", *maps_table(found[name])]
+    lines += [
+        "## Promises",
+        "",
+        "Confidences of real models and made ones; the truth is known. An interval is meant to "
+        "cover in 95 of 100 cases, a promise to hold in 95 of 100 runs.",
+        "",
+    ]
+    for name, words in WORDS.items():
+        if name in found:
+            lines += [f"### {words}", "", *promise_table(found[name])]
+    page = ROOT / "docs" / "simulations" / "mend.md"
+    page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

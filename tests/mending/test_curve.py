@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from calibrant.mending import curve as curves
-from calibrant.mending.curve import PLAIN, fit_curves, lay_grid
+from calibrant.mending import fit as fitting
+from calibrant.mending.curve import Belief, Parts, fit_curves, lay_grid
 from calibrant.mending.fit import Labels, fit_curve
 
 VALUES = np.array([0.5, 0.7, 0.8, 0.9, 0.95, 1.0])
@@ -23,13 +23,20 @@ def mended(curve, at):
     return special.expit(np.interp(at, curve.grid.knots, curve.log_odds))
 
 
+# The recipe takes confidences beyond .98 as .98, and expects no slope.
+RECIPE = Belief(
+    0.5,
+    tuple(Parts(smooth=size, edge=0.02) for size in (0.0, 0.15, 0.3, 0.6, 1.2)),
+    (0.5, 0.2, 0.15, 0.1, 0.05),
+)
+
+
 @pytest.fixture
-def recipe_edge(monkeypatch):
-    """The recipe takes confidences beyond .98 as .98."""
-    monkeypatch.setattr(curves, "_ODDS_EDGE", 0.02)
+def recipe(monkeypatch):
+    monkeypatch.setattr(fitting, "PLAIN", RECIPE)
 
 
-@pytest.mark.usefixtures("recipe_edge")
+@pytest.mark.usefixtures("recipe")
 def test_recipe_on_six_stated_values():
     rng, c = stated()
     y = (rng.random(400) < 0.2 + 0.55 * c).astype(float)
@@ -38,12 +45,12 @@ def test_recipe_on_six_stated_values():
     np.testing.assert_allclose(mended(curve, AT), expected, atol=1e-8)
     assert curve.rising
     grid = lay_grid(c, np.ones(400))
-    (fit,) = fit_curves(grid, grid.sums(np.ones(400))[None], grid.sums(y)[None], PLAIN)
+    (fit,) = fit_curves(grid, grid.sums(np.ones(400))[None], grid.sums(y)[None], RECIPE)
     expected = [0.247785, 0.195002, 0.316853, 0.215934, 0.024426]
     np.testing.assert_allclose(fit.weights, expected, atol=1e-6)
 
 
-@pytest.mark.usefixtures("recipe_edge")
+@pytest.mark.usefixtures("recipe")
 def test_recipe_where_labels_fall_but_not_enough_to_refute_a_rising_curve():
     rng, c = stated()
     rng.random(400)
@@ -51,6 +58,15 @@ def test_recipe_where_labels_fall_but_not_enough_to_refute_a_rising_curve():
     curve = fit_curve(Labels.of(c, y), rng)
     np.testing.assert_allclose(mended(curve, AT), 0.460061867, atol=1e-8)
     assert curve.deviance == pytest.approx(7.2295319, abs=1e-6)
+
+
+def test_digits_near_one_count_where_the_labels_say_so():
+    rng = np.random.default_rng(3)
+    odds = rng.choice([2.0, 4.0, 7.0, 10.0], 4000)
+    c = special.expit(odds)
+    told = fit_curve(Labels.of(c, rng.random(4000) < special.expit(odds / 4)), rng)
+    value = mended(told, special.expit(np.array([2.0, 4.0, 7.0, 10.0])))
+    np.testing.assert_allclose(value, special.expit(np.array([0.5, 1.0, 1.75, 2.5])), atol=0.03)
 
 
 def test_many_falling_labels_are_believed():

@@ -18,22 +18,31 @@ from calibrant.core.arrays import Floats, Indices
 MOST_KNOTS = 20
 MOST_FINE_KNOTS = 39
 MOST_GROUPS = 200
-# Ranks and confidences nearer to the ends than this count as this far away. A model's .9999 says
-# more than its .98; beyond that digits say nothing (docs/simulations/mend.md).
+# Ranks and confidences nearer to the ends than this count as this far away. Whether a model's
+# .9999 says more than its .98 the labels decide: kinds of curves differ in their edge
+# (docs/simulations/mend.md).
 _RANK_EDGE = 0.005
-_ODDS_EDGE = 1e-4
+_FINE_EDGE, _EDGE, _COARSE_EDGE = 1e-6, 1e-4, 0.02
 _LEVEL_SD = 2.5
 _KERNEL_LENGTH = 0.5
 _JITTER = 1e-5
 _STEPS = 50
+# Likelihoods of thousands of labels are told apart down to this.
+_ROUNDING = 1e-8
 
 
 class Parts(NamedTuple):
-    """Sizes, in log odds, of what a curve may have beside its straight lines."""
+    """Sizes, in log odds, of what a curve may have beside its straight lines.
+
+    `edge` is how near to 0 and 1 a confidence still tells something; `rise` the slope that is
+    expected of the line in the log odds of the confidence.
+    """
 
     smooth: float = 0.0
     rough: float = 0.0
     loose: float = 0.0
+    edge: float = _EDGE
+    rise: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +66,15 @@ class Belief:
 
 # The map is a smooth curve; the belief behind promises and intervals also holds steps and waves,
 # which a smooth belief would promise away: see docs/simulations/mend.md.
+_EDGES = (_FINE_EDGE, _EDGE, _COARSE_EDGE)
 PLAIN = Belief(
     0.5,
-    (Parts(), Parts(smooth=0.15), Parts(smooth=0.3), Parts(smooth=0.6), Parts(smooth=1.2)),
-    (0.5, 0.2, 0.15, 0.1, 0.05),
+    (
+        *(Parts(smooth=size, edge=edge) for size in (0.0, 0.15) for edge in _EDGES),
+        *(Parts(smooth=size) for size in (0.3, 0.6, 1.2)),
+        Parts(edge=_FINE_EDGE, rise=0.8),
+    ),
+    (0.15, 0.15, 0.15, 0.06, 0.06, 0.06, 0.14, 0.09, 0.05, 0.09),
 )
 WIDE = Belief(
     1.0,
@@ -91,8 +105,8 @@ class Grid:
         Share of each knot in the value at each group, shape (groups, knots).
     mass
         Share of the rows that each knot stands for.
-    rank, odds
-        The two straight lines at the knots, with mean 0 and standard deviation 1 over the rows.
+    rank
+        Normal scores of the knots' ranks, with mean 0 and standard deviation 1 over the rows.
     """
 
     group: Indices
@@ -101,7 +115,11 @@ class Grid:
     hat: Floats
     mass: Floats
     rank: Floats
-    odds: Floats
+
+    def odds(self, edge: float) -> Floats:
+        """Return the log odds of the knots, held off 0 and 1, scaled as the ranks are."""
+        inside = np.clip(self.knots, edge, 1 - edge)
+        return _scaled(special.logit(inside), self.mass)
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of a value of the rows in each group."""
@@ -128,8 +146,7 @@ def lay_grid(confidence: Floats, weights: Floats, *, fine: bool = False) -> Grid
     hat = hat_matrix(knots, centre)
     mass = total @ hat / total.sum()
     rank = special.ndtri(np.clip(middle[places], _RANK_EDGE, 1 - _RANK_EDGE))
-    odds = special.logit(np.clip(knots, _ODDS_EDGE, 1 - _ODDS_EDGE))
-    return Grid(group, centre, knots, hat, mass, _scaled(rank, mass), _scaled(odds, mass))
+    return Grid(group, centre, knots, hat, mass, _scaled(rank, mass))
 
 
 def _groups(confidence: Floats) -> Indices:
@@ -222,12 +239,14 @@ def fit_curves(grid: Grid, total: Floats, right: Floats, belief: Belief) -> list
     belief
         What is thought of the curve before labels.
     """
-    precision = np.linalg.inv(_covariances(grid, belief))
+    expected, covariances = _prior(grid, belief)
+    precision = np.linalg.inv(covariances)
     sets, kinds = len(total), len(precision)
     modes, curvatures, fits = _modes(
         grid.hat,
         np.repeat(total, kinds, axis=0),
         np.repeat(right, kinds, axis=0),
+        np.tile(expected, (sets, 1)),
         np.tile(precision, (sets, 1, 1)),
     )
     evidence = fits - np.linalg.slogdet(curvatures)[1] / 2
@@ -246,47 +265,66 @@ def fit_curves(grid: Grid, total: Floats, right: Floats, belief: Belief) -> list
     ]
 
 
-def _covariances(grid: Grid, belief: Belief) -> Floats:
+def _prior(grid: Grid, belief: Belief) -> tuple[Floats, Floats]:
+    """Return the expected log odds at the knots and their covariance, kind by kind."""
     distance = np.abs(grid.rank[:, None] - grid.rank) / 2 / _KERNEL_LENGTH
     smooth = (1 + np.sqrt(3) * distance) * np.exp(-np.sqrt(3) * distance)
     rough, loose = np.exp(-distance), np.eye(len(grid.knots))
-    lines = np.outer(grid.rank, grid.rank) + np.outer(grid.odds, grid.odds)
-    plain = _LEVEL_SD**2 + belief.slope**2 * lines + _JITTER * loose
-    return np.stack(
-        [
-            plain + part.smooth**2 * smooth + part.rough**2 * rough + part.loose**2 * loose
-            for part in belief.kinds
-        ]
-    )
+    plain = _LEVEL_SD**2 + belief.slope**2 * np.outer(grid.rank, grid.rank) + _JITTER * loose
+    odds = {edge: grid.odds(edge) for edge in {part.edge for part in belief.kinds}}
+    covariances = [
+        plain
+        + belief.slope**2 * np.outer(odds[part.edge], odds[part.edge])
+        + part.smooth**2 * smooth
+        + part.rough**2 * rough
+        + part.loose**2 * loose
+        for part in belief.kinds
+    ]
+    expected = [part.rise * odds[part.edge] for part in belief.kinds]
+    return np.stack(expected), np.stack(covariances)
 
 
 def _modes(
-    hat: Floats, total: Floats, right: Floats, precision: Floats
+    hat: Floats, total: Floats, right: Floats, expected: Floats, precision: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return modes, curvatures and penalised log likelihoods of many fits, by Newton's steps."""
     start = special.logit((right.sum(axis=1) + 0.5) / (total.sum(axis=1) + 1))
-    at = np.repeat(start[:, None], hat.shape[1], axis=1)
+    at = start[:, None] + expected
+    # A group lies between two knots, so that its labels touch two neighbours of the curvature.
+    squares, products = hat**2, hat[:, :-1] * hat[:, 1:]
+    knot = np.arange(hat.shape[1])
+
+    def pulled(values: Floats) -> Floats:
+        return np.asarray((precision @ (values - expected)[:, :, None])[:, :, 0])
 
     def fit_of(values: Floats) -> Floats:
         log_odds = values @ hat.T
-        fit = (right * log_odds - total * np.logaddexp(0, log_odds)).sum(axis=1)
-        return np.asarray(fit - np.einsum("bi,bij,bj->b", values, precision, values) / 2)
+        # log(1 + e^x), in half the time of logaddexp.
+        either = np.maximum(log_odds, 0) + np.log1p(np.exp(-np.abs(log_odds)))
+        fit = (right * log_odds - total * either).sum(axis=1)
+        return np.asarray(fit - ((values - expected) * pulled(values)).sum(axis=1) / 2)
 
     def curvature_of(rate: Floats) -> Floats:
-        return np.asarray((hat.T * (total * rate * (1 - rate))[:, None, :]) @ hat + precision)
+        told = total * rate * (1 - rate)
+        curvature = precision.copy()
+        curvature[:, knot, knot] += told @ squares
+        between = told @ products
+        curvature[:, knot[:-1], knot[1:]] += between
+        curvature[:, knot[1:], knot[:-1]] += between
+        return curvature
 
     reached = fit_of(at)
     for _ in range(_STEPS):
         rate = special.expit(at @ hat.T)
-        slope = (right - total * rate) @ hat - np.einsum("bij,bj->bi", precision, at)
+        slope = (right - total * rate) @ hat - pulled(at)
         step = np.linalg.solve(curvature_of(rate), slope[:, :, None])[:, :, 0]
         length = np.ones(len(at))
         improved = fit_of(at + step)
-        while (worse := (improved < reached - 1e-12) & (length > 1e-6)).any():
+        while (worse := (improved < reached - _ROUNDING) & (length > 1e-6)).any():
             length[worse] /= 2
             improved = fit_of(at + length[:, None] * step)
         at = at + length[:, None] * step
         gained, reached = np.max(improved - reached), improved
-        if gained < 1e-9:
+        if gained < _ROUNDING:
             break
     return at, curvature_of(special.expit(at @ hat.T)), reached

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -20,7 +21,7 @@ FOLDS = 5
 _DRAWS = 600
 # Quantiles of the wide belief that hold as 95 % promises and intervals in simulation.
 _PROMISE = 0.99
-_BAND = (0.02, 0.98)
+_BAND = (0.035, 0.965)
 _ONE_SIDED = 0.95
 
 
@@ -115,17 +116,33 @@ class Labels:
         return bool(self.units.max(initial=-1) + 1 == len(self.units))
 
 
-def fit_curve(labels: Labels, rng: np.random.Generator) -> Curve:
-    """Return the map, its band and its promise."""
+class Value(NamedTuple):
+    """The map alone: its grid, counted labels and right ones per group, log odds at the knots."""
+
+    grid: Grid
+    total: Floats
+    right: Floats
+    log_odds: Floats
+    deviance: float
+
+
+def fit_value(labels: Labels) -> Value:
+    """Return the map without its band and its promise."""
     grid = lay_grid(labels.confidence, labels.weights)
-    fine = lay_grid(labels.confidence, labels.weights, fine=True)
     counted = labels.weights / _rows_per_label(grid, labels)
     total, right = grid.sums(counted), grid.sums(counted * labels.correct)
     (plain,) = fit_curves(grid, total[None], right[None], PLAIN)
-    (wide,) = fit_curves(fine, total[None], right[None], WIDE)
     rates, deviance = _rising_unless_refuted(grid, plain, total, right)
+    return Value(grid, total, right, special.logit(rates), deviance)
+
+
+def fit_curve(labels: Labels, rng: np.random.Generator) -> Curve:
+    """Return the map, its band and its promise."""
+    grid, total, right, log_odds, deviance = fit_value(labels)
+    fine = lay_grid(labels.confidence, labels.weights, fine=True)
+    (wide,) = fit_curves(fine, total[None], right[None], WIDE)
     # The knots of the map are among the fine ones: it stays the same curve.
-    log_odds = np.interp(fine.knots, grid.knots, special.logit(rates))
+    log_odds = np.interp(fine.knots, grid.knots, log_odds)
     drawn = wide.draws(_DRAWS, rng)
     low, high = np.quantile(drawn, _BAND, axis=0)
     shipped = special.expit(fine.hat @ log_odds)

@@ -257,16 +257,14 @@ class MendCalibrator(Calibrator):
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
         """Fit the curve."""
         # Loaded here: the other maps need none of it.
-        from calibrant.mending.fit import Labels, fit_curve
+        from calibrant.mending.fit import Labels, fit_value
 
         data = check(confidence, correct, weights).present()
         c, y, w = data.confidence, data.correct, data.weights
         if w is not None and (w % 1 == 0).all():
             c, y, w = np.repeat(c, w.astype(np.intp)), np.repeat(y, w.astype(np.intp)), None
-        labels = Labels.of(c, y, w)
-        # The draws are those of the promise; the curve does not depend on them.
-        curve = fit_curve(labels, np.random.default_rng(0))
-        self.scores_, self.log_odds_ = curve.grid.knots, curve.log_odds
+        fitted = fit_value(Labels.of(c, y, w))
+        self.scores_, self.log_odds_ = fitted.grid.knots, fitted.log_odds
 
     def _map(self, values: Floats) -> Floats:
         _check_unit(values, self.name)
