@@ -48,6 +48,28 @@ def taken(document, folder, monkeypatch, *, ends=0):
     return command
 
 
+@pytest.mark.parametrize(
+    ("models", "verb"),
+    [({"over": 400, "true": 400}, "mend"), ({"true": 2000}, "decide"), ({"over": 30}, "plan")],
+)
+def test_a_map_is_kept_and_without_one_the_step_is_another(tmp_path, monkeypatch, models, verb):
+    rng = np.random.default_rng(1)
+    parts = []
+    for name, n in models.items():
+        said = rng.uniform(0.3, 1, n)
+        right = (rng.random(n) < said - (0.25 if name == "over" else 0)).astype(int)
+        parts.append(pl.DataFrame({"model": name, "p": said, "correct": right}))
+    path = tmp_path / "scores.csv"
+    pl.concat(parts).write_csv(path)
+    found = cal.mend(path, confidence="p").to_dict()
+    command = taken(found, tmp_path, monkeypatch)
+    assert command.startswith(f"calibrant {verb} ")
+    if verb == "mend":
+        assert cal.load_mend(tmp_path / "mend.json", model="over").verdict == "mended"
+        again = cal.mend(path, confidence="p", save=tmp_path / "mend.json").to_dict()
+        assert taken(again, tmp_path, monkeypatch).startswith("calibrant decide ")
+
+
 def test_nothing_certified_leads_to_a_limit_that_can_be_reached(scores, monkeypatch):
     found = decide(scores, confidence="p", max_error=0.01, only_model="small").to_dict()
     assert not found["results"][0]["certified"]

@@ -3,9 +3,11 @@
 import asyncio
 import pickle
 
+import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.records.mend_map import MendMap
 from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
@@ -52,6 +54,28 @@ def test_arun_leaves_the_loop_free(study):
     result, turns = asyncio.run(program())
     assert result["results"]
     assert turns > 5
+
+
+def test_a_run_writes_what_its_confidences_mean(study, tmp_path, oracle):
+    plain = pl.read_parquet(study / "tables" / "scores.parquet")
+    model, method = plain.drop_nulls("confidence").select("model", "method").row(0)
+    halved = MendMap((0.0, 1.0), (-2.0, 0.0), (-3.0, -1.0), (-1.0, 1.0), model=model, method=method)
+    halved.save(tmp_path / "mend.json")
+    calls = len(oracle.calls)
+    run(study, mend=tmp_path / "mend.json")
+    assert len(oracle.calls) == calls
+    scores = pl.read_parquet(study / "tables" / "scores.parquet")
+    assert scores.drop("mended", "mended_low", "mended_high").equals(plain)
+    own = (pl.col("model") == model) & (pl.col("method") == method)
+    for row in scores.filter(own).drop_nulls("confidence").iter_rows(named=True):
+        assert row["mended"] == pytest.approx(halved.probability(row["confidence"]))
+    assert scores.filter(~own)["mended"].null_count() == scores.filter(~own).height
+    halved.save(tmp_path / "other.json")
+    other = (tmp_path / "other.json").read_text().replace(model, "another")
+    (tmp_path / "other.json").write_text(other)
+    with pytest.raises(cal.InputError, match="no map of these models"):
+        run(study, mend=tmp_path / "other.json")
+    run(study)
 
 
 def test_an_error_inside_a_loop_is_the_same_error(tmp_path):

@@ -394,4 +394,16 @@ def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
     return Step(_ALONE, _following(document, "decide", max_error="0.10", **chosen).text())
 
 
-_DECIDED = {"decide": _decided, "cascade": _cascaded, "compare": _compared}
+def _mended(document: Document, entries: Sequence[Document]) -> Step:
+    """Return how a map is kept; where nothing was mended, what labels or the confidence allow."""
+    verdicts = {entry["verdict"] for entry in entries}
+    if "mended" in verdicts and not entries[0].get("path"):
+        call = _following(document, "mend", save="mend.json")
+        return Step("Save what it means for your program", call.text())
+    if verdicts == {"too few"}:
+        call = _following(document, "plan", claim="ece<0.05")
+        return Step("How many labels would decide it?", call.text())
+    return _choose(document)
+
+
+_DECIDED = {"decide": _decided, "cascade": _cascaded, "compare": _compared, "mend": _mended}
