@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 from benchmarks.harness import DATA
-from scipy import special
 from scipy.optimize import isotonic_regression
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression

@@ -17,6 +17,7 @@ Document = Mapping[str, Any]
 _LATEST = "Audit the latest rows"
 _ALONE = "Choose when it may answer alone"
 _TRUST = "See how far the confidence can be trusted"
+_HOW_MANY, _CLAIM = "How many labels would decide it?", {"claim": "ece<0.05"}
 _LIMIT_STEP = 0.05
 # A limit this many times the one asked for, or of half the answers, is no help: labels are.
 _FAR, _HALF = 2.0, 0.5
@@ -104,8 +105,6 @@ def step_of_grades(head: Document, out: Any) -> dict[str, str]:
     --------
     >>> samples = {"columns": {}, "references_file": "gold.csv"}
     >>> head = {"source": "s.csv", "input": [{"path": "s.csv"}], "samples": samples}
-    >>> step_of_grades(head, "my study")["command"]
-    "calibrant audit 'my study'"
     >>> step_of_grades(head, None)["command"]
     'calibrant grade s.csv --references gold.csv --out study'
     """
@@ -129,7 +128,7 @@ def _after_audit(
 ) -> tuple[str, dict[str, Any], str]:
     """Return the next verb, its own options and the reason; no step that cannot succeed."""
     if not any(claim.outcome == "shown" for claim in claims):
-        return "plan", {"claim": "ece<0.05"}, "How many labels would decide it?"
+        return "plan", _CLAIM, _HOW_MANY
     models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
     # Below 20 shared questions `compare` gives no interval.
     if len(models) > 1 and paired and min(entry["questions"] for entry in entries) >= 20:
@@ -204,10 +203,10 @@ def _own_step(document: Document) -> Step | None:
     own, kind = document.get("next"), kind_of(document)
     if kind == "label" and _may_stop(document):
         words = "Take the labels out, with their weights"
-        return Step(words, _following(document, "label export", out="labels.csv").text())
+        return _to(words, document, "label export", out="labels.csv")
     if kind == "label" and document.get("batch"):
-        call = _following(document, "label add", str(document["batch"]["path"]))
-        return Step("Take it back when it is filled in", call.text())
+        batch = str(document["batch"]["path"])
+        return _to("Take it back when it is filled in", document, "label add", batch)
     if isinstance(own, Mapping):
         return Step(str(own["why"]), str(own["command"]))
     if own:
@@ -225,12 +224,16 @@ def _verb(command: str) -> str:
     return found[1] if found else ""
 
 
+def _to(words: str, document: Document, verb: str, *more: str, **settings: Any) -> Step:
+    return Step(words, _following(document, verb, *more, **settings).text())
+
+
 def _choose(document: Document) -> Step:
-    return Step(_ALONE, _following(document, "decide", max_error="0.10").text())
+    return _to(_ALONE, document, "decide", max_error="0.10")
 
 
 def _trust(document: Document) -> Step:
-    """Return an audit of a study or a log, which is read as it is."""
+    # A study or a log is read as it is.
     return Step(_TRUST, Call("audit", *_places(document)).text())
 
 
@@ -239,10 +242,8 @@ def _planned(document: Document) -> Step | None:
         # A plan by formula is about no answers that could be labelled.
         return None
     if any(block["verification"]["labels"] for block in document.get("measured") or ()):
-        words = "See what the labels at hand show already"
-        return Step(words, _following(document, "audit").text())
-    call = _following(document, "label next", out="batch.csv")
-    return Step("Choose which answers to label first", call.text())
+        return _to("See what the labels at hand show already", document, "audit")
+    return _to("Choose which answers to label first", document, "label next", out="batch.csv")
 
 
 def _labelled(document: Document) -> Step:
@@ -260,12 +261,10 @@ def _may_stop(document: Document) -> bool:
 _STEPS: dict[str, Callable[[Document], Step | None]] = {
     "audit": _choose,
     "groups": _choose,
-    "leaderboard": lambda document: Step(
-        "See whether the order holds at equal accuracy", _following(document, "compare").text()
+    "leaderboard": lambda document: _to(
+        "See whether the order holds at equal accuracy", document, "compare"
     ),
-    "multi_answer": lambda document: Step(
-        "See which confidence is calibrated", Call("audit", *_places(document)).text()
-    ),
+    "multi_answer": lambda found: Step("See which confidence is calibrated", _trust(found)[1]),
     "plan": _planned,
     "label": _labelled,
     "monitor": lambda document: Step(
@@ -285,9 +284,9 @@ def _decided(document: Document, entries: Sequence[Document]) -> Step:
         keys = [k for k in ("model", "method") if len({entry[k] for entry in entries}) > 1]
         chosen |= {f"only_{key}": best[key] for key in keys} | goal
         if missed and not best["certified"]:
-            return _decide("See what one of them allows", document, chosen)
-        return _decide("Save the policy of one", document, chosen, save="policy.json")
-    (entry,) = entries
+            return _to("See what one of them allows", document, "decide", **chosen)
+        return _to("Save the policy of one", document, "decide", **chosen, save="policy.json")
+    entry = entries[0]
     if len(document.get("input") or ()) > 1:
         # A study holds several models and methods; the decision is about one of them.
         chosen |= {"only_model": entry["model"], "only_method": entry["method"]}
@@ -298,11 +297,7 @@ def _decided(document: Document, entries: Sequence[Document]) -> Step:
     if entry.get("path"):
         return _saved(document, entry, chosen)
     words = "Save this threshold for your program"
-    return _decide(words, document, chosen | goal, save="policy.json")
-
-
-def _decide(words: str, document: Document, chosen: Document, **settings: Any) -> Step:
-    return Step(words, _following(document, "decide", **chosen, **settings).text())
+    return _to(words, document, "decide", **(chosen | goal), save="policy.json")
 
 
 def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:
@@ -314,25 +309,24 @@ def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:
     seen = any(point["error"]["n"] >= _FEWEST_SEEN for point in entry.get("curve") or ())
     helped = entry.get("labels_needed") is not None or not seen
     if helped and limit > min(_FAR * asked, _HALF) + 1e-9:
-        call = _following(document, "plan", claim="ece<0.05")
-        return Step("See how many labels its confidence needs", call.text())
+        return _to("See how many labels its confidence needs", document, "plan", **_CLAIM)
     if limit > _HALF:
-        return Step(_TRUST, _following(document, "audit").text())
+        return _to(_TRUST, document, "audit")
     goal = {"max_error": f"{limit:.2f}", **_again(settings, "decide", "delta")}
-    return _decide("See what a higher limit allows", document, {**chosen, **goal})
+    return _to("See what a higher limit allows", document, "decide", **{**chosen, **goal})
 
 
 def _saved(document: Document, entry: Document, chosen: Document) -> Step:
     """Return how a saved promise is watched; a policy by costs alone has none yet."""
     settings = document.get("settings") or {}
     if settings.get("max_error") is not None:
-        call = _following(document, "monitor", policy=str(entry["path"]))
-        return Step("Watch whether the promise still holds", call.text())
+        policy = str(entry["path"])
+        return _to("Watch whether the promise still holds", document, "monitor", policy=policy)
     seen = (entry.get("error") or {}).get("high")
     if not _answered(entry) or seen is None or seen >= 1:
-        return Step(_TRUST, _following(document, "audit").text())
+        return _to(_TRUST, document, "audit")
     goal = {"max_error": f"{_in_steps(seen):.2f}", **_goal(settings)}
-    return _decide("Promise an error too", document, {**chosen, **goal})
+    return _to("Promise an error too", document, "decide", **{**chosen, **goal})
 
 
 def _answered(entry: Document) -> float:
@@ -365,7 +359,7 @@ def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
         return Step("Put it in front of the models", call.text())
     if policy.get("rule", "") is None:
         # Too few questions to choose a policy: one cannot be saved either.
-        return Step(_TRUST, _following(document, "audit").text())
+        return _to(_TRUST, document, "audit")
     price = settings.get("price") or {}
     chosen: dict[str, Any] = {"models": models}
     chosen |= {"price": [float(price[model]) for model in models]} if price else {}
@@ -391,18 +385,15 @@ def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
         return None
     best = max(known, key=lambda entry: entry["accuracy"]["value"])["model"]
     chosen = {"only_model": best} | ({"only_method": methods[0]} if len(methods) > 1 else {})
-    return Step(_ALONE, _following(document, "decide", max_error="0.10", **chosen).text())
+    return _to(_ALONE, document, "decide", max_error="0.10", **chosen)
 
 
 def _mended(document: Document, entries: Sequence[Document]) -> Step:
-    """Return how a map is kept; where nothing was mended, what labels or the confidence allow."""
     verdicts = {entry["verdict"] for entry in entries}
     if "mended" in verdicts and not entries[0].get("path"):
-        call = _following(document, "mend", save="mend.json")
-        return Step("Save what it means for your program", call.text())
+        return _to("Save what it means for your program", document, "mend", save="mend.json")
     if verdicts == {"too few"}:
-        call = _following(document, "plan", claim="ece<0.05")
-        return Step("How many labels would decide it?", call.text())
+        return _to(_HOW_MANY, document, "plan", **_CLAIM)
     return _choose(document)
 
 
