@@ -11,7 +11,6 @@ from calibrant.core.rng import named_stream
 from calibrant.planning import judged_mean
 from calibrant.stats.sequences import CalibrationSequence
 from simulations import _planning_labels as labels
-from simulations import _planning_monitor as changes
 from simulations._planning_audit import QUANTITIES as AUDITED
 from simulations._planning_audit import audit_coverage
 from simulations._planning_plans import agreement
@@ -23,7 +22,6 @@ RUNS = {
     "passive": 200,
     "active": 1000,
     "sequence": 1000,
-    "monitor": 300,
     "judge": 5000,
     "coverage": 1000,
     "audit": 1000,
@@ -286,26 +284,6 @@ def plan_part():
     )  # fmt: skip
 
 
-def monitor_part():
-    """False alarms and delays of the change detector."""
-    rows = []
-    for world in changes.WORLDS:
-        found = changes.watch(world, RUNS["monitor"])
-        if "shift" in world[1]:
-            late = "never" if np.isinf(found["median"]) else f"{found['median']:.0f}"
-            again = _share(found["again"])
-            rows.append((world[0], _share(found["early"]), _share(found["found"]), late, again))
-        else:
-            rows.append((world[0], _share(found["early"]), "-", "-", "-"))
-    return (
-        "Monitor",
-        f"{RUNS['monitor']:,} streams of 365 days with 50 labels each, change on day 100; nominal: "
-        "a false alarm in at most 5 % of years. After an alarm the labels since the change are the "
-        "new baseline.",
-        _table(("change", "false alarms", "found", "days, median", "alarms after the reset"), rows),
-    )
-
-
 def rate_parts():
     """Rates, phase transition, sequences, judges."""
     passive = passive_slopes(RUNS["passive"])
@@ -368,7 +346,6 @@ PARTS = {
     "looks": looks_part,
     "budget": budget_part,
     "plan": plan_part,
-    "monitor": monitor_part,
 }
 
 

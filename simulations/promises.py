@@ -349,7 +349,7 @@ def cascade():
     pools = Pools(SCORES / "mmlu_pro_16_models.parquet")
 
     def step(number):
-        told = one_pool(np.random.default_rng([SEED + 2, number]), pools, number)
+        told = one_pool(np.random.default_rng([SEED + 20, number]), pools, number)
         yield ["saved" if told else "nothing saved"], told
 
     found = resumed("cascade", POOLS, step)
