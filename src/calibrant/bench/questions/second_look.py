@@ -101,37 +101,43 @@ def look_at_languages(question: Question) -> str | None:
 
 
 def _languages_of(question: Question, text: str) -> str | None:
-    states = [code for code, _ in _codes_of_names(text, _state_keys())]
+    states = _codes_of_names(text, _state_keys())
     if not states:
         return UNSEEN
     listed = official_languages()
     if out := [code for code in states if code in listed.left_out]:
         return f"the official languages of {state_names()[out[0]][0]} are not certain"
-    answers = {_language_keys().get(normalised(n), "") for r in question.references for n in r}
-    answers.discard("")
-    for known in (listed.states, cldr_official()):
-        expected = frozenset().union(*(known.get(code, frozenset()) for code in states))
-        if problem := _differ(answers, expected, language_names()):
-            return problem
-    return None
+    lists = [
+        frozenset().union(*(known.get(code, frozenset()) for code in states))
+        for known in (listed.states, cldr_official())
+    ]
+    return _first_difference(question, lists, _language_keys(), language_names())
 
 
 def _states_with(question: Question, text: str) -> str | None:
-    tongues = {code for code, _ in _codes_of_names(text, _language_keys())}
+    tongues = set(_codes_of_names(text, _language_keys()))
     if not tongues:
         return UNSEEN
     listed = official_languages()
     if out := sorted(c for c, found in listed.left_out.items() if found & tongues):
         return f"not certain whether it is official in {state_names()[out[0]][0]}"
-    answers = {_state_keys().get(normalised(n), "") for r in question.references for n in r}
-    answers.discard("")
-    official = cldr_official()
-    for known in (listed.states, {code: official.get(code, frozenset()) for code in listed.states}):
-        expected = frozenset(code for code, found in known.items() if found & tongues)
-        names = {code: found[0] for code, found in state_names().items()}
-        if problem := _differ(answers, expected, names):
-            return problem
-    return None
+    lists = [
+        frozenset(code for code in listed.states if known.get(code, frozenset()) & tongues)
+        for known in (listed.states, cldr_official())
+    ]
+    names = {code: found[0] for code, found in state_names().items()}
+    return _first_difference(question, lists, _state_keys(), names)
+
+
+def _first_difference(
+    question: Question, lists: Sequence[frozenset[str]], keys: dict[str, str], names: dict[str, str]
+) -> str | None:
+    """Return how the right answers differ from one of the lists of codes; None where they do not.
+
+    `keys` has the code of every name, `names` the name of every code.
+    """
+    answers = {keys.get(normalised(name), "") for own in question.references for name in own} - {""}
+    return next(filter(None, (_differ(answers, expected, names) for expected in lists)), None)
 
 
 def _differ(answers: set[str], expected: frozenset[str], names: dict[str, str]) -> str | None:
@@ -146,14 +152,13 @@ def _difference_in_words(wrong: Sequence[str], missing: Sequence[str]) -> str | 
     return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names) or None
 
 
-def _codes_of_names(text: str, keys: dict[str, str]) -> list[tuple[str, str]]:
+def _codes_of_names(text: str, keys: dict[str, str]) -> list[str]:
     """Return the codes of the names that 'A, B or C' consists of; all must be known."""
     whole = keys.get(normalised(text))
     if whole is not None:
-        return [(whole, text)]
-    parts = [part.strip() for part in re.split(r", | or ", text)]
-    codes = [(keys.get(normalised(part), ""), part) for part in parts]
-    return codes if all(code for code, _ in codes) else []
+        return [whole]
+    codes = [keys.get(normalised(part), "") for part in re.split(r", | or ", text)]
+    return codes if all(codes) else []
 
 
 @lru_cache(maxsize=1)

@@ -227,14 +227,3 @@ def read_published(text: str, relation: str, subjects: Collection[str]) -> Parse
     else:
         found = (named,)
     return Parsed(relation, found, bounds) if found else None
-
-
-def is_retired(text: str) -> bool:
-    """Tell whether a question has a wording of an earlier version without an exact answer set.
-
-    Examples
-    --------
-    >>> is_retired("Name one country where native speakers of Danish live.")
-    True
-    """
-    return any(re.fullmatch(form, text) for form in WORDS["retired"])
