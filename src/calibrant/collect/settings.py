@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
+from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
 from calibrant.core.errors import InputError
@@ -96,7 +97,9 @@ class Settings:
         if key in self._values:
             return self._values[key]
         if default is _MISSING:
-            self.refuse(key, "this setting is needed")
+            near = get_close_matches(key, self._values, 1)
+            hint = f"{near[0]!r} may be meant" if near and near[0] not in self._taken else None
+            self.refuse(key, "this setting is needed", hint=hint)
         return default
 
     def text(
