@@ -97,8 +97,8 @@ class Settings:
         if key in self._values:
             return self._values[key]
         if default is _MISSING:
-            near = get_close_matches(key, self._values, 1)
-            hint = f"{near[0]!r} may be meant" if near and near[0] not in self._taken else None
+            near = get_close_matches(key, self._values, 1, cutoff=0.8)
+            hint = f"there is {near[0]!r}: did you mean {key!r}?" if near else None
             self.refuse(key, "this setting is needed", hint=hint)
         return default
 
