@@ -16,7 +16,7 @@ from calibrant.comparison.intervals import interval
 from calibrant.comparison.odds import MASS_BINS
 from calibrant.comparison.questions import QuestionBlock, Resamples
 from calibrant.comparison.survey import CELLS, cell_index, mass_bins
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices, Ints
 from calibrant.stats.binning import width_edges
 
 # Rows that are put in their places at once; bounds what is held beside the table.
@@ -40,7 +40,7 @@ class Candidates:
 
     confidence: Floats
     correct: Floats
-    identity: npt.NDArray[np.int64]
+    identity: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidat
     return Candidates(confidence, block.correct, _identity(answers))
 
 
-def complete_questions(pool: Candidates, members: Sequence[int]) -> npt.NDArray[np.intp]:
+def complete_questions(pool: Candidates, members: Sequence[int]) -> Indices:
     """Return the questions where each of these models scored the answer of each of them."""
     chosen = np.asarray(members)
     judges = pool.confidence[chosen[:, None], chosen[None]]
@@ -201,13 +201,13 @@ def _places(values: pl.Series, lookup: npt.NDArray[np.int32]) -> npt.NDArray[np.
     return found
 
 
-def _codes(values: pl.Series) -> npt.NDArray[np.int64]:
+def _codes(values: pl.Series) -> Ints:
     """Return a number per distinct text; -1 for none."""
     return values.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
 
 
-def _identity(answers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _identity(answers: Ints) -> Ints:
     """Return, per author and question, the first author who gave the same answer."""
     same = answers[:, None, :] == answers[None, :, :]
-    first: npt.NDArray[np.int64] = np.argmax(same, axis=1)
+    first: Ints = np.argmax(same, axis=1)
     return first

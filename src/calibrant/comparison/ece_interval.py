@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
 from calibrant.stats.intervals import normal_quantile
@@ -260,7 +260,7 @@ def residuals_of(residuals: Floats, shares: Floats) -> list[Residuals]:
     ]
 
 
-def _spread(drawn: Floats, sound: npt.NDArray[np.intp]) -> Floats:
+def _spread(drawn: Floats, sound: Indices) -> Floats:
     """Return variances over the resamples that are defined; NaN without two of them."""
     number = np.where(sound > 1, sound, np.nan)[:, None]
     apart = drawn - (np.nansum(drawn, axis=2) / number)[:, :, None]

@@ -61,7 +61,7 @@ class QuestionBlock:
         """(models, questions): the grade where a confidence belongs to it, else NaN."""
         return np.where(np.isnan(self.confidence), np.nan, self.correct)
 
-    def take(self, rows: npt.NDArray[np.intp]) -> QuestionBlock:
+    def take(self, rows: Indices) -> QuestionBlock:
         """Return the block of these questions alone."""
         return QuestionBlock(
             self.models,

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse, special
 
 from calibrant.comparison.odds import MASS_BINS, log_odds
 from calibrant.comparison.questions import QuestionBlock, Resamples
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, Mask
 
 # Cells of equal width in log-odds: fine where confidences crowd, near 0 and near 1.
 CELLS = 32_768
@@ -256,7 +255,7 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
     )
 
 
-def distinct_rows(flags: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], Indices]:
+def distinct_rows(flags: Mask) -> tuple[Mask, Indices]:
     """Return the distinct rows of a table of flags, and which of them each row is.
 
     Examples
@@ -279,9 +278,9 @@ def _mass_edges(confidence: Floats) -> Floats:
     return np.asarray(distinct[np.flatnonzero(np.diff(number, prepend=-1))])
 
 
-def shared_by_all(outcome: Floats) -> npt.NDArray[np.bool_]:
+def shared_by_all(outcome: Floats) -> Mask:
     """Return the questions that all models have, with the same outcome for all."""
-    same: npt.NDArray[np.bool_] = (outcome == outcome[0]).all(axis=0)
+    same: Mask = (outcome == outcome[0]).all(axis=0)
     return same
 
 
@@ -324,7 +323,7 @@ def _apart(known: Floats, grade: Floats, cluster: Indices | None) -> Floats:
 
 
 def _resampled_counts(
-    present: npt.NDArray[np.bool_], correct: Floats, resamples: Resamples
+    present: Mask, correct: Floats, resamples: Resamples
 ) -> tuple[Floats, Floats]:
     """Count common questions and right answers of every pair, in data and resamples."""
     # Models with the same questions share their sums: a complete table needs one mask.
@@ -343,7 +342,7 @@ def _resampled_counts(
     return by_partner[0], by_partner[1]
 
 
-def _absences(present: npt.NDArray[np.bool_], correct: Floats) -> Floats:
+def _absences(present: Mask, correct: Floats) -> Floats:
     """Return, per model, sums over the questions that it has and that it lacks."""
     answers, right = present.sum(axis=0), correct.sum(axis=0)
     table = np.zeros((present.shape[0], 2, 3))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from calibrant.confidence.segments import count_by, first_argmax, first_index, gather, ratio, sum_by
 from calibrant.confidence.token_columns import TokenColumns, no_tokens
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.errors import InputError
 
 NO_CLASS = -1
@@ -67,7 +65,7 @@ class Classes:
         """Return (units, classes) counts, zero-padded, and which of them are answered."""
         return self.spread(self.count, 0), self.spread(self.answered, False)
 
-    def spread(self, values: NDArray[Any], empty: float) -> NDArray[Any]:
+    def spread(self, values: Array, empty: float) -> Array:
         """Return (units, classes) values of the classes, `empty` where a unit has no more."""
         width = int(self.local.max(initial=0)) + 1
         table = np.full((self.n_units, width), empty, dtype=values.dtype)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Array, Floats, Ints, Mask
 
 
 def count_by(group: Ints, size: int) -> Ints:
@@ -32,7 +30,7 @@ def mean_by(group: Ints, values: Floats, size: int) -> Floats:
     return ratio(sum_by(group, np.where(known, values, 0.0), size), sum_by(group, known, size))
 
 
-def ratio(above: npt.NDArray[Any], below: npt.NDArray[Any]) -> Floats:
+def ratio(above: Array, below: Array) -> Floats:
     """Return the quotient; NaN or infinite, without a warning, where `below` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = above / below

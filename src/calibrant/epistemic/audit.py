@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss import (
@@ -45,11 +44,11 @@ class GroupOptions:
 
 def groups_entry(
     features: pl.DataFrame,
-    confidence: npt.NDArray[Any],
-    correct: npt.NDArray[Any],
+    confidence: Array,
+    correct: Array,
     *,
     options: GroupOptions,
-    units: npt.NDArray[np.int64] | None = None,
+    units: Ints | None = None,
     numbers: Sequence[str] = (),
 ) -> tuple[dict[str, Any], GroupCorrector]:
     """Return the entry of one block, and the corrected confidence it leads to.

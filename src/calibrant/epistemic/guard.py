@@ -17,13 +17,12 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy.special import chdtrc
 
 from calibrant.claims.claim import Claim
 from calibrant.claims.monitor import traffic_claim
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.hints import Call
 
 ANSWER, ANSWER_LENGTH = "answer", "answer length"
@@ -164,14 +163,14 @@ class Profile:
         place = bare._places(rows)
         return cls(group, names, ends, {name: bare._count(rows, place, name) for name in ends})
 
-    def _places(self, rows: pl.DataFrame) -> npt.NDArray[np.intp]:
+    def _places(self, rows: pl.DataFrame) -> Indices:
         """Return the position of each row's group, -1 for one that is not known."""
         if self.group is None or self.group not in rows.columns:
             return np.zeros(rows.height, dtype=np.intp)
         known = {name: at for at, name in enumerate(self.names)}
         return np.array([known.get(name, -1) for name in level_texts(rows[self.group])], np.intp)
 
-    def _count(self, rows: pl.DataFrame, place: npt.NDArray[np.intp], column: str) -> Floats:
+    def _count(self, rows: pl.DataFrame, place: Indices, column: str) -> Floats:
         """Return rows per group and cell, an atom being a cell of its own."""
         values = rows[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
         used = (place >= 0) & np.isfinite(values)
@@ -225,9 +224,7 @@ class Profile:
         missing += [name for name in self.ends if name not in here]
         return GuardCheck(outcome, frame.height, new, changes, missing, promise or {})
 
-    def _group_change(
-        self, counts: Floats, kept: npt.NDArray[np.bool_], tests: int
-    ) -> list[Change]:
+    def _group_change(self, counts: Floats, kept: Mask, tests: int) -> list[Change]:
         before = next(iter(self.counts.values())).sum(axis=1)[kept]
         now = counts[kept]
         p = _corrected(same_spread(before[None], now[None]), tests)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.records import Scores
@@ -105,7 +105,7 @@ def _is_missing(name: str, dtype: pl.DataType) -> pl.Expr:
     return missing.alias(name)
 
 
-def embed_texts(texts: pl.Series) -> tuple[npt.NDArray[np.float64], str]:
+def embed_texts(texts: pl.Series) -> tuple[Floats, str]:
     """Return one vector per text, and the name of the embedder; needs the extra `local`."""
     from calibrant.clients.endpoints.embeddings import open_embedder
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.mending.fit import Labels, crossfitted, fit_curve, gain
@@ -99,8 +99,8 @@ class Mend:
         confidence: ArrayLike,
         correct: ArrayLike,
         *,
-        weights: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
+        weights: MaybeArray = None,
+        groups: MaybeArray = None,
         about: Mapping[str, Any] | None = None,
     ) -> Mend:
         """Fit the map; rows without a confidence or an outcome are left out.

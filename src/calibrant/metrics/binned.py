@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
 from calibrant.stats import binning
 from calibrant.stats.binning import BinIndex
@@ -62,7 +62,7 @@ def ece(
     bins: int = 15,
     strategy: str = "width",
     norm: str = "l1",
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> float:
     r"""Return the expected calibration error, in [0, 1]; 0 is best.
 
@@ -124,7 +124,7 @@ def over_confidence(
     *,
     bins: int = 15,
     strategy: str = "width",
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> float:
     """Return the part of the ECE from bins that promise too much, in [0, 1]; 0 is best.
 
@@ -144,7 +144,7 @@ def under_confidence(
     *,
     bins: int = 15,
     strategy: str = "width",
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> float:
     """Return the part of the ECE from bins that promise too little, in [0, 1]; 0 is best.
 
@@ -269,7 +269,7 @@ def reliability_bins(
     bins: int = 15,
     strategy: str = "width",
     level: float = 0.95,
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> ReliabilityBins:
     """Return the bins of a reliability diagram with intervals and a consistency band.
 

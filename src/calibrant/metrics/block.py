@@ -11,7 +11,7 @@ from typing import Any, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Array, Floats
+from calibrant.core.arrays import Array, Floats, MaybeArray
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.cell_error import CellError, Rows
 from calibrant.metrics.corp import Corp, corp_from_sums
@@ -76,8 +76,8 @@ class MetricBlock:
         self,
         confidence: ArrayLike,
         correct: ArrayLike,
-        weights: ArrayLike | None,
-        units: ArrayLike | None,
+        weights: MaybeArray,
+        units: MaybeArray,
         **how: Unpack[How],
     ) -> None:
         checked = check(confidence, correct, weights, probability=how["probability"])

@@ -14,9 +14,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats
 from calibrant.metrics.block import MetricBlock
@@ -98,7 +97,7 @@ class CellBlock(MetricBlock):
         centre = self._inside(self.confidence_sums.sum(axis=0)[held] / weight, held)
         return Ranked(centre, weight, hits, hits, place[self.cell])
 
-    def _inside(self, values: Floats, cell: NDArray[np.intp]) -> Floats:
+    def _inside(self, values: Floats, cell: Indices) -> Floats:
         """Keep means in their own cells, which rounding in the last digit might miss."""
         least, largest = _cell_ends(self.grid.cells)
         return np.clip(values, least[cell], largest[cell])

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, RngLike, as_generator
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, batches
@@ -66,7 +66,7 @@ def corp_from_sums(sums: DistinctSums, squares: float, fitted: Floats | None = N
     return Corp(score=score(c), mcb=float(max(mcb, 0.0)), dsc=float(dsc), unc=float(unc))
 
 
-def corp(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Corp:
+def corp(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> Corp:
     """Return miscalibration, discrimination and uncertainty of the Brier score.
 
     The outcomes are regressed on the confidences by isotonic regression, which needs no bins
@@ -112,7 +112,7 @@ def corp(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None
     )
 
 
-def mcb(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def mcb(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the miscalibration part of `corp`, in [0, 1]; 0 is best.
 
     Examples
@@ -123,7 +123,7 @@ def mcb(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
     return corp(confidence, correct, weights=weights).mcb
 
 
-def dsc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def dsc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the discrimination part of `corp`, in [0, 0.25]; more is better.
 
     Examples
@@ -134,7 +134,7 @@ def dsc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
     return corp(confidence, correct, weights=weights).dsc
 
 
-def unc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def unc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the uncertainty part of `corp`, the variance of outcomes, in [0, 0.25].
 
     Examples
@@ -178,7 +178,7 @@ def reliability_curve(
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
     points: int = 200,
     level: float = 0.95,
     resamples: int = BAND_DRAWS,
@@ -277,7 +277,7 @@ def _tails(level: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def _shown(size: int, points: int) -> NDArray[np.intp]:
+def _shown(size: int, points: int) -> Indices:
     """Return which of many points are shown: the first, the last, and evenly between."""
     return np.unique(np.linspace(0, size - 1, points).round().astype(np.intp))
 

@@ -18,9 +18,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, Stream, batches
@@ -88,7 +87,7 @@ class _Line(NamedTuple):
     task: CorpTask
     cells: DistinctSums
     share: Floats
-    trials: NDArray[np.int64]
+    trials: Ints
     fitted: Floats
     rates: Floats
     distances: Floats

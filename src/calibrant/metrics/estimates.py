@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, RngLike, as_generator
+from calibrant.core.arrays import MaybeArray
 from calibrant.core.registry import require_known
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.families import Metric
@@ -18,8 +19,8 @@ def metric_estimates(
     correct: ArrayLike,
     *,
     names: Sequence[str] | None = None,
-    weights: ArrayLike | None = None,
-    units: ArrayLike | None = None,
+    weights: MaybeArray = None,
+    units: MaybeArray = None,
     bins: int = 15,
     level: float = 0.95,
     resamples: int = 1000,
@@ -98,8 +99,8 @@ def confidence_gap(
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
-    weights: ArrayLike | None = None,
-    units: ArrayLike | None = None,
+    weights: MaybeArray = None,
+    units: MaybeArray = None,
     level: float = 0.95,
 ) -> Estimate:
     """Return mean confidence minus accuracy, in [-1, 1]; above 0 is over-confidence.

@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Array, Floats, Ints, MaybeArray
 
 # Two columns are the probabilities of 'wrong' and 'right'; float32 keeps about 7 digits.
 _SUM_TOLERANCE = 1e-5
@@ -34,9 +34,9 @@ class Calibrator:
         self,
         confidence: ArrayLike,
         correct: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: MaybeArray = None,
         *,
-        weights: ArrayLike | None = None,
+        weights: MaybeArray = None,
     ) -> Self:
         """Fit the map.
 
@@ -56,7 +56,7 @@ class Calibrator:
         self._learn(column, correct, heavy)
         return self
 
-    def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
+    def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: MaybeArray) -> None:
         raise NotImplementedError
 
     def predict(self, confidence: ArrayLike) -> Floats:
@@ -86,7 +86,7 @@ class Calibrator:
         return self.fit(confidence, correct, **fit_options).predict(confidence)
 
     def score(
-        self, confidence: ArrayLike, correct: ArrayLike, sample_weight: ArrayLike | None = None
+        self, confidence: ArrayLike, correct: ArrayLike, sample_weight: MaybeArray = None
     ) -> float:
         """Return minus the Brier score, so that higher is better as a search expects it."""
         # Loaded here: scoring needs more than a map does.
@@ -115,7 +115,7 @@ class Calibrator:
         return self
 
     @property
-    def classes_(self) -> NDArray[np.int64]:
+    def classes_(self) -> Ints:
         """The two outcomes, wrong and right, in the order of `predict_proba`."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("classes_ is known after fit")
@@ -163,7 +163,7 @@ class Calibrator:
         return f"{type(self).__name__}({options})"
 
 
-def score_column(confidence: ArrayLike) -> NDArray[Any]:
+def score_column(confidence: ArrayLike) -> Array:
     """Return the one column of scores in an array of shape (n,), (n, 1) or (n, 2).
 
     Examples

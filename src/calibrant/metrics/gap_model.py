@@ -9,10 +9,10 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
@@ -182,14 +182,8 @@ def _caution(shares: Floats, relative: float) -> float:
 
 
 def _unit_covariance(
-    data: Checked,
-    units: Units,
-    heavy: Floats,
-    shares: Floats,
-    *,
-    bins: int,
-    strategy: str,
-) -> NDArray[np.float64]:
+    data: Checked, units: Units, heavy: Floats, shares: Floats, *, bins: int, strategy: str
+) -> Floats:
     """Return the covariance of the bin residuals when units are the independent draws.
 
     A heavy unit draws the mean to itself and hides its own distance from it. Each square is put
@@ -252,7 +246,7 @@ def ece_debiased(
     strategy: str = "width",
     norm: str = "l1",
     estimator: str = "matched",
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> float:
     r"""Return a binned calibration error with its upward bias taken off, in [0, 1]; 0 is best.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, UndefinedMetricWarning
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, MaybeArray
 
 # Rows looked at once when a check needs a temporary of the input's length.
 PIECE = 65_536
@@ -51,7 +51,7 @@ class Checked(NamedTuple):
 def check(
     confidence: ArrayLike,
     correct: ArrayLike,
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
     *,
     probability: bool = True,
     binary: bool = False,
@@ -91,7 +91,7 @@ def check(
     return Checked(scores, outcomes, check_weights(weights, scores.size))
 
 
-def check_weights(weights: ArrayLike | None, rows: int) -> Array | None:
+def check_weights(weights: MaybeArray, rows: int) -> Array | None:
     """Check weights for `rows` rows."""
     if weights is None:
         return None

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
+from calibrant.core.arrays import Array, Floats, Ints, MaybeArray
 from calibrant.metrics.binned import ece
 from calibrant.metrics.inputs import check, check_weights
 from calibrant.metrics.scoring import log_loss
@@ -16,11 +17,7 @@ from calibrant.stats.isotonic import distinct_sums, isotonic_fit
 
 
 def rms_calibration_error(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    bin_size: int = 100,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, bin_size: int = 100, weights: MaybeArray = None
 ) -> float:
     """Return the root mean square calibration error, in [0, 1]; 0 is best.
 
@@ -58,11 +55,7 @@ def rms_calibration_error(
 
 
 def mce(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    bins: int = 15,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, bins: int = 15, weights: MaybeArray = None
 ) -> float:
     """Return the maximum calibration error: the largest gap of any bin, in [0, 1]; 0 is best.
 
@@ -82,11 +75,7 @@ def mce(
 
 
 def adaptive_ece(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    bins: int = 15,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, bins: int = 15, weights: MaybeArray = None
 ) -> float:
     """Return the ECE over bins that hold equally many rows, in [0, 1]; 0 is best.
 
@@ -104,7 +93,7 @@ def adaptive_ece(
 
 
 def ks_calibration_error(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 ) -> float:
     """Return the Kolmogorov-Smirnov calibration error, in [0, 1]; 0 is best.
 
@@ -140,7 +129,7 @@ class LogLossParts:
 
 
 def log_loss_decomposition(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 ) -> LogLossParts:
     """Split the log loss into what recalibration could mend and what it could not.
 
@@ -185,7 +174,7 @@ def _entropy(weight: np.ndarray, right: np.ndarray, rate: np.ndarray) -> float:
 
 
 def log_loss_calibration(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 ) -> float:
     """Return the part of the log loss that recalibration could mend; 0 is best.
 
@@ -198,7 +187,7 @@ def log_loss_calibration(
 
 
 def log_loss_refinement(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 ) -> float:
     """Return the log loss that remains after recalibration; 0 is best.
 
@@ -222,7 +211,7 @@ def top_label_ece(
     strategy: str = "width",
     norm: str = "l1",
     by_class: bool = False,
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> float:
     """Return the ECE of the most probable class, in [0, 1]; 0 is best.
 
@@ -272,7 +261,7 @@ def classwise_ece(
     bins: int = 15,
     strategy: str = "width",
     norm: str = "l1",
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> float:
     """Return the mean over classes of the ECE of that class's probability; 0 is best.
 
@@ -303,8 +292,8 @@ def classwise_ece(
 
 
 def _checked(
-    probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any] | None]:
+    probabilities: ArrayLike, labels: ArrayLike, weights: MaybeArray
+) -> tuple[Floats, Ints, Array | None]:
     matrix = np.asarray(probabilities, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] < 2 or matrix.shape[0] < 1:
         raise InputError(

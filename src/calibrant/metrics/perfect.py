@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.binned import placement
 from calibrant.metrics.inputs import Checked, check, undefined
 from calibrant.stats.binning import PIECE
@@ -36,7 +36,7 @@ LEAST_P = 1e-10
 
 
 def spiegelhalter_z(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 ) -> float:
     r"""Return Spiegelhalter's z, any number; standard normal under perfect calibration.
 
@@ -123,7 +123,7 @@ def calibration_test(
     correct: ArrayLike,
     *,
     bins: int = 15,
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
     counted: bool = False,
 ) -> CalibrationTest:
     """Test whether the data are compatible with perfect calibration.
@@ -204,7 +204,7 @@ def _part(held: _Bins, cells: slice, bins: slice) -> _Bins:
 
 
 def _held_bins(
-    data: Checked, bins: int, *, counted: bool = False, owner: NDArray[np.intp] | None = None
+    data: Checked, bins: int, *, counted: bool = False, owner: Indices | None = None
 ) -> _Bins:
     """Return the rows summed over bins and cells; rows of another owner have bins of their own."""
     place, edges = placement(data, bins, "width")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, RngLike, as_generator
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.registry import require_known
 from calibrant.metrics.calibrators import (
     BetaCalibrator,
@@ -55,8 +55,8 @@ def cross_fitted(
     correct: ArrayLike,
     *,
     folds: int = 5,
-    units: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
+    units: MaybeArray = None,
+    weights: MaybeArray = None,
     rng: RngLike = 0,
 ) -> Floats:
     """Return recalibrated probabilities, each from a map that never saw its own unit.

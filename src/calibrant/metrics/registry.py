@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.core.arrays import MaybeArray
 from calibrant.core.registry import require_known
 from calibrant.metrics import cell_bounds as off
 from calibrant.metrics import families as by
@@ -38,7 +39,7 @@ from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
 from calibrant.metrics.smooth import smooth_ece
 
 
-def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return mean confidence minus accuracy; `confidence_gap` has it with its interval."""
     said = mean_confidence(confidence, correct, weights=weights)
     return said - accuracy(confidence, correct, weights=weights)

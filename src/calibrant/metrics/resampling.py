@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, InputError, RngLike, as_generator
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.binned import NORMS
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import (
@@ -42,8 +42,8 @@ def bootstrap_distribution(
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
-    weights: ArrayLike | None = None,
-    units: ArrayLike | None = None,
+    weights: MaybeArray = None,
+    units: MaybeArray = None,
     resamples: int = 1000,
     rng: RngLike = 0,
     fast: bool = True,
@@ -189,8 +189,8 @@ def bootstrap_interval(
     correct: ArrayLike,
     *,
     kind: str = "percentile",
-    weights: ArrayLike | None = None,
-    units: ArrayLike | None = None,
+    weights: MaybeArray = None,
+    units: MaybeArray = None,
     level: float = 0.95,
     resamples: int = 1000,
     rng: RngLike = 0,
@@ -246,8 +246,8 @@ def paired_gap(
     confidence_b: ArrayLike,
     correct_b: ArrayLike,
     *,
-    weights: ArrayLike | None = None,
-    units: ArrayLike | None = None,
+    weights: MaybeArray = None,
+    units: MaybeArray = None,
     level: float = 0.95,
     resamples: int = 1000,
     rng: RngLike = 0,

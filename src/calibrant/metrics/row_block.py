@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.estimate import Estimate
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.binned import shrunk_variance
@@ -43,8 +43,8 @@ class RowBlock(MetricBlock):
         self,
         confidence: ArrayLike,
         correct: ArrayLike,
-        weights: ArrayLike | None,
-        units: ArrayLike | None,
+        weights: MaybeArray,
+        units: MaybeArray,
         **how: Unpack[How],
     ) -> None:
         super().__init__(confidence, correct, weights, units, **how)
@@ -192,9 +192,7 @@ def neighbour_ratio(pull: Floats, spread: DrawSpread) -> float:
     return 1.0 - share + share * found / whole
 
 
-def _neighbours(
-    pull: Floats, spread: DrawSpread, cell: NDArray[np.intp] | None = None
-) -> float | None:
+def _neighbours(pull: Floats, spread: DrawSpread, cell: Indices | None = None) -> float | None:
     """Return half the mean squared difference of neighbours, of one cell where cells are given."""
     inside = np.flatnonzero(np.isfinite(spread.along))
     order = inside[np.argsort(spread.along[inside], kind="stable")]

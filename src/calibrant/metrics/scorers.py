@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from calibrant.core.arrays import Array, Floats, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
 from calibrant.core.registry import require_known
@@ -108,7 +109,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.method = method
         self.cv = cv
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: MaybeArray = None) -> Self:
         """Fit the classifier and one calibrator per class."""
         X, y = validate_data(self, X, y, accept_sparse=True, ensure_all_finite=False)
         check_classification_targets(y)
@@ -136,7 +137,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         require_known([self.method], CALIBRATORS, "there is no calibrator {}")
         return CALIBRATORS[self.method]()
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return a probability per class; rows sum to 1."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=True, ensure_all_finite=False, reset=False)
@@ -152,10 +153,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         np.divide(found, total, out=even, where=total > 0)
         return even
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
         chosen = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[chosen]
+        labels: Array = self.classes_[chosen]
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -197,7 +198,7 @@ class ReliabilityDisplay:
         n_bins: int = 15,
         strategy: str = "width",
         pos_label: Any = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: MaybeArray = None,
         name: str | None = None,
         plot: bool = False,
         ax: Any = None,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, MaybeArray
 from calibrant.metrics.binned import placement
 from calibrant.metrics.inputs import Checked, check, is_graded, undefined
 from calibrant.stats import binning, ranking
@@ -31,7 +31,7 @@ def _squares(confidence: Array, correct: Array) -> Array:
     return np.multiply(difference, difference, out=difference)
 
 
-def brier(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def brier(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the Brier score, the mean squared difference, in [0, 1]; 0 is best.
 
     A proper score: its expectation is least for the true probabilities. It mixes calibration
@@ -68,9 +68,7 @@ def log_loss_rows(confidence: Array, correct: Array) -> Array:
     return np.abs(loss, out=loss)
 
 
-def log_loss(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
-) -> float:
+def log_loss(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the mean logarithmic loss in nats, in [0, inf]; 0 is best.
 
     A single confidence of exactly 0 or 1 with the wrong outcome makes it infinite. That is the
@@ -101,9 +99,7 @@ def log_loss(
     return _mean_of(data.present(), log_loss_rows)
 
 
-def accuracy(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
-) -> float:
+def accuracy(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the mean outcome, in [0, 1]; 1 is best. Confidences are checked, not used.
 
     Examples
@@ -116,7 +112,7 @@ def accuracy(
 
 
 def mean_confidence(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 ) -> float:
     """Return the mean confidence, in [0, 1]. Outcomes are checked, not used.
 
@@ -152,7 +148,7 @@ def brier_decomposition(
     *,
     bins: int = 15,
     strategy: str = "width",
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> BrierParts:
     r"""Return the three parts of the Brier score over bins, and what lies within the bins.
 
@@ -208,7 +204,7 @@ def _weighted(values: Array, weights: Array | None, piece: slice) -> Array:
     return values if weights is None else values * weights[piece]
 
 
-def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the area under the ROC curve, in [0, 1]; 1 is best, 0.5 is chance.
 
     The probability that a right answer has the higher confidence than a wrong one; ties count
@@ -247,7 +243,7 @@ def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | Non
     return ranking.area_under_curve(ranking.Ranked.of(*data))[0]
 
 
-def auprc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def auprc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the average precision of right answers, in [0, 1]; 1 is best, accuracy is chance.
 
     The mean, over right answers, of the precision among all answers at least as confident.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.inputs import check
 from calibrant.stats import ranking
 from calibrant.stats.intervals import student_share, wilson_interval
@@ -22,7 +22,7 @@ _DIGITS = 6
 _NEAR = 0.005
 
 
-def aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the area under the risk-coverage curve, in [0, 1]; 0 is best.
 
     The mean over k = 1..n of the risk (1 minus the mean outcome) among the k most confident
@@ -52,7 +52,7 @@ def aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None
     return ranking.average_risk_value(*data, data.total)
 
 
-def e_aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def e_aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the excess of `aurc` over the best order of the same outcomes, >= 0; 0 is best.
 
     Takes the accuracy out of AURC: only the order of the confidences counts.
@@ -71,11 +71,7 @@ def e_aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | No
 
 
 def accuracy_at_coverage(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    coverage: float = 0.8,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, coverage: float = 0.8, weights: MaybeArray = None
 ) -> float:
     """Return the mean outcome among the most confident `coverage` of answers, in [0, 1].
 
@@ -147,7 +143,7 @@ def _counted(values: Floats) -> list[Any]:
     return found
 
 
-def chosen_cuts(score: Floats, mass: Floats) -> NDArray[np.intp]:
+def chosen_cuts(score: Floats, mass: Floats) -> Indices:
     """Return the places of thresholds that matter: all, or else every percent of rows and of scale.
 
     Parameters
@@ -197,7 +193,7 @@ class RowUnits(NamedTuple):
 
     wrong: Floats
     weight: Floats
-    unit: NDArray[np.intp]
+    unit: Indices
 
 
 def threshold_counts(
@@ -237,9 +233,7 @@ def threshold_counts(
     return ThresholdCounts(np.array(list(short)), n, wrong, low, high)
 
 
-def _worth(
-    ranked: ranking.Ranked, chosen: NDArray[np.intp], units: RowUnits
-) -> tuple[Floats, Floats]:
+def _worth(ranked: ranking.Ranked, chosen: Indices, units: RowUnits) -> tuple[Floats, Floats]:
     """Return how many independent rows the kept ones are worth, and how many equal units.
 
     The variance of the share of wrong answers is that between units. A row changes the squared
@@ -270,7 +264,7 @@ def _worth(
     return np.where(seen, plain / np.where(seen, variance, 1.0), equal), np.maximum(equal, 2.0)
 
 
-def _running(values: Floats, start: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def _running(values: Floats, start: Indices) -> tuple[Floats, Floats]:
     """Return the sum within its unit up to and including each row, and up to the row before."""
     sums = np.cumsum(values)
     before = sums - values

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.inputs import Checked, check
 from calibrant.stats.common_draws import Stream, batches
 from calibrant.stats.inversion import side_by_side
@@ -140,7 +140,7 @@ def smooth_ece(
     correct: ArrayLike,
     *,
     bandwidth: float | None = None,
-    weights: ArrayLike | None = None,
+    weights: MaybeArray = None,
 ) -> float:
     r"""Return the smooth calibration error, in [0, 1]; 0 is best.
 
@@ -182,7 +182,7 @@ def smooth_ece(
 
 
 def smooth_ece_bandwidth(
-    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 ) -> float:
     """Return the bandwidth that `smooth_ece` chooses, a multiple of 1/1024 in (0, 1].
 

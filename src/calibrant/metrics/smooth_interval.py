@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 from calibrant.metrics.gap_intervals import LUCK
 from calibrant.metrics.smooth import Place, Published, SmoothTask, chosen_bandwidths
 from calibrant.stats.inversion import halving, side_by_side
@@ -212,7 +212,7 @@ class _Stack:
 Side: TypeAlias = Callable[[_Stack, float], list[float]]
 
 
-def _shares(held: NDArray[np.bool_]) -> list[float]:
+def _shares(held: Mask) -> list[float]:
     """Return the share of draws, of either sign, for which something holds."""
     signs, _, draws = held.shape
     return [float(np.count_nonzero(own) / (signs * draws)) for own in held.swapaxes(0, 1)]

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.metrics.corp import calibrated_bands
 from calibrant.metrics.corp_interval import corp_intervals
 from calibrant.metrics.gap_intervals import gap_intervals, half_highs
@@ -113,7 +112,7 @@ def _rankings(some: Sequence[RowBlock]) -> dict[str, Ranking]:
     group = np.stack([block.ranked.group for block in some])
     right = np.stack([block.data.correct for block in some]).astype(np.float64)
 
-    def rows(found: tuple[Floats, Influence], group: NDArray[np.intp]) -> Ranking:
+    def rows(found: tuple[Floats, Influence], group: Indices) -> Ranking:
         value, influence = found
         constant, slope = (
             np.take_along_axis(part, group, axis=-1)

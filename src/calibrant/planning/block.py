@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -48,8 +48,8 @@ def verification_block(
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
-    weights: ArrayLike | None = None,
-    units: ArrayLike | None = None,
+    weights: MaybeArray = None,
+    units: MaybeArray = None,
     resamples: int = _RESAMPLES,
     rng: RngLike | CommonDraws = 0,
 ) -> dict[str, Any]:
@@ -209,10 +209,7 @@ def _block(error_rate: Estimate, steep: Steepness, spread: Spread) -> dict[str, 
 
 
 def _checked(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    weights: ArrayLike | None,
-    units: ArrayLike | None,
+    confidence: ArrayLike, correct: ArrayLike, weights: MaybeArray, units: MaybeArray
 ) -> tuple[Floats, Floats, Floats, Indices | None]:
     require_labels(correct)
     p = np.asarray(confidence, dtype=np.float64)

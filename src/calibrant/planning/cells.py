@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.estimate import Estimate
 from calibrant.stats.binning import width_index
 from calibrant.stats.bootstrap import quantiles
@@ -43,7 +42,7 @@ class Cells:
         return Cells(summed(self.weight), summed(self.hits), summed(self.confidence))
 
 
-def cell_of(p: Floats) -> NDArray[np.intp]:
+def cell_of(p: Floats) -> Indices:
     """Return the cell of every confidence, by the one rule of edges that all metrics share."""
     cell = np.empty(p.size, np.intp)
     width_index(CELLS)(p, cell, np.empty(p.size))
@@ -81,12 +80,7 @@ def _multinomial(n: int, share: Floats, draws: int, generator: np.random.Generat
 
 
 def resample_rows(
-    p: Floats,
-    y: Floats,
-    w: Floats,
-    u: Indices | None,
-    resamples: int,
-    generator: Stream,
+    p: Floats, y: Floats, w: Floats, u: Indices | None, resamples: int, generator: Stream
 ) -> Cells:
     """Resample whole units, with their weights; cell means of confidence held fixed."""
     index = np.arange(p.size) if u is None else u
@@ -167,9 +161,7 @@ def _slope_note(chosen: Mapping[str, Any]) -> str | None:
     return "the estimate reached its cap of 5" if chosen["capped"] else None
 
 
-def _slope_ends(
-    seen: Cells, drawn: Cells, usable: NDArray[np.bool_], bins: int
-) -> tuple[float, float]:
+def _slope_ends(seen: Cells, drawn: Cells, usable: Mask, bins: int) -> tuple[float, float]:
     """Return both ends of the steepness: the percentile of the slopes' own lower and upper ends.
 
     The percentile grows with every slope, so the ends of the slopes carry over to it. Noise only
@@ -227,7 +219,7 @@ def _spreads(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[
     bins = cell // (CELLS // ECE_BINS)
     own = np.arange(models)[:, None]
 
-    def summed(place: NDArray[np.intp], size: int, values: Floats) -> Floats:
+    def summed(place: Indices, size: int, values: Floats) -> Floats:
         found = np.bincount((place + size * own).ravel(), values.ravel(), models * size)
         return np.asarray(found.reshape(models, size))
 

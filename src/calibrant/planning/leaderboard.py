@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
@@ -119,7 +118,7 @@ def leaderboard(
     }
 
 
-def rank_intervals(better: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def rank_intervals(better: Mask) -> tuple[Indices, Indices]:
     """Return each model's lowest and highest rank that the data leave open.
 
     Parameters
@@ -137,9 +136,7 @@ def rank_intervals(better: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray
     return 1 + better.sum(axis=0), models - better.sum(axis=1)
 
 
-def tie_groups(
-    order: Sequence[int] | NDArray[np.intp], better: NDArray[np.bool_]
-) -> list[list[int]]:
+def tie_groups(order: Sequence[int] | Indices, better: Mask) -> list[list[int]]:
     """Return groups from the best: a model joins while no member is shown to be better than it."""
     groups: list[list[int]] = []
     for model in (int(k) for k in order):
@@ -211,7 +208,7 @@ def _estimate(
     return block.estimate(METRICS[metric])
 
 
-def _better(value: Floats, draws: Floats, level: float, extra: float) -> NDArray[np.bool_]:
+def _better(value: Floats, draws: Floats, level: float, extra: float) -> Mask:
     """Return which model is shown to be better (smaller) than which, all pairs at once."""
     gap = value[:, None] - value[None, :]
     drawn = draws[:, :, None] - draws[:, None, :]
@@ -222,7 +219,7 @@ def _better(value: Floats, draws: Floats, level: float, extra: float) -> NDArray
     return np.asarray(gap < -limit * np.sqrt(error**2 + extra))
 
 
-def _apart(own: list[Estimate], level: float) -> NDArray[np.bool_]:
+def _apart(own: list[Estimate], level: float) -> Mask:
     """Return whose ECE is shown to be below whose, all pairs at once (Bonferroni).
 
     Intervals at the level of all pairs would need far quantiles of very many draws: those at
@@ -235,10 +232,10 @@ def _apart(own: list[Estimate], level: float) -> NDArray[np.bool_]:
 
 def _pairs(
     names: list[str],
-    order: NDArray[np.intp],
+    order: Indices,
     own: list[Estimate],
     draws: Floats,
-    better: NDArray[np.bool_],
+    better: Mask,
     *,
     biased: bool,
 ) -> list[dict[str, Any]]:
@@ -273,7 +270,7 @@ def _own_gap(
 
 
 def _instability(
-    value: Floats, draws: Floats, order: NDArray[np.intp], names: list[str], share: float
+    value: Floats, draws: Floats, order: Indices, names: list[str], share: float
 ) -> dict[str, Any]:
     """Return how often a smaller resample of the questions would have ranked otherwise."""
     ranks = np.argsort(np.argsort(draws, axis=1, kind="stable"), axis=1, kind="stable")

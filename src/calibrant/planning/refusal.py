@@ -7,8 +7,8 @@ number without labels is wrong for one of them (The Verification Tax, theorem 7)
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import UnavailableError
 from calibrant.core.hints import Call, Hint
 
@@ -20,7 +20,7 @@ NO_LABELS_HINT = Hint(
 )
 
 
-def require_labels(correct: ArrayLike | None, *, source: str | None = None) -> None:
+def require_labels(correct: MaybeArray, *, source: str | None = None) -> None:
     """Refuse an input that has not a single label, with the reason and the next step.
 
     Parameters

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.places import bare_name
@@ -35,11 +36,11 @@ class ScoreBlock:
 
     keys: Mapping[str, str]
     confidence: npt.NDArray[np.floating[Any]]
-    correct: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64] | None
-    units: npt.NDArray[np.int64] | None
+    correct: Floats
+    weights: Floats | None
+    units: Ints | None
     frame: pl.DataFrame
-    cluster: npt.NDArray[np.int64] | None = None
+    cluster: Ints | None = None
     unscored: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
@@ -155,7 +156,7 @@ def _block(
     )
 
 
-def _codes(values: pl.Series) -> npt.NDArray[np.int64]:
+def _codes(values: pl.Series) -> Ints:
     return values.rank("dense").cast(pl.Int64).to_numpy() - 1
 
 
@@ -263,7 +264,7 @@ def split_weightless(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return kept, frame.filter(nothing)
 
 
-def row_weights(frame: pl.DataFrame) -> npt.NDArray[np.float64] | None:
+def row_weights(frame: pl.DataFrame) -> Floats | None:
     """Return the weights of rows; such as are all alike weigh nothing."""
     if "weights" not in frame.columns:
         return None

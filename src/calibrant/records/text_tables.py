@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Array, Mask
 from calibrant.core.errors import InputError
 from calibrant.records.formats import MARKED, first_bytes, packed_by, plain_text, separator_of
 from calibrant.records.guesses import usual_columns
@@ -243,12 +244,12 @@ def _check_quotes(data: bytes | mmap.mmap, separator: str, path: Path) -> bool:
     return bool(np.any(np.searchsorted(ends, opening) < np.searchsorted(ends, closing)))
 
 
-def _line_ends(raw: npt.NDArray[Any], start: int, stop: int) -> bool:
+def _line_ends(raw: Array, start: int, stop: int) -> bool:
     part = raw[start:stop]
     return bool(np.any(part == ord("\n")) or np.any(part == ord("\r")))
 
 
-def _places(data: bytes | mmap.mmap, byte: int) -> npt.NDArray[Any]:
+def _places(data: bytes | mmap.mmap, byte: int) -> Array:
     raw = np.frombuffer(data, dtype=np.uint8)
     found = [
         np.flatnonzero(raw[start : start + _CHUNK] == byte) + start
@@ -281,7 +282,7 @@ def _has_odd_number(data: bytes | mmap.mmap, separator: str) -> bool:
     )
 
 
-def _odd_in(raw: npt.NDArray[np.uint8], marks: npt.NDArray[np.bool_]) -> bool:
+def _odd_in(raw: npt.NDArray[np.uint8], marks: Mask) -> bool:
     if raw.max() > 127:
         return True
     digit = (raw >= ord("0")) & (raw <= ord("9"))

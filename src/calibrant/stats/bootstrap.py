@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Array, Floats, Indices, Ints, Mask
 from calibrant.stats.units import Units
 
 
@@ -23,9 +21,7 @@ def check_resamples(resamples: int) -> int:
     return int(resamples)
 
 
-def resampled_rows(
-    units: Units, resamples: int, rng: np.random.Generator
-) -> Iterator[NDArray[np.intp]]:
+def resampled_rows(units: Units, resamples: int, rng: np.random.Generator) -> Iterator[Indices]:
     """Yield the rows of each resample: units are drawn with replacement, rows come with them."""
     if units.codes is None:
         for _ in range(resamples):
@@ -56,7 +52,7 @@ def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]
     return float(low), float(high)
 
 
-def quantiles(values: NDArray[Any], shares: Sequence[float], axis: int = 0) -> NDArray[Any]:
+def quantiles(values: Array, shares: Sequence[float], axis: int = 0) -> Array:
     """Return quantiles along an axis, the first of the answer, as `numpy.quantile` does by default.
 
     Of few numbers, where preparing takes longer than looking.
@@ -89,12 +85,8 @@ BLOCK = 65_536
 
 
 def cell_replicates(
-    counts: NDArray[Any],
-    mean: Floats,
-    spread: Floats,
-    resamples: int,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], Floats]:
+    counts: Array, mean: Floats, spread: Floats, resamples: int, rng: np.random.Generator
+) -> tuple[Ints, Floats]:
     """Return resampled counts and sums per cell, shape (resamples, cells).
 
     Parameters
@@ -130,7 +122,7 @@ def mean_replicates(
     return np.asarray(sums.sum(axis=1) / values.size)
 
 
-def draw_counts(counts: NDArray[np.int64], draws: int, rng: np.random.Generator) -> None:
+def draw_counts(counts: Ints, draws: int, rng: np.random.Generator) -> None:
     """Fill `counts` with how often each row comes up when `draws` are taken with replacement.
 
     How many fall into each block of rows is multinomial; inside a block they are counted where
@@ -153,7 +145,7 @@ def draw_counts(counts: NDArray[np.int64], draws: int, rng: np.random.Generator)
 
 
 def area_replicates(
-    score: NDArray[Any], positive: NDArray[np.bool_], resamples: int, rng: np.random.Generator
+    score: Array, positive: Mask, resamples: int, rng: np.random.Generator
 ) -> Floats:
     """Return exact bootstrap replicates of the area under the ROC curve, sorting only once.
 

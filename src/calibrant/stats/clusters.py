@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Array, Floats, Indices
 
 # Fewer clusters say nothing about others like them.
 FEWEST = 6
@@ -176,7 +175,7 @@ def _normal_signs(sums: Any, rng: np.random.Generator) -> Floats:
     return np.vstack([seen, rng.standard_normal((_DRAWS, values.size)) @ root.T])
 
 
-def column_effect(codes: NDArray[Any], left: Floats, variance: Floats) -> tuple[float, float]:
+def column_effect(codes: Array, left: Floats, variance: Floats) -> tuple[float, float]:
     """Return whether a column explains outcomes: the p-value, and how much wider errors get.
 
     Parameters

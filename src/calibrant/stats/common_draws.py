@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Array, Floats, Indices, Ints
 from calibrant.core.rng import RngLike, as_generator, named_stream
 
 # Up to so many rows draws are shared.
@@ -65,7 +64,7 @@ class CommonDraws:
         rows, columns = size
         return _normals(self._key, max(rows, FEW_ROWS), columns)[:rows]
 
-    def hits(self, trials: NDArray[np.int64], chance: Floats, draws: int) -> Floats:
+    def hits(self, trials: Ints, chance: Floats, draws: int) -> Floats:
         """Return binomial numbers, shape (..., draws, k): a uniform number for every trial.
 
         Parameters
@@ -100,7 +99,7 @@ class CommonDraws:
             found[more] += hit[first[more] + number]
         return found.reshape(*trials.shape, draws).swapaxes(-1, -2)
 
-    def resampled(self, rows: int, draws: int) -> NDArray[np.intp]:
+    def resampled(self, rows: int, draws: int) -> Indices:
         """Return rows drawn with replacement, shape (draws, rows)."""
         return _resampled(self._key, rows, draws)
 
@@ -165,7 +164,7 @@ def _generator(kind: str, key: tuple[int, ...], *size: int) -> np.random.Generat
     return named_stream(seed, "common draws", kind, *purpose, *size)
 
 
-def _kept(table: NDArray[Any]) -> NDArray[Any]:
+def _kept(table: Array) -> Array:
     table.flags.writeable = False
     return table
 
@@ -186,5 +185,5 @@ def _uniforms(key: tuple[int, ...], rows: int, columns: int) -> Floats:
 
 
 @lru_cache(maxsize=FEW_ROWS)
-def _resampled(key: tuple[int, ...], rows: int, draws: int) -> NDArray[np.intp]:
+def _resampled(key: tuple[int, ...], rows: int, draws: int) -> Indices:
     return _kept(_generator("rows", key, rows, draws).integers(0, rows, (draws, rows)))

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 from calibrant.stats.inversion import root_between
 
 _ROOT = float(np.sqrt(2 / np.pi))
@@ -63,7 +62,7 @@ def claim_holds(
     threshold: Floats,
     lean: Floats | float = 0.0,
     extra: float = 0.0,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Say whether the data rule out a calibration error of `threshold` or more.
 
     Parameters

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 
 _REFERENCE_LABELS = 1000
@@ -258,7 +257,7 @@ class SlopeEstimate:
     capped: bool
 
 
-def gap_slopes(count: Floats, hits: Floats, usable: NDArray[np.bool_]) -> Floats:
+def gap_slopes(count: Floats, hits: Floats, usable: Mask) -> Floats:
     """Return the slopes between neighbouring usable bins (last axis), gap taken at the centre.
 
     Parameters

@@ -7,8 +7,9 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
+
+from calibrant.core.arrays import Floats
 
 # Steps of candidate areas, and how many of them a first look passes over.
 _CANDIDATES = 4000
@@ -21,9 +22,7 @@ def normal_quantile(level: float) -> float:
     return float(special.ndtri((1 + level) / 2))
 
 
-def wilson_interval(
-    rate: Any, n: Any, level: float = 0.95
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def wilson_interval(rate: Any, n: Any, level: float = 0.95) -> tuple[Floats, Floats]:
     """Return Wilson's interval of a rate from `n` (effective) rows; never of zero width.
 
     Examples
@@ -203,12 +202,10 @@ def area_score_interval(
     """
     square = normal_quantile(level) ** 2
 
-    def inside(some: slice) -> NDArray[np.float64]:
+    def inside(some: slice) -> Floats:
         at, single, of_right, of_wrong = (part[some] for part in _area_candidates())
         variance = (single + (right - 1) * of_right + (wrong - 1) * of_wrong) / (right * wrong)
-        found: NDArray[np.float64] = at[
-            (at - area) ** 2 <= square * np.maximum(variance, 0.0) + 1e-15
-        ]
+        found: Floats = at[(at - area) ** 2 <= square * np.maximum(variance, 0.0) + 1e-15]
         return found
 
     # A look at every fortieth candidate tells around which ones the ends lie.
@@ -224,7 +221,7 @@ def area_score_interval(
 
 
 @cache
-def _area_candidates() -> tuple[NDArray[np.float64], ...]:
+def _area_candidates() -> tuple[Floats, ...]:
     """Return candidate areas and the three parts of their variance."""
     at = np.linspace(0.0, 1.0, _CANDIDATES + 1)
     return at, at * (1 - at), at / (2 - at) - at**2, 2 * at**2 / (1 + at) - at**2

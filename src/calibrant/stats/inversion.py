@@ -13,9 +13,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 
 # A search asks for a number at one place after the other, and ends with what it found.
 Search: TypeAlias = Generator[Any, float, float]
@@ -99,7 +98,7 @@ def crossing_interval(
     return float(low), float(max(values[-1] - down, low))
 
 
-def share_of(held: NDArray[np.bool_]) -> float:
+def share_of(held: Mask) -> float:
     """Return the share of draws for which something holds.
 
     Half a draw on either side keeps a share of exactly 0 or 1 from deciding too much.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.stats.ranking import sums_in_order
 
 # Curves of real answers take 4 to 15 passes over what is left; a long rise before a fall takes one
@@ -23,9 +22,7 @@ class DistinctSums(NamedTuple):
     outcome: Floats
 
 
-def distinct_sums(
-    confidence: NDArray[Any], correct: NDArray[Any], weights: NDArray[Any] | None
-) -> DistinctSums:
+def distinct_sums(confidence: Array, correct: Array, weights: Array | None) -> DistinctSums:
     """Return the sums at distinct confidences: equal confidences must get equal fits.
 
     Examples
@@ -40,7 +37,7 @@ def distinct_sums(
 
 
 def pooled_sums(
-    confidence: NDArray[Any], correct: NDArray[Any], weights: NDArray[Any] | None
+    confidence: Array, correct: Array, weights: Array | None
 ) -> tuple[DistinctSums, float, float]:
     """Return the blocks of the isotonic fit, and the sums of w c^2 and of w c y over all rows.
 

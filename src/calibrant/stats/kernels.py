@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.core.arrays import Array, Floats
+from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.stats.inversion import Search, side_by_side
 
 PIECE = 16_384
@@ -109,7 +109,7 @@ class SmoothingPlan:
 
     points: int
     spectrum: NDArray[np.complex128]
-    left: NDArray[np.intp]
+    left: Indices
     share: Floats
     density: Floats
 
@@ -173,9 +173,7 @@ def plan_on(bandwidth: float, points: int) -> SmoothingPlan:
     return SmoothingPlan(points, spectrum, left, share, _adjoint(spectrum, left, share, points))
 
 
-def _adjoint(
-    spectrum: NDArray[np.complex128], left: NDArray[np.intp], share: Floats, points: int
-) -> Floats:
+def _adjoint(spectrum: NDArray[np.complex128], left: Indices, share: Floats, points: int) -> Floats:
     """Return the grid weights whose product with a grid is the sum of its smoothed values."""
     period = 2 * (points - 1)
     read = np.bincount(left, 1 - share, period) + np.bincount(left + 1, share, period)

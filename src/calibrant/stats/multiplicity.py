@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from calibrant.core.arrays import Floats
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+def holm(p_values: ArrayLike) -> Floats:
     """Return Holm's adjusted p-values: the chance of any false claim is bounded by the level.
 
     Nothing is assumed about how the tests depend on each other, so confidences of one model on

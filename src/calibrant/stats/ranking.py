@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from calibrant.core.arrays import Array, Floats
+from calibrant.core.arrays import Array, Floats, Indices, Mask
 
 PIECE = 65_536
 
@@ -80,7 +79,7 @@ class Influence:
     constant: Floats
     slope: Floats
 
-    def rows(self, group: NDArray[np.intp], correct: Array) -> Floats:
+    def rows(self, group: Indices, correct: Array) -> Floats:
         """Return its value at every row."""
         return self.constant[group] + self.slope[group] * correct
 
@@ -98,7 +97,7 @@ class Ranked:
     weight: Floats
     outcome: Floats
     squares: Floats
-    group: NDArray[np.intp]
+    group: Indices
 
     @classmethod
     def of(
@@ -141,7 +140,7 @@ class Ranked:
         return Ranked(self.score, weight, outcome, self.squares * factor, self.group)
 
 
-def area_by_merge(score: Array, positive: NDArray[np.bool_]) -> float:
+def area_by_merge(score: Array, positive: Mask) -> float:
     """Return the area under the ROC curve by sorting the two classes apart.
 
     The smaller class is looked up in the larger; ties count one half, exactly.

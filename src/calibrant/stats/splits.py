@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Floats, Ints, Mask, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.rng import RngLike, as_generator
 
@@ -92,7 +92,7 @@ def exact_cost(counts: npt.ArrayLike, block: npt.ArrayLike) -> float:
 
 
 def split_law(
-    counts: npt.ArrayLike, block: npt.ArrayLike, *, selectable: npt.ArrayLike | None = None
+    counts: npt.ArrayLike, block: npt.ArrayLike, *, selectable: MaybeArray = None
 ) -> SplitLaw:
     """Work out the law of a random split exactly.
 
@@ -237,7 +237,7 @@ def sample_splits(
     *,
     splits: int = 200,
     rng: RngLike = 0,
-    selectable: npt.ArrayLike | None = None,
+    selectable: MaybeArray = None,
 ) -> SplitLaw:
     """Return the shares and held-out sums of random splits, vectorised over questions.
 
@@ -330,7 +330,7 @@ def _ranked(table: Ints, size: Ints, allowed: Mask) -> _Ranked:
 
 
 def _checked(
-    counts: npt.ArrayLike, block: npt.ArrayLike, selectable: npt.ArrayLike | None
+    counts: npt.ArrayLike, block: npt.ArrayLike, selectable: MaybeArray
 ) -> tuple[Ints, Ints, Mask]:
     table = np.asarray(counts, dtype=np.int64)
     if table.ndim != 2:

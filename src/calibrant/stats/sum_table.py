@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.arrays import Array, Floats, Indices, Ints
 from calibrant.stats.binning import width_edges
 from calibrant.stats.cell_sums import (
     LOSS_UNIT,
@@ -209,7 +209,7 @@ class _FinePlaces:
         mended: Ints = np.clip(place, lower, lower + (1 << width) - 1)
         return mended
 
-    def steep(self, place: Ints) -> NDArray[np.intp]:
+    def steep(self, place: Ints) -> Indices:
         """Return the rows that were nearly certain and wrong.
 
         Within a block their places follow each other: the last cells of outcome 0, places that no

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.stats.intervals import student_quantile
 
 
@@ -20,7 +19,7 @@ class Units:
 
     __slots__ = ("codes", "count", "rows")
 
-    def __init__(self, codes: NDArray[np.intp] | None, count: int, rows: int) -> None:
+    def __init__(self, codes: Indices | None, count: int, rows: int) -> None:
         self.codes = codes
         self.count = count
         self.rows = rows
@@ -110,7 +109,7 @@ class UnitInfluence:
         return math.sqrt(variance) * value * (1 - value)
 
 
-def unit_codes(units: ArrayLike | None, rows: int) -> Units:
+def unit_codes(units: MaybeArray, rows: int) -> Units:
     """Return the rows' unit numbers, strings in order of first appearance, integers rising.
 
     Examples

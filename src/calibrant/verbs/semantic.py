@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Array, Floats
 from calibrant.core.registry import require_known
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_source import AuditOptions
@@ -114,15 +114,15 @@ def _semantic_block(
     return {"model": model, "group": group, **block, **more}
 
 
-def _ids(part: pl.DataFrame) -> npt.NDArray[Any]:
+def _ids(part: pl.DataFrame) -> Array:
     return part["question_id"].to_numpy()
 
 
-def _grades(column: pl.Series) -> npt.NDArray[np.float64]:
+def _grades(column: pl.Series) -> Floats:
     return column.cast(pl.Float64).to_numpy()
 
 
-def _splits(*columns: npt.NDArray[Any]) -> Any:
+def _splits(*columns: Array) -> Any:
     """All splits where their law can be worked out, so that no number depends on a seed."""
     from calibrant.metrics.semantic import pool_draws
     from calibrant.stats.splits import exact_cost

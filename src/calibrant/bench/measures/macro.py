@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.bench.measures.leaves import Leaf
-from calibrant.core.arrays import Array, Floats
+from calibrant.core.arrays import Array, Floats, Ints, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -209,8 +208,8 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
 
 
 def macro_ece(
-    confidence: NDArray[Any],
-    correct: NDArray[Any],
+    confidence: Array,
+    correct: Array,
     parts: Sequence[Leaf],
     *,
     level: float = 0.95,
@@ -245,8 +244,8 @@ def macro_ece(
 
 
 def knowledge_coverage(
-    unit: ArrayLike, class_id: ArrayLike, mass: ArrayLike | None = None, *, threshold: float = 0.1
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    unit: ArrayLike, class_id: ArrayLike, mass: MaybeArray = None, *, threshold: float = 0.1
+) -> tuple[Array, Ints]:
     """Return the units and their number of meanings with at least `threshold` of the mass.
 
     Parameters

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.features import as_frame
@@ -59,7 +58,7 @@ class Answers:
             self.features if extra is None else pl.concat([self.features, extra], how="horizontal")
         )
 
-    def rows(self, rows: npt.NDArray[np.int64]) -> Answers:
+    def rows(self, rows: Ints) -> Answers:
         """Return the answers to some of the queries."""
         return Answers(
             self.models,

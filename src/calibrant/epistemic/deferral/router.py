@@ -9,10 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.epistemic.deferral.answers import VECTOR, Answers, gather_answers
@@ -182,11 +181,11 @@ class Router:
             result[start : start + _CHUNK] = self.hits_[nearest].mean(axis=1)
         return result
 
-    def choose(self, features: Any, *, willingness: float | None = None) -> npt.NDArray[np.int64]:
+    def choose(self, features: Any, *, willingness: float | None = None) -> Ints:
         """Return the position of the model that each query goes to."""
         worth = self.willingness if willingness is None else willingness
         balance = worth * self.accuracy(features) - self.price_
-        chosen: npt.NDArray[np.int64] = np.argmax(balance, axis=1)
+        chosen: Ints = np.argmax(balance, axis=1)
         return chosen
 
     def route(

@@ -12,10 +12,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.linear import Columns, ridge_linear
@@ -136,9 +135,7 @@ class ValueModel:
             cost[asked] = np.maximum(design @ self.cost_[asked].T, _CHEAPEST * self.price_)
         return Prepared(answers, chance, cost)
 
-    def run(
-        self, prepared: Prepared, money: float, *, direct: bool
-    ) -> tuple[npt.NDArray[np.int64], Floats]:
+    def run(self, prepared: Prepared, money: float, *, direct: bool) -> tuple[Ints, Floats]:
         """Return who answers each question and what was spent.
 
         Parameters
@@ -153,13 +150,11 @@ class ValueModel:
         answer, spent = self.run_many(prepared, np.array([money]), direct=direct)
         return answer[0], spent[0]
 
-    def run_many(
-        self, prepared: Prepared, money: Floats, *, direct: bool
-    ) -> tuple[npt.NDArray[np.int64], Floats]:
+    def run_many(self, prepared: Prepared, money: Floats, *, direct: bool) -> tuple[Ints, Floats]:
         """Return who answers and what was spent, shape (prices, rows), for many prices at once."""
         n = len(prepared.answers)
         spent, answer = np.zeros((len(money), n)), np.full((len(money), n), -1)
-        here: dict[Asked, npt.NDArray[np.bool_]] = {(): np.ones((len(money), n), dtype=bool)}
+        here: dict[Asked, Mask] = {(): np.ones((len(money), n), dtype=bool)}
         for asked in self.chance_:
             if asked not in here:
                 continue
@@ -176,9 +171,7 @@ class ValueModel:
                     here[state] = here[state] | going if state in here else going
         return answer, spent
 
-    def _next(
-        self, prepared: Prepared, asked: Asked, money: Floats, *, direct: bool
-    ) -> npt.NDArray[np.int64]:
+    def _next(self, prepared: Prepared, asked: Asked, money: Floats, *, direct: bool) -> Ints:
         """Return the model to ask next, -1 where the best answer at hand is given."""
         n = len(prepared.answers)
         if not asked and not direct:

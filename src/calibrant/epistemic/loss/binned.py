@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.features import FeatureEncoder, as_frame, checked_pair
 from calibrant.epistemic.trees.partition import regions
@@ -15,6 +16,7 @@ from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_part
 from calibrant.epistemic.trees.tree import grow_tree
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BinnedGroupingLoss:
     """Estimate the grouping loss within bins of confidence.
 
@@ -44,24 +46,13 @@ class BinnedGroupingLoss:
     True
     """
 
-    value_: float
+    bins: int = 15
+    recalibration: str = "platt"
+    min_samples_leaf: int = 15
+    seed: int = 0
+    value_: float = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        bins: int = 15,
-        recalibration: str = "platt",
-        min_samples_leaf: int = 15,
-        seed: int = 0,
-    ) -> None:
-        self.bins = bins
-        self.recalibration = recalibration
-        self.min_samples_leaf = min_samples_leaf
-        self.seed = seed
-
-    def fit(
-        self, features: Any, confidence: npt.ArrayLike, correct: npt.ArrayLike
-    ) -> BinnedGroupingLoss:
+    def fit(self, features: Any, confidence: ArrayLike, correct: ArrayLike) -> BinnedGroupingLoss:
         """Estimate the loss on one split, the first one of `TreeGroupingLoss` with this seed."""
         frame = as_frame(features)
         f, y = checked_pair(confidence, correct, frame)
@@ -85,14 +76,7 @@ class BinnedGroupingLoss:
         self.value_ = total / len(evaluation)
         return self
 
-    def _bin(
-        self,
-        matrix: Floats,
-        y: Floats,
-        c: Floats,
-        shape: npt.NDArray[np.int64],
-        rows: npt.NDArray[np.int64],
-    ) -> float:
+    def _bin(self, matrix: Floats, y: Floats, c: Floats, shape: Ints, rows: Ints) -> float:
         induced = float(np.var(c[rows]))
         if len(shape) < 2 * self.min_samples_leaf:
             return -induced

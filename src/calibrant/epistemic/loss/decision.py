@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.features import as_frame, checked_pair
@@ -63,7 +63,7 @@ class CostMatrix:
 
     def to_dict(self) -> dict[str, float]:
         """Return the four costs."""
-        return {"c00": self.c00, "c01": self.c01, "c10": self.c10, "c11": self.c11}
+        return asdict(self)
 
     @classmethod
     def of(cls, costs: Any) -> CostMatrix:
@@ -92,7 +92,7 @@ class CostMatrix:
         return cls(*(float(cost) for cost in rows.ravel()))
 
 
-def expected_cost(decision: npt.ArrayLike, probability: npt.ArrayLike, costs: CostMatrix) -> Floats:
+def expected_cost(decision: ArrayLike, probability: ArrayLike, costs: CostMatrix) -> Floats:
     """Return the expected cost of each decision where the outcome is 1 with `probability`."""
     one = np.asarray(decision, dtype=bool)
     p = np.asarray(probability, dtype=np.float64)
@@ -103,8 +103,8 @@ def expected_cost(decision: npt.ArrayLike, probability: npt.ArrayLike, costs: Co
 
 
 def pointwise_risk(
-    probability: npt.ArrayLike,
-    confidence: npt.ArrayLike,
+    probability: ArrayLike,
+    confidence: ArrayLike,
     costs: CostMatrix,
     *,
     threshold: float | None = None,
@@ -143,8 +143,8 @@ def pointwise_risk(
 
 
 def calibration_risk(
-    calibrated: npt.ArrayLike,
-    confidence: npt.ArrayLike,
+    calibrated: ArrayLike,
+    confidence: ArrayLike,
     costs: CostMatrix,
     *,
     threshold: float | None = None,
@@ -153,7 +153,7 @@ def calibration_risk(
     return pointwise_risk(calibrated, confidence, costs, threshold=threshold)
 
 
-def grouping_risk(calibrated: npt.ArrayLike, residual: npt.ArrayLike, costs: CostMatrix) -> Floats:
+def grouping_risk(calibrated: ArrayLike, residual: ArrayLike, costs: CostMatrix) -> Floats:
     """Return the risk that is left after recalibration: c(f) + r against c(f), both at t*."""
     base = np.asarray(calibrated, dtype=np.float64)
     return pointwise_risk(base + np.asarray(residual, dtype=np.float64), base, costs)
@@ -236,12 +236,7 @@ class DecisionRisk:
         return self.costs.threshold if self.threshold is None else self.threshold
 
     def fit(
-        self,
-        features: Any,
-        confidence: npt.ArrayLike,
-        correct: npt.ArrayLike,
-        *,
-        units: Ints | None = None,
+        self, features: Any, confidence: ArrayLike, correct: ArrayLike, *, units: Ints | None = None
     ) -> DecisionRisk:
         """Learn corrected confidences by cross-fitting and measure what they save."""
         frame = as_frame(features)
@@ -292,7 +287,7 @@ class DecisionRisk:
         )
 
 
-def _cost(one: npt.NDArray[np.bool_], correct: Floats, costs: CostMatrix) -> Floats:
+def _cost(one: Mask, correct: Floats, costs: CostMatrix) -> Floats:
     """Return what each decision cost, now that the outcome is known."""
     when_one = np.where(correct == 1, costs.c11, costs.c10)
     when_zero = np.where(correct == 1, costs.c01, costs.c00)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from calibrant.core.arrays import Floats, Ints
@@ -166,12 +166,7 @@ class GroupingLoss:
         self.seed = seed
 
     def fit(
-        self,
-        features: Any,
-        confidence: npt.ArrayLike,
-        correct: npt.ArrayLike,
-        *,
-        units: Ints | None = None,
+        self, features: Any, confidence: ArrayLike, correct: ArrayLike, *, units: Ints | None = None
     ) -> GroupingLoss:
         """Estimate the loss; rows of one unit (question) stay in one fold."""
         frame = as_frame(features)

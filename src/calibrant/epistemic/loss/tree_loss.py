@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Ints
@@ -68,6 +68,7 @@ class BrierDecomposition:
     rest: Estimate
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TreeGroupingLoss:
     """Estimate the grouping loss as in the paper; `GroupingLoss` is the one to trust.
 
@@ -137,41 +138,24 @@ class TreeGroupingLoss:
     True
     """
 
-    value_: float
-    interval_: tuple[float, float]
-    spread_: float
-    gain_: float
-    still_rising_: bool
-    too_few_: bool
-    decomposition_: BrierDecomposition
-    fits_: list[SplitFit]
-
-    def __init__(
-        self,
-        *,
-        recalibration: str = "platt",
-        model: str = "tree",
-        shares: Sequence[float] = SHARES,
-        repeats: int = 5,
-        min_samples_leaf: int = 15,
-        level: float = 0.95,
-        seed: int = 0,
-    ) -> None:
-        self.recalibration = recalibration
-        self.model = model
-        self.shares = shares
-        self.repeats = repeats
-        self.min_samples_leaf = min_samples_leaf
-        self.level = level
-        self.seed = seed
+    recalibration: str = "platt"
+    model: str = "tree"
+    shares: Sequence[float] = SHARES
+    repeats: int = 5
+    min_samples_leaf: int = 15
+    level: float = 0.95
+    seed: int = 0
+    value_: float = field(init=False)
+    interval_: tuple[float, float] = field(init=False)
+    spread_: float = field(init=False)
+    gain_: float = field(init=False)
+    still_rising_: bool = field(init=False)
+    too_few_: bool = field(init=False)
+    decomposition_: BrierDecomposition = field(init=False)
+    fits_: list[SplitFit] = field(init=False)
 
     def fit(
-        self,
-        features: Any,
-        confidence: npt.ArrayLike,
-        correct: npt.ArrayLike,
-        *,
-        units: npt.NDArray[np.int64] | None = None,
+        self, features: Any, confidence: ArrayLike, correct: ArrayLike, *, units: Ints | None = None
     ) -> TreeGroupingLoss:
         """Estimate the loss; rows of one unit (question) are never split over parts."""
         if self.repeats < 1:

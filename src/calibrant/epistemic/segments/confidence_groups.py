@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, Mask
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.features import as_frame, checked_pair
@@ -22,6 +23,7 @@ from calibrant.epistemic.segments.group import Difference, Group, describe, diff
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConfidenceGroups:
     """Find groups that are over- or under-confident beyond the overall error.
 
@@ -67,37 +69,24 @@ class ConfidenceGroups:
     ['topic = law']
     """
 
-    groups_: list[Group]
-    differences_: list[Difference]
-    corrector_: GroupCorrector
-    search_: Search
-    tested_: int
-    left_out_: int
+    min_group: int = 50
+    alpha: float = 0.05
+    named: Sequence[str] = ()
+    level: float = 0.95
+    seed: int = 0
+    groups_: list[Group] = field(init=False)
+    differences_: list[Difference] = field(init=False)
+    corrector_: GroupCorrector = field(init=False)
+    search_: Search = field(init=False)
+    tested_: int = field(init=False)
+    left_out_: int = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        min_group: int = 50,
-        alpha: float = 0.05,
-        named: Sequence[str] = (),
-        level: float = 0.95,
-        seed: int = 0,
-    ) -> None:
-        if min_group < 2:
-            raise InputError(f"min_group must be at least 2, got {min_group}")
-        self.min_group = min_group
-        self.alpha = alpha
-        self.named = tuple(named)
-        self.level = level
-        self.seed = seed
+    def __post_init__(self) -> None:
+        if self.min_group < 2:
+            raise InputError(f"min_group must be at least 2, got {self.min_group}")
 
     def fit(
-        self,
-        features: Any,
-        confidence: npt.ArrayLike,
-        correct: npt.ArrayLike,
-        *,
-        units: npt.NDArray[np.int64] | None = None,
+        self, features: Any, confidence: ArrayLike, correct: ArrayLike, *, units: Ints | None = None
     ) -> ConfidenceGroups:
         """Search the groups; of several rows of one unit (question) one is drawn."""
         frame = as_frame(features)
@@ -133,11 +122,7 @@ class ConfidenceGroups:
         return self
 
     def _one_per_unit(
-        self,
-        frame: pl.DataFrame,
-        f: Floats,
-        y: Floats,
-        units: npt.NDArray[np.int64] | None,
+        self, frame: pl.DataFrame, f: Floats, y: Floats, units: Ints | None
     ) -> tuple[pl.DataFrame, Floats, Floats]:
         self.left_out_ = 0
         if units is None or len(np.unique(units)) == len(units):

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 from calibrant.epistemic.linear import project, projector
 from calibrant.epistemic.segments.candidates import Candidates
 from calibrant.epistemic.segments.conditions import Rule
@@ -112,7 +111,7 @@ class Sums:
     gap: Floats
     error: Floats
     spread: Floats
-    usable: npt.NDArray[np.bool_]
+    usable: Mask
 
     @property
     def statistic(self) -> Floats:
@@ -169,7 +168,7 @@ def search_groups(
 
 def judge_groups(
     rules: Sequence[Rule],
-    masks: Sequence[npt.NDArray[np.bool_]],
+    masks: Sequence[Mask],
     columns: Floats,
     correct: Floats,
     *,

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -126,13 +125,13 @@ def text_groups(
     return TextGroups([names[number] for number in code], about)
 
 
-def _examples(rows: npt.NDArray[np.int64], texts: Sequence[str] | None) -> list[str]:
+def _examples(rows: Ints, texts: Sequence[str] | None) -> list[str]:
     if texts is None:
         return []
     return list(dict.fromkeys(texts[row] for row in rows))[:_EXAMPLES]
 
 
-def _names(code: npt.NDArray[Any], texts: Sequence[str] | None, count: int) -> list[str]:
+def _names(code: Array, texts: Sequence[str] | None, count: int) -> list[str]:
     """Name each group by the words that set it apart from the others."""
     if texts is None:
         return [f"cluster {number + 1}" for number in range(count)]

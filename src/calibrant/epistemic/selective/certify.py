@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc, expit
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.stats.logistic import logistic_fit
 
 STEPS = 40
@@ -49,7 +48,7 @@ class Pilot:
 
     score: Floats
     wrong: Floats
-    apart: npt.NDArray[np.bool_]
+    apart: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class TrafficMix:
     score: Floats
     traffic_group: Ints
 
-    def labelled(self, rows: npt.NDArray[np.bool_]) -> TrafficMix:
+    def labelled(self, rows: Mask) -> TrafficMix:
         """Return the same traffic for some of the labels."""
         return TrafficMix(self.group[rows], self.score, self.traffic_group)
 

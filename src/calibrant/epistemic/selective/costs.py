@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.selective.certify import error_curve
@@ -52,7 +51,7 @@ class AskingCosts:
             )
         return cls(float(costs["wrong"]), float(costs["ask"]))
 
-    def per_row(self, answered: npt.NDArray[np.bool_], wrong: Floats) -> Floats:
+    def per_row(self, answered: Mask, wrong: Floats) -> Floats:
         """Return what each question costs."""
         return np.where(answered, self.wrong * wrong, self.ask)
 

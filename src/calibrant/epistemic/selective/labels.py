@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy.special import betaincinv
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.guard import level_texts
@@ -98,7 +97,7 @@ def enough_labels(
 
 def of_known(
     frame: pl.DataFrame, groups: pl.Series | None, known: Mapping[str, Sequence[str]]
-) -> npt.NDArray[np.bool_]:
+) -> Mask:
     """Return which rows have no category without enough labels."""
     kept = np.ones(frame.height, dtype=bool)
     for name, levels in known.items():

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Mask
 from calibrant.core.errors import InputError
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.features import level_text, require
@@ -93,7 +93,7 @@ class SelectivePolicy(Policy):
         action = self.decide({**question, **said})
         return Step("answer" if action == "answer" else "defer", name)
 
-    def decide_many(self, frame: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    def decide_many(self, frame: pl.DataFrame) -> Mask:
         """Return whether each row of a table may be answered alone."""
         require(frame.columns, self.needs)
         given = np.ones(frame.height, dtype=bool)

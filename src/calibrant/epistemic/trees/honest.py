@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from calibrant.epistemic.trees.partition import (
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HonestTree:
     """A regression tree whose leaf means come from rows that did not shape it.
 
@@ -63,29 +65,17 @@ class HonestTree:
     [-0.5, 0.5]
     """
 
-    encoder_: FeatureEncoder
-    tree_: Tree
-    leaf_: RegionMoments
-    values_: Floats
-
-    def __init__(
-        self,
-        *,
-        min_samples_leaf: int = 15,
-        max_leaf_nodes: int | None = None,
-        max_depth: int | None = None,
-        fit_share: float = 4 / 9,
-        shrink: bool = False,
-        unseen: str = "error",
-        seed: int = 0,
-    ) -> None:
-        self.min_samples_leaf = min_samples_leaf
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.fit_share = fit_share
-        self.shrink = shrink
-        self.unseen = unseen
-        self.seed = seed
+    min_samples_leaf: int = 15
+    max_leaf_nodes: int | None = None
+    max_depth: int | None = None
+    fit_share: float = 4 / 9
+    shrink: bool = False
+    unseen: str = "error"
+    seed: int = 0
+    encoder_: FeatureEncoder = field(init=False)
+    tree_: Tree = field(init=False)
+    leaf_: RegionMoments = field(init=False)
+    values_: Floats = field(init=False)
 
     def fit(self, features: Any, target: npt.ArrayLike) -> HonestTree:
         """Split the rows, draw the regions on one part and fill them from the other."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.registry import require_known
 from calibrant.metrics.calibrators import PlattCalibrator
@@ -22,11 +22,7 @@ _MIN_PER_OUTCOME = 2
 
 
 def split_rows(
-    correct: npt.NDArray[np.float64],
-    shares: Sequence[float],
-    rng: np.random.Generator,
-    *,
-    units: npt.NDArray[np.int64] | None = None,
+    correct: Floats, shares: Sequence[float], rng: np.random.Generator, *, units: Ints | None = None
 ) -> npt.NDArray[np.int8]:
     """Return the part of each row, drawn within each outcome so that the rates stay equal.
 
@@ -58,13 +54,13 @@ def _deal(count: int, shares: Sequence[float], rng: np.random.Generator) -> npt.
 
 
 def three_parts(
-    correct: npt.NDArray[np.float64],
+    correct: Floats,
     rng: np.random.Generator,
     *,
     shares: Sequence[float] = SHARES,
     min_samples_leaf: int = 15,
-    units: npt.NDArray[np.int64] | None = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    units: Ints | None = None,
+) -> tuple[Ints, Ints, Ints]:
     """Return the rows of the calibration, fitting and evaluation part; refuse too few rows."""
     if len(shares) != 3:
         raise InputError(f"the split has three parts, got {len(shares)} shares")

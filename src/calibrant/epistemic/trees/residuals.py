@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,19 +58,18 @@ def linear_bound(prediction: Floats, residual: Floats) -> PartitionLoss:
     return PartitionLoss(float(np.mean(terms)), variance, n, 0, 0, 0)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _SumOfTrees:
     """Trees on one encoder, added up from a constant."""
 
-    loss_: PartitionLoss
-    encoder_: FeatureEncoder
-    trees_: list[Tree]
     kind = ""
-
-    def __init__(self, *, unseen: str = "error", seed: int = 0) -> None:
-        self.unseen = unseen
-        self.seed = seed
-        self.start_ = 0.0
-        self.weight_ = 1.0
+    unseen: str = "error"
+    seed: int = 0
+    start_: float = field(init=False, default=0.0)
+    weight_: float = field(init=False, default=1.0)
+    loss_: PartitionLoss = field(init=False)
+    encoder_: FeatureEncoder = field(init=False)
+    trees_: list[Tree] = field(init=False)
 
     def fit(self, features: Any, target: npt.ArrayLike) -> _SumOfTrees:
         """Learn from all rows."""
@@ -129,6 +129,7 @@ class _SumOfTrees:
         return model
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoostedResiduals(_SumOfTrees):
     """Histogram gradient boosting on residuals: stronger than one tree, not readable.
 
@@ -141,22 +142,10 @@ class BoostedResiduals(_SumOfTrees):
     """
 
     kind = "boosting"
-
-    def __init__(
-        self,
-        *,
-        iterations: int = 100,
-        learning_rate: float = 0.05,
-        max_leaf_nodes: int = 15,
-        min_samples_leaf: int = 15,
-        unseen: str = "error",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(unseen=unseen, seed=seed)
-        self.iterations = iterations
-        self.learning_rate = learning_rate
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
+    iterations: int = 100
+    learning_rate: float = 0.05
+    max_leaf_nodes: int = 15
+    min_samples_leaf: int = 15
 
     def fit(self, features: Any, target: npt.ArrayLike) -> BoostedResiduals:
         """Learn from all rows."""
@@ -167,15 +156,13 @@ class BoostedResiduals(_SumOfTrees):
             values,
             self.iterations,
             self.learning_rate,
-            {
-                "min_samples_leaf": self.min_samples_leaf,
-                "max_leaf_nodes": self.max_leaf_nodes,
-            },
+            {"min_samples_leaf": self.min_samples_leaf, "max_leaf_nodes": self.max_leaf_nodes},
             self.seed,
         )
         return self
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HonestForest(_SumOfTrees):
     """Honest trees on random halves of the rows, averaged.
 
@@ -191,20 +178,9 @@ class HonestForest(_SumOfTrees):
     """
 
     kind = "forest"
-
-    def __init__(
-        self,
-        *,
-        trees: int = 50,
-        feature_share: float = 0.7,
-        min_samples_leaf: int = 15,
-        unseen: str = "error",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(unseen=unseen, seed=seed)
-        self.trees = trees
-        self.feature_share = feature_share
-        self.min_samples_leaf = min_samples_leaf
+    trees: int = 50
+    feature_share: float = 0.7
+    min_samples_leaf: int = 15
 
     def fit(self, features: Any, target: npt.ArrayLike) -> HonestForest:
         """Learn from all rows."""

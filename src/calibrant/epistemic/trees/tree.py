@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Array, Floats, Indices, Mask
 from calibrant.core.errors import CalibrantError
 
 Ints = npt.NDArray[np.int32]
 
-_Walk: TypeAlias = tuple[npt.NDArray[np.intp], Floats, npt.NDArray[np.intp], npt.NDArray[np.bool_]]
+_Walk: TypeAlias = tuple[Indices, Floats, Indices, Mask]
 
 # Below this many rows an exact tree is as quick as a histogram, and needs no threads.
 _EXACT_UP_TO = 10_000
@@ -136,7 +136,7 @@ class Tree:
         return cls(*(np.asarray(data[name], dtype=kind) for name, kind in _STORED.items()))
 
 
-def _descend(columns: Floats, start: int, stop: int, walk: _Walk) -> npt.NDArray[np.intp]:
+def _descend(columns: Floats, start: int, stop: int, walk: _Walk) -> Indices:
     """Return the node where each row from `start` to `stop` ends."""
     feature, threshold, children, inner = walk
     flat = columns.ravel(order="K")
@@ -248,7 +248,7 @@ def histogram_trees(
     return trees, start
 
 
-def _read_histogram_tree(nodes: npt.NDArray[Any]) -> Tree:
+def _read_histogram_tree(nodes: Array) -> Tree:
     inner = nodes["is_leaf"] == 0
     return _preorder(
         np.where(inner, nodes["feature_idx"], -1).astype(np.int32),

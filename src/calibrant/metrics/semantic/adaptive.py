@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.metrics.semantic.theory import (
     selection_bias,
@@ -44,7 +44,7 @@ class AdaptiveRule:
     maximum: int = 25
     batch: int = 5
 
-    def settled(self, counts: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def settled(self, counts: npt.ArrayLike) -> Mask:
         """Return, per question, whether its selection block may stop.
 
         One class is added to those seen and half a draw given to it, so that a question whose
@@ -57,7 +57,7 @@ class AdaptiveRule:
         classes = (table > 0).sum(axis=1) + 1
         bound = selection_error_bound(first - second, first + second, classes, np.maximum(n, 1))
         enough = n >= self.minimum
-        done: npt.NDArray[np.bool_] = (enough & (bound <= self.target)) | (n >= self.maximum)
+        done: Mask = (enough & (bound <= self.target)) | (n >= self.maximum)
         return done
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
@@ -135,7 +134,7 @@ def noise_floor(
     return NoiseFloor(first, second, int(kept.ids.size), several, None)
 
 
-def _one_right(pool: DrawPool) -> tuple[npt.NDArray[np.bool_], int]:
+def _one_right(pool: DrawPool) -> tuple[Mask, int]:
     seen = pool.answers > 0
     partly = (seen & (pool.labels > 0) & (pool.labels < 1)).any(axis=1)
     right = (seen & (pool.labels == 1)).sum(axis=1)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -117,7 +116,7 @@ def convergence_curve(
 class _Standing(NamedTuple):
     """What the whole pool says about each question."""
 
-    close: npt.NDArray[np.bool_]
+    close: Mask
     margin: Floats
     log_classes: Floats
 
@@ -154,7 +153,7 @@ def _point(
     return ConvergencePoint(n, sem1, sem2, mean_gap, gap_low, ece_gap_low)
 
 
-def _resampled(size: int, how: Bootstrap) -> npt.NDArray[np.int64]:
+def _resampled(size: int, how: Bootstrap) -> Ints:
     """Return all places, and below them as many drawn ones for every resample."""
     return np.vstack([np.arange(size), how.rng.integers(0, size, (how.resamples, size))])
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -56,9 +56,7 @@ class Bootstrap:
         """Return the ECE of questions with its interval."""
         return self.estimates(scored, "ece")["ece"]
 
-    def gaps(
-        self, first: Scored, second: Scored, close: npt.NDArray[np.bool_] | None = None
-    ) -> PairedGaps:
+    def gaps(self, first: Scored, second: Scored, close: Mask | None = None) -> PairedGaps:
         """Return the gaps with percentile intervals from one joint bootstrap over questions."""
         questions = first[0].size
         near = np.zeros((questions, 1), dtype=bool) if close is None else close[:, None]
@@ -140,10 +138,10 @@ class QuestionScores:
         Share of the splits whose selection block has several leading classes.
     """
 
-    ids: npt.NDArray[Any]
-    n: npt.NDArray[np.int64]
-    selection_n: npt.NDArray[np.int64]
-    classes: npt.NDArray[np.int64]
+    ids: Array
+    n: Ints
+    selection_n: Ints
+    classes: Ints
     sem1: Floats
     label1: Floats
     sem2: Floats
@@ -336,9 +334,7 @@ def question_scores(
     )
 
 
-def _held_out(
-    pool: DrawPool, block: npt.NDArray[np.int64], splits: Splits, rng: np.random.Generator
-) -> SplitLaw:
+def _held_out(pool: DrawPool, block: Ints, splits: Splits, rng: np.random.Generator) -> SplitLaw:
     """Return what the splits select; every question must have a split that selects something."""
     if splits == "exact":
         law = split_law(pool.counts, block, selectable=pool.attempted)

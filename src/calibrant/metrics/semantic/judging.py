@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -309,7 +309,7 @@ def clustering_shift(
 
 
 def _same_partition(
-    question: npt.NDArray[Any], first: npt.ArrayLike, second: npt.ArrayLike, common: Any
+    question: Array, first: npt.ArrayLike, second: npt.ArrayLike, common: Any
 ) -> float:
     """Return the share of questions on which both judges put the same draws together.
 
@@ -318,14 +318,14 @@ def _same_partition(
     names, code = np.unique(question, return_inverse=True)
     code = code.reshape(-1)
 
-    def together(owner: npt.NDArray[Any], values: npt.ArrayLike) -> tuple[Any, Any]:
+    def together(owner: Array, values: npt.ArrayLike) -> tuple[Any, Any]:
         """Return the owner of each distinct pair (owner, value), and the pair of each row."""
         value = np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1)
         span = int(value.max()) + 1
         keys, pair = np.unique(owner * span + value, return_inverse=True)
         return keys // span, pair.reshape(-1)
 
-    def classes(owner: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def classes(owner: Array) -> Ints:
         return np.bincount(owner, minlength=names.size)
 
     of_first, first_class = together(code, first)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.errors import InputError
 
 
@@ -31,7 +30,7 @@ class DrawPool:
         Questions that were left out, by reason.
     """
 
-    ids: npt.NDArray[Any]
+    ids: Array
     counts: Ints
     labels: Floats
     attempted: Mask
@@ -54,7 +53,7 @@ class DrawPool:
         seen: Ints = (self.answers > 0).sum(axis=1)
         return seen
 
-    def take(self, rows: npt.NDArray[Any]) -> DrawPool:
+    def take(self, rows: Array) -> DrawPool:
         """Return the pool of some questions."""
         return DrawPool(
             self.ids[rows], self.counts[rows], self.labels[rows], self.attempted[rows], {}
@@ -125,7 +124,7 @@ def pool_draws(
     return _usable(DrawPool(ids, counts, labels, ~empty, {}))
 
 
-def _codes(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
+def _codes(values: Array) -> tuple[Array, Ints]:
     """Return distinct values in order of first appearance and the code of each row."""
     distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
@@ -174,7 +173,7 @@ def _columns(question: Ints, meaning: Ints) -> Ints:
 
 
 def _class_grades(
-    cell: Ints, grade: Floats, shape: tuple[int, int], ids: npt.NDArray[Any], conflicts: str
+    cell: Ints, grade: Floats, shape: tuple[int, int], ids: Array, conflicts: str
 ) -> Floats:
     if conflicts not in ("error", "mean"):
         raise InputError(f"conflicts must be error or mean, got {conflicts!r}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike
@@ -23,8 +24,8 @@ class VerEce:
     """
 
     ece: Estimate
-    confidence: npt.NDArray[np.float64]
-    accuracy: npt.NDArray[np.float64]
+    confidence: Floats
+    accuracy: Floats
     parse_failures: float
     questions_without: int
     imputed: float | None

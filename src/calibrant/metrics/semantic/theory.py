@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtr
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints, MaybeArray
 from calibrant.metrics.semantic.pool import DrawPool
 
 
@@ -51,11 +51,7 @@ def standardised_margin(margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.Array
 
 
 def predicted_gap(
-    margin: npt.ArrayLike,
-    mass: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    selection_n: npt.ArrayLike | None = None,
+    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, *, selection_n: MaybeArray = None
 ) -> float:
     """Return the leading-order Sem1-ECE minus Sem2-ECE under over-confidence.
 
@@ -66,11 +62,7 @@ def predicted_gap(
 
 
 def predicted_gaps(
-    margin: npt.ArrayLike,
-    mass: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    selection_n: npt.ArrayLike | None = None,
+    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, *, selection_n: MaybeArray = None
 ) -> Floats:
     """Return the leading-order E[c1 - c2] of each question (Theorem 5.6).
 
@@ -83,7 +75,7 @@ def predicted_gaps(
 
 
 def _biases(
-    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, selection_n: npt.ArrayLike | None
+    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, selection_n: MaybeArray
 ) -> tuple[Floats, Floats]:
     """Return how far Sem1 is too high and Sem2 too low, to leading order."""
     sizes = (n, n if selection_n is None else selection_n)
@@ -97,11 +89,7 @@ def _biases(
 
 
 def oracle_advantage(
-    margin: npt.ArrayLike,
-    mass: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    selection_n: npt.ArrayLike | None = None,
+    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, *, selection_n: MaybeArray = None
 ) -> Floats:
     """Return how much closer Sem2's confidence is to unlimited draws than Sem1's (Theorem 5.7).
 
@@ -182,7 +170,7 @@ def confidence_error_bound(
     classes: npt.ArrayLike,
     n: npt.ArrayLike,
     *,
-    evaluation_n: npt.ArrayLike | None = None,
+    evaluation_n: MaybeArray = None,
 ) -> Floats:
     """Return the bound on E|c - c*|: Theorem 5.3 (Sem1), or 5.4 with `evaluation_n` (Sem2).
 
@@ -215,7 +203,7 @@ _CHUNK = 2_000_000
 _TINY = 1e-300
 
 
-def pool_gap(pool: DrawPool, selection_n: npt.NDArray[np.int64]) -> float:
+def pool_gap(pool: DrawPool, selection_n: Ints) -> float:
     """Return the predicted mean of c1 - c2.
 
     Per question, the larger of two predictions: the expansion for the two leading classes, which

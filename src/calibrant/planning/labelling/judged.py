@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.planning.labelling.estimates import pool_estimate
@@ -216,7 +216,7 @@ def judged_estimates(
     has = np.isfinite(y)
     binary = bool(np.isin(y[has], (0.0, 1.0)).all())
 
-    def estimate(of: Any, which: NDArray[np.bool_], cover: float) -> dict[str, Any]:
+    def estimate(of: Any, which: Mask, cover: float) -> dict[str, Any]:
         inside, outside = which & has, which & ~has
         middle = np.array([p[which].mean()])
         ends = (float(of(middle, 0.0)[0]), float(of(middle, 1.0)[0]))

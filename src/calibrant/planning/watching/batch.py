@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import special
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Array, Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import joined_reach, logit_interval, wilson_interval
@@ -36,9 +35,9 @@ class Baseline:
 
     confidence: Floats
     correct: Floats
-    question: NDArray[Any] | None = None
+    question: Array | None = None
     weights: Floats | None = None
-    group: NDArray[Any] | None = None
+    group: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +66,13 @@ class StreamBatch:
     time: float
     confidence: Floats
     correct: Floats
-    question: NDArray[Any] | None = None
+    question: Array | None = None
     unlabelled: int = 0
-    alone: NDArray[np.bool_] | None = None
-    group: NDArray[Any] | None = None
+    alone: Mask | None = None
+    group: Array | None = None
     mix: Mapping[str, int] | None = None
 
-    def only(self, kept: NDArray[np.bool_]) -> StreamBatch:
+    def only(self, kept: Mask) -> StreamBatch:
         """Return some of the labelled rows."""
         return replace(self, **{name: values[kept] for name, values in self._columns().items()})
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
 
 _STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
@@ -150,7 +150,7 @@ class CalibrationMonitor:
     alarm_batch: int | None = None
     peak: float = 1.0
     _capital: Floats = field(default_factory=lambda: np.zeros(0))
-    _since: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    _since: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     _streak: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:

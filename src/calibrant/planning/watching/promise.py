@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import wilson_interval
@@ -79,7 +79,7 @@ class PromiseWatch:
         """Evidence that the promise is broken; it is told at ``1 / alpha``."""
         return float(self.capital.mean()) / self.horizon
 
-    def update(self, label: str, wrong: ArrayLike, question: ArrayLike | None = None) -> bool:
+    def update(self, label: str, wrong: ArrayLike, question: MaybeArray = None) -> bool:
         """Take the answers given alone in a batch; return whether this very batch decides.
 
         Parameters

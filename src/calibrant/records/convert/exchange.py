@@ -138,7 +138,7 @@ def read_exchanges(
     if or_else is not None and not draws:
         first = next(iter(builder.problems), None)
         why = "" if first is None else f"; {first.place}: {first.reason}"
-        raise InputError(f"{or_else}{why}", source=builder.source)
+        raise InputError(f"{or_else}{why}")
     return builder
 
 
@@ -286,7 +286,7 @@ def _split_rows(path: Path, builder: LogBuilder) -> Iterator[dict[Any, Any]]:
     try:
         table = load_json(path.read_bytes())
     except ValueError as error:
-        raise InputError(f"the table is cut or damaged: {error}", source=str(path)) from None
+        raise InputError(f"the table is cut or damaged: {error}") from None
     columns = table["columns"]
     for number, row in enumerate(table.get("data", ()), start=1):
         if isinstance(row, list) and len(row) == len(columns):

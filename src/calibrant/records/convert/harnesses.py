@@ -196,12 +196,11 @@ def read_lighteval(path: Path, options: ReadOptions) -> ForeignLog:
     except UNREADABLE as error:
         raise InputError(
             f"the details of LightEval are cut or damaged: {reason_of(error)}",
-            source=str(path),
             hint="a parquet file has its index at its end: fetch or write the file again",
         ) from None
     nested = set(table.columns) >= NESTED_COLUMNS
     if not nested and not set(table.columns) >= FLAT_COLUMNS:
-        raise InputError("not the columns of LightEval's details", source=str(path))
+        raise InputError("not the columns of LightEval's details")
     builder = LogBuilder("lighteval", str(path))
     builder.expected = table.height
     model, task = _model_and_task(path)

@@ -80,7 +80,7 @@ def _read_json(path: Path, options: ReadOptions) -> ForeignLog:
     builder = LogBuilder(KIND, str(path))
     log = read_json(path, builder, rows="samples")
     if not isinstance(log, dict):
-        raise InputError("a log of Inspect is an object", source=str(path))
+        raise InputError("a log of Inspect is an object")
     _add_all(builder, log, log.get("samples") or [], options)
     return builder.finish()
 
@@ -93,7 +93,6 @@ def _add_all(
         known = " and ".join(map(str, VERSIONS))
         raise InputError(
             f"this reader knows versions {known} of Inspect's logs, got {version!r}",
-            source=builder.source,
             hint="convert the log with a version of Inspect that writes one of these",
         )
     spec = head.get("eval") or {}
@@ -120,7 +119,6 @@ def _add_all(
             "the log holds no samples"
             if first is None
             else f"no sample can be read; {first.place}: {first.reason}",
-            source=builder.source,
             hint="was it made with --no-log-samples?" if first is None else None,
         )
     _note_missing(builder, head, spec, seen)

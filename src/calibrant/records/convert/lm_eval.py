@@ -65,7 +65,7 @@ def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
             builder.problem(f"line {number}", told)
         own.setdefault(name, row)
     filters = list(dict.fromkeys(name for own in documents.values() for name in own))
-    _check_filter(filters, options, path)
+    _check_filter(filters, options)
     _note_missing_filters(builder, documents, filters)
 
     def exchanges(document: tuple[str, Mapping[str, _Row]]) -> Iterable[Exchange]:
@@ -104,12 +104,10 @@ def _note_missing_filters(
             )
 
 
-def _check_filter(filters: Sequence[str], options: ReadOptions, path: Path) -> None:
+def _check_filter(filters: Sequence[str], options: ReadOptions) -> None:
     if options.filter is not None and options.filter not in filters:
         raise InputError(
-            f"there is no filter {options.filter!r}",
-            source=str(path),
-            hint=f"the file has: {', '.join(filters)}",
+            f"there is no filter {options.filter!r}", hint=f"the file has: {', '.join(filters)}"
         )
 
 

@@ -68,7 +68,6 @@ def read_openai_evals(path: Path, options: ReadOptions) -> ForeignLog:
     if not samples:
         raise InputError(
             "this log of OpenAI's evals holds no events of samples",
-            source=str(path),
             hint="a run that ended early leaves its description and its report only: run it again",
         )
     return read_exchanges(
@@ -157,7 +156,6 @@ def _examples(path: Path, builder: LogBuilder) -> tuple[str | None, Sequence[Any
     if not isinstance(pages, list) or not pages:
         raise InputError(
             "no examples are in this file of simple-evals, only totals",
-            source=str(path),
             hint="give the file *_allresults.json, or the HTML report",
         )
     talks = found.get("convos") if isinstance(found.get("convos"), list) else []

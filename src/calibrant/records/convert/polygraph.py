@@ -52,7 +52,7 @@ def read_lm_polygraph(path: Path, options: ReadOptions) -> ForeignLog:
     stats = saved["stats"]
     inputs = stats.get("input_texts") or []
     if not inputs:
-        raise InputError("the saved manager holds no inputs", source=str(path))
+        raise InputError("the saved manager holds no inputs")
     builder.expected = len(inputs)
     grades, grader = _grades(builder, saved["gen_metrics"], len(inputs), options)
     replies = stats.get("greedy_texts") or stats.get("blackbox_greedy_texts") or []
@@ -102,16 +102,16 @@ def _pickle(path: Path) -> bytes:
             names = [name for name in archive.namelist() if name.endswith("/data.pkl")]
             return archive.read(names[0]) if names else b""
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise InputError(f"the archive is damaged: {error}", source=str(path)) from None
+        raise InputError(f"the archive is damaged: {error}") from None
 
 
 def _saved(path: Path) -> dict[str, Mapping[Any, Any]]:
     try:
         saved = read_plain_data(_pickle(path))
     except ValueError as error:
-        raise InputError(f"the archive cannot be read: {error}", source=str(path)) from None
+        raise InputError(f"the archive cannot be read: {error}") from None
     if not isinstance(saved, dict) or not all(isinstance(saved.get(p), dict) for p in _PARTS):
-        raise InputError(f"a saved manager has {', '.join(_PARTS)}", source=str(path))
+        raise InputError(f"a saved manager has {', '.join(_PARTS)}")
     return {part: saved[part] for part in _PARTS}
 
 
@@ -130,9 +130,7 @@ def _grades(
     if options.grade is not None and options.grade not in found:
         known = ", ".join(found) or "none"
         raise InputError(
-            f"there is no generation metric {options.grade!r}",
-            source=builder.source,
-            hint=f"the file has: {known}",
+            f"there is no generation metric {options.grade!r}", hint=f"the file has: {known}"
         )
     binary = [name for name, values in found.items() if _says_right_or_wrong(values)]
     chosen = options.grade or next(iter(binary), None)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from calibrant.core.document import data_beside
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.records.convert.json_text import ReadOptions
 
@@ -124,18 +124,20 @@ def read_log(
     options
         See `ReadOptions`.
     """
-    place = Path(path)
-    if not place.exists():
-        raise InputError("there is no such file", source=str(path), hint="check the path")
     if kind is not None and kind not in READERS:
         raise InputError(f"there is no kind of log {kind!r}", hint=f"known: {', '.join(READERS)}")
-    chosen = options or ReadOptions()
-    found = READERS[kind] if kind is not None else recognise(place)
-    reader = found or _reader_of_table(place, chosen)
+    with error_source(str(path)):
+        return _read(Path(path), kind, options or ReadOptions())
+
+
+def _read(path: Path, kind: str | None, options: ReadOptions) -> ForeignLog:
+    if not path.exists():
+        raise InputError("there is no such file", hint="check the path")
+    found = READERS[kind] if kind is not None else recognise(path)
+    reader = found or _reader_of_table(path, options)
     if reader is None:
         raise InputError(
             "not a log of a known tool",
-            source=str(path),
             hint=Hint(
                 "known: {0}; for a table (csv, jsonl, parquet) name its columns: {confidence} "
                 "{correct}",
@@ -145,21 +147,18 @@ def read_log(
             ),
         )
     try:
-        return reader.read(place, chosen)
+        return reader.read(path, options)
     except InputError:
         raise
     except _BROKEN as error:
         # Damage may leave a file that is well formed and says something else than the tool does.
         raise InputError(
             f"cannot be read as {reader.what}: it is damaged, or its layout is another "
-            f"({type(error).__name__}: {str(error)[:80]})",
-            source=str(path),
+            f"({type(error).__name__}: {str(error)[:80]})"
         ) from error
     except OSError as error:
         # A folder where a file is expected or the other way round, or no right to read it.
-        raise InputError(
-            f"cannot be read as {reader.what}: {error.strerror}", source=str(path)
-        ) from None
+        raise InputError(f"cannot be read as {reader.what}: {error.strerror}") from None
 
 
 _POINTER = b"version https://git-lfs.github.com/spec/"

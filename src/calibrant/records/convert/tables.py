@@ -85,7 +85,7 @@ def _readable(path: Path, builder: LogBuilder) -> tuple[pl.DataFrame, Sequence[i
         else:
             raise
     if not rows:
-        raise InputError("no row of the table can be read", source=str(path))
+        raise InputError("no row of the table can be read")
     return pl.DataFrame(list(rows.values()), infer_schema_length=None, strict=False), list(rows)
 
 
@@ -112,7 +112,7 @@ def read_uqlm(path: Path, options: ReadOptions) -> ForeignLog:
     table, numbers = _readable(path, builder)
     missing = [column for column in ("prompt", "response") if column not in table.columns]
     if missing:
-        raise InputError(f"a table of uqlm has a column {missing[0]!r}", source=str(path))
+        raise InputError(f"a table of uqlm has a column {missing[0]!r}")
     builder.expected, builder.expected_unit = table.height + len(builder.problems), "rows"
     grade = _grade_column(table.columns, options, builder)
     scorers = [column for column in table.columns if _is_scorer(column)]
@@ -134,9 +134,7 @@ def _grade_column(columns: Sequence[str], options: ReadOptions, builder: LogBuil
     wanted = options.grade or options.columns.get("correct")
     if wanted is not None and wanted not in columns:
         raise InputError(
-            f"there is no column {wanted!r}",
-            source=builder.source,
-            hint=f"the table has: {', '.join(columns)}",
+            f"there is no column {wanted!r}", hint=f"the table has: {', '.join(columns)}"
         )
     found = wanted or next((name for name in _GRADES if name in columns), None)
     if found is None:

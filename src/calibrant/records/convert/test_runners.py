@@ -79,12 +79,11 @@ def _results(path: Path, builder: LogBuilder) -> list[tuple[str, Any]]:
     except ValueError as error:
         raise InputError(
             f"the JSON of promptfoo is cut or damaged: {error}",
-            source=str(path),
             hint="write it again: promptfoo export eval EVAL_ID -o FILE.json",
         ) from None
     results = document.get("results") if isinstance(document, Mapping) else None
     if not isinstance(results, Mapping) or not isinstance(results.get("results"), list):
-        raise InputError("promptfoo's results are missing: not its layout", source=str(path))
+        raise InputError("promptfoo's results are missing: not its layout")
     stats = results.get("stats") or {}
     builder.expect_sum([stats.get(name) for name in ("successes", "failures", "errors")])
     return list(numbered("result", results["results"]))
@@ -140,7 +139,7 @@ def read_deepeval(path: Path, options: ReadOptions) -> ForeignLog:
     # The folder .deepeval wraps the run.
     run = found.get("testRunData", found) if isinstance(found, Mapping) else None
     if not isinstance(run, Mapping) or not isinstance(run.get("testCases"), list):
-        raise InputError("a test run of DeepEval has a list of test cases", source=str(path))
+        raise InputError("a test run of DeepEval has a list of test cases")
     builder.expect_sum([run.get("testPassed"), run.get("testFailed")])
     if run.get("conversationalTestCases"):
         count = len(run["conversationalTestCases"])
@@ -217,7 +216,7 @@ def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:
         rows = [one for one in found if isinstance(one, dict)]
         found = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
     if not isinstance(found, dict) or not found:
-        raise InputError("no entry of the file can be read", source=str(path))
+        raise InputError("no entry of the file can be read")
     if not builder.problems:
         builder.expected = len(found)
     else:

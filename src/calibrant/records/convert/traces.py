@@ -72,7 +72,6 @@ def _content(
         if spans is None or notes is None:
             raise InputError(
                 "a folder of Phoenix holds a table `spans` and a table `annotations`",
-                source=str(path),
                 hint="write both with the client of Phoenix, as parquet, csv or jsonl",
             )
         return numbered("row", _table(spans)), _by_span(_table(notes))
@@ -168,7 +167,7 @@ def read_langfuse(path: Path, options: ReadOptions) -> ForeignLog:
         rows = [_unfolded(found) for found in _rows(path, builder)]
     answers = [(row, _scores(row)) for row in rows if _is_answer(row)]
     if not answers:
-        raise InputError("no answer of a model is in this export of Langfuse", source=str(path))
+        raise InputError("no answer of a model is in this export of Langfuse")
     _require_zeros(answers, options, path)
     return read_exchanges(
         builder,
@@ -293,7 +292,6 @@ def _require_zeros(
             f"every value of {name} is above 0 and {len(found) - len(grades)} are missing: the "
             "tables of Langfuse leave scores of 0 out, so wrong answers cannot be told from "
             "ungraded ones",
-            source=str(path),
             hint="export by the API or the scheduled export, or make the score a boolean one",
         )
 

@@ -63,7 +63,7 @@ class ZipEntries:
             self._bytes = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
             self._file.close()
-            raise InputError("the file is empty", source=str(path)) from None
+            raise InputError("the file is empty") from None
         self._zstd = zstandard.ZstdDecompressor()
         try:
             self.entries = {entry.name: entry for entry in self._listed()}
@@ -113,7 +113,6 @@ class ZipEntries:
             else:
                 raise InputError(
                     f"entry {entry.name!r} uses zip compression {entry.method}",
-                    source=str(self.path),
                     hint="pack the log again, with deflate or zstd",
                 )
         except (zlib.error, zstandard.ZstdError) as error:
