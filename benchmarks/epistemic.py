@@ -9,7 +9,7 @@ from benchmarks._served_world import policy_of_two
 from benchmarks._served_world import world as two_models
 from benchmarks.harness import Page, median_seconds, seconds
 from calibrant.epistemic import Cascade, Selective, TreeGroupingLoss
-from calibrant.epistemic.trees.partition import partition_loss
+from calibrant.epistemic.trees.honest import partition_loss
 from calibrant.epistemic.trees.tree import grow_tree
 
 FEATURES = 10

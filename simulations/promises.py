@@ -18,14 +18,16 @@ from benchmarks.harness import ROOT, machine, versions
 from scipy.stats import beta
 
 from calibrant.epistemic.guard import Profile
-from calibrant.epistemic.selective import Selective, certify, fit
+from calibrant.epistemic.selective import fit
 from calibrant.epistemic.selective.certify import (
     PILOT,
     Pilot,
+    certify,
     chance_of_so_few,
     error_curve,
     threshold_grid,
 )
+from calibrant.epistemic.selective.fit import Selective
 from simulations._cascade_pools import Pools, one_pool
 from simulations._epistemic_real import PATH
 from simulations._epistemic_reference import reference_threshold

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
-from calibrant.epistemic.selective import Selective
+from calibrant.epistemic.selective.fit import Selective
 from simulations.claims.harness import Said, World
 
 GRID = np.linspace(0.0005, 0.9995, 1000)

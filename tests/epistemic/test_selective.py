@@ -11,14 +11,10 @@ from scipy.stats import binom
 
 import calibrant
 from calibrant.core.errors import InputError
-from calibrant.epistemic.selective import (
-    AskingCosts,
-    Selective,
-    SelectivePolicy,
-    certify,
-)
-from calibrant.epistemic.selective.certify import TrafficMix, chance_of_so_few
-from calibrant.epistemic.selective.costs import cheapest
+from calibrant.epistemic.selective.certify import TrafficMix, certify, chance_of_so_few
+from calibrant.epistemic.selective.costs import AskingCosts, cheapest
+from calibrant.epistemic.selective.fit import Selective
+from calibrant.epistemic.selective.policy import SelectivePolicy
 
 
 def world(n, seed, slope=0.4):

@@ -10,7 +10,7 @@ import pytest
 from benchmarks._served_world import MODELS, chat, endpoint, saved_policy, session, world
 
 from calibrant.core import InputError
-from calibrant.epistemic.selective import Selective
+from calibrant.epistemic.selective.fit import Selective
 from calibrant.workflows.serve import open_front, serve
 
 

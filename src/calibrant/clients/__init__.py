@@ -1,50 +1,31 @@
 """Endpoints that answer questions: HTTP, embedded model, replay."""
 
-from calibrant.clients.answers.tokens import TokenLogprob
-from calibrant.clients.asks import (
-    Ask,
-    Finding,
-    LedgeredDraw,
-    Outcome,
-    Plan,
-    Price,
-    Problem,
-    Progress,
-)
-from calibrant.clients.dispatch.dispatcher import Dispatcher
-from calibrant.clients.endpoints.embeddings import Embedder, open_embedder
-from calibrant.clients.endpoints.factory import open_client
-from calibrant.clients.protocol import (
-    Capabilities,
-    Client,
-    Completion,
-    EndpointRefusedError,
-    Message,
-    Request,
-    Usage,
-)
-from calibrant.records.ledger import Caps
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Ask",
-    "Capabilities",
-    "Caps",
-    "Client",
-    "Completion",
-    "Dispatcher",
-    "Embedder",
-    "EndpointRefusedError",
-    "Finding",
-    "LedgeredDraw",
-    "Message",
-    "Outcome",
-    "Plan",
-    "Price",
-    "Problem",
-    "Progress",
-    "Request",
-    "TokenLogprob",
-    "Usage",
-    "open_client",
-    "open_embedder",
-]
+from calibrant.core.imports import lazy_exports
+
+if TYPE_CHECKING:
+    from calibrant.clients.answers.tokens import TokenLogprob as TokenLogprob
+    from calibrant.clients.asks import Ask as Ask
+    from calibrant.clients.asks import Finding as Finding
+    from calibrant.clients.asks import LedgeredDraw as LedgeredDraw
+    from calibrant.clients.asks import Outcome as Outcome
+    from calibrant.clients.asks import Plan as Plan
+    from calibrant.clients.asks import Price as Price
+    from calibrant.clients.asks import Problem as Problem
+    from calibrant.clients.asks import Progress as Progress
+    from calibrant.clients.dispatch.dispatcher import Dispatcher as Dispatcher
+    from calibrant.clients.endpoints.embeddings import Embedder as Embedder
+    from calibrant.clients.endpoints.embeddings import open_embedder as open_embedder
+    from calibrant.clients.endpoints.factory import open_client as open_client
+    from calibrant.clients.protocol import Capabilities as Capabilities
+    from calibrant.clients.protocol import Client as Client
+    from calibrant.clients.protocol import Completion as Completion
+    from calibrant.clients.protocol import EndpointRefusedError as EndpointRefusedError
+    from calibrant.clients.protocol import Message as Message
+    from calibrant.clients.protocol import Request as Request
+    from calibrant.clients.protocol import Usage as Usage
+    from calibrant.records.ledger.schema import Caps as Caps
+else:
+    # Loaded when asked for: whoever embeds texts needs no dispatcher.
+    __getattr__, __dir__, __all__ = lazy_exports(__name__)

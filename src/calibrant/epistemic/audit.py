@@ -13,15 +13,16 @@ import polars as pl
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.features import as_frame
-from calibrant.epistemic.loss import (
-    BinnedGroupingLoss,
-    DecisionRisk,
-    GroupingLoss,
-    TreeGroupingLoss,
+from calibrant.epistemic.loss.binned import BinnedGroupingLoss
+from calibrant.epistemic.loss.decision import DecisionRisk
+from calibrant.epistemic.loss.grouping import GroupingLoss, mean_error
+from calibrant.epistemic.loss.tree_loss import TreeGroupingLoss
+from calibrant.epistemic.segments.confidence_groups import (
+    ConfidenceGroups,
+    GroupCorrector,
+    fit_corrector,
 )
-from calibrant.epistemic.loss.grouping import mean_error
-from calibrant.epistemic.segments import ConfidenceGroups, Difference, Group, GroupCorrector
-from calibrant.epistemic.segments.corrector import fit_corrector
+from calibrant.epistemic.segments.group import Difference, Group
 
 _CURVE_POINTS = 101
 _GROUPS_SHOWN = 200

@@ -22,7 +22,8 @@ from calibrant.core.registry import require_known
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
 from calibrant.epistemic.guard import ANSWER
-from calibrant.epistemic.selective import Selective, SelectivePolicy
+from calibrant.epistemic.selective.fit import Selective
+from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores

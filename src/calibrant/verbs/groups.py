@@ -20,7 +20,7 @@ from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.epistemic.audit import GroupOptions, across_models, groups_entry
-from calibrant.epistemic.segments import GroupCorrector
+from calibrant.epistemic.segments.confidence_groups import GroupCorrector
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage

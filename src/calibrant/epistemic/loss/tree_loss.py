@@ -17,8 +17,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.features import as_frame, checked_pair
-from calibrant.epistemic.trees.honest import HonestTree
-from calibrant.epistemic.trees.partition import PartitionLoss, leave_one_out_products
+from calibrant.epistemic.trees.honest import HonestTree, PartitionLoss, leave_one_out_products
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
 from calibrant.metrics.estimator import Calibrator

@@ -15,8 +15,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.features import FeatureEncoder, as_frame
-from calibrant.epistemic.trees.honest import HonestTree
-from calibrant.epistemic.trees.partition import PartitionLoss
+from calibrant.epistemic.trees.honest import HonestTree, PartitionLoss
 from calibrant.epistemic.trees.tree import Tree, histogram_trees
 
 

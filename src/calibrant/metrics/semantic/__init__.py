@@ -9,6 +9,13 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.adaptive import AdaptiveScores as AdaptiveScores
     from calibrant.metrics.semantic.adaptive import adaptive_scores as adaptive_scores
     from calibrant.metrics.semantic.adaptive import best_selection_size as best_selection_size
+    from calibrant.metrics.semantic.block import MarginStratum as MarginStratum
+    from calibrant.metrics.semantic.block import boundary_alignment as boundary_alignment
+    from calibrant.metrics.semantic.block import hardest_questions as hardest_questions
+    from calibrant.metrics.semantic.block import leading_answer as leading_answer
+    from calibrant.metrics.semantic.block import margin_strata as margin_strata
+    from calibrant.metrics.semantic.block import regime_plane as regime_plane
+    from calibrant.metrics.semantic.block import regime_summary as regime_summary
     from calibrant.metrics.semantic.block import sem_ece_block as sem_ece_block
     from calibrant.metrics.semantic.bounds import density_bound as density_bound
     from calibrant.metrics.semantic.bounds import ece_bound as ece_bound
@@ -35,13 +42,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.pool import pool_draws as pool_draws
     from calibrant.metrics.semantic.stated import VerEce as VerEce
     from calibrant.metrics.semantic.stated import ver_ece as ver_ece
-    from calibrant.metrics.semantic.strata import MarginStratum as MarginStratum
-    from calibrant.metrics.semantic.strata import boundary_alignment as boundary_alignment
-    from calibrant.metrics.semantic.strata import hardest_questions as hardest_questions
-    from calibrant.metrics.semantic.strata import leading_answer as leading_answer
-    from calibrant.metrics.semantic.strata import margin_strata as margin_strata
-    from calibrant.metrics.semantic.strata import regime_plane as regime_plane
-    from calibrant.metrics.semantic.strata import regime_summary as regime_summary
     from calibrant.metrics.semantic.theory import many_class_gaps as many_class_gaps
     from calibrant.metrics.semantic.theory import pool_gap as pool_gap
     from calibrant.metrics.semantic.unlimited import UnlimitedDraws as UnlimitedDraws

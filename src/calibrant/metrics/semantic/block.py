@@ -1,28 +1,28 @@
-"""The Sem-ECE block of an audit: numbers, regimes, convergence, hardest questions."""
+"""Everything a report shows about Sem-ECE, with its strata by margin."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr
 
+from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.semantic.bounds import density_bound, ece_bound, near_an_edge
 from calibrant.metrics.semantic.chance import NoiseFloor, noise_floor
 from calibrant.metrics.semantic.convergence import convergence_curve, gap_slope
-from calibrant.metrics.semantic.estimators import QuestionScores, SemEce, Splits, sem_ece_of_pool
-from calibrant.metrics.semantic.pool import DrawPool, pool_draws
-from calibrant.metrics.semantic.strata import (
-    boundary_alignment,
-    hardest_questions,
-    leading_answer,
-    margin_strata,
-    regime_plane,
-    regime_summary,
+from calibrant.metrics.semantic.estimators import (
+    Bootstrap,
+    QuestionScores,
+    SemEce,
+    Splits,
+    sem_ece_of_pool,
 )
+from calibrant.metrics.semantic.pool import DrawPool, pool_draws
 from calibrant.metrics.semantic.theory import (
     JENSEN_BOUNDARY,
     confidence_error_bound,
@@ -30,8 +30,171 @@ from calibrant.metrics.semantic.theory import (
     pointwise_bias_bound,
     pool_gap,
     selection_error_bound,
+    standardised_margin,
 )
 from calibrant.metrics.semantic.unlimited import unlimited_draws_ece
+from calibrant.stats.intervals import wald_interval
+
+
+@dataclass(frozen=True, slots=True)
+class MarginStratum:
+    """Questions whose margin lies in [low, high).
+
+    `over_confidence` is mean Sem1 confidence minus accuracy of the mode: the theory says
+    Sem2-ECE <= Sem1-ECE where it is positive, and the other way round where it is negative.
+    `sem1_band` and `sem2_band` are the two errors with their intervals.
+    """
+
+    low: float
+    high: float
+    n: int
+    sem1: float
+    sem2: float
+    ece_gap: Estimate
+    over_confidence: Estimate
+    sem1_band: Estimate
+    sem2_band: Estimate
+
+
+def margin_strata(
+    scores: QuestionScores,
+    *,
+    strata: int = 10,
+    bins: int = 10,
+    level: float = 0.95,
+    resamples: int = 500,
+    rng: RngLike = 0,
+) -> list[MarginStratum]:
+    """Return both calibration errors by top-two margin, in equal-width strata of [0, 1]."""
+    how = Bootstrap(bins, level, resamples, as_generator(rng))
+    place = np.minimum((scores.margin * strata).astype(np.int64), strata - 1)
+    found = []
+    for number in range(strata):
+        rows = np.flatnonzero(place == number)
+        if rows.size == 0:
+            continue
+        first, second = scores.scored(rows)
+        gap = how.gaps(first, second).ece
+        sem1, sem2 = how.ece(first), how.ece(second)
+        over = _mean(first[0] - first[1], level)
+        low, high, n = number / strata, (number + 1) / strata, int(rows.size)
+        values = sem1.value, sem2.value
+        found.append(MarginStratum(low, high, n, *values, gap, over, sem1, sem2))
+    return found
+
+
+def regime_summary(scores: QuestionScores, *, level: float = 0.95) -> list[dict[str, Any]]:
+    """Return per regime: questions, over-confidence and mean gap of the two confidences."""
+    rows: list[dict[str, Any]] = []
+    for name in ("jensen", "low-margin", "large-margin"):
+        inside = scores.regime == name
+        over = gap = None
+        if inside.any():
+            over = _mean((scores.sem1 - scores.label1)[inside], level)
+            gap = _mean(scores.gap[inside], level)
+        rows.append({"regime": name, "n": int(inside.sum()), "over_confidence": over, "gap": gap})
+    return rows
+
+
+def regime_plane(scores: QuestionScores, *, step: float = 0.25) -> list[dict[str, Any]]:
+    """Return where the questions lie: standardised margin, in steps, and classes (Figure 1a)."""
+    place = np.floor(standardised_margin(scores.margin, scores.mass, scores.n) / step)
+    cells, count = np.unique(np.column_stack([scores.classes, place]), axis=0, return_counts=True)
+    return [
+        {"classes": int(classes), "margin": float((at + 0.5) * step), "n": int(n)}
+        for (classes, at), n in zip(cells, count, strict=True)
+    ]
+
+
+def boundary_alignment(
+    scores: QuestionScores,
+    *,
+    window: float = 0.1,
+    bins: int = 10,
+    level: float = 0.95,
+    resamples: int = 1000,
+    rng: RngLike = 0,
+) -> list[dict[str, Any]]:
+    """Return measured and predicted gap around both regime boundaries (Table 2 of the paper).
+
+    The measured gap is Sem1-ECE minus Sem2-ECE of the questions whose margin lies within
+    `window` (a share) of the boundary; the predicted one is phi(m) / sqrt(n) there, without any
+    fitted constant and with p = 1. Questions with one class have no boundary of large margin.
+    """
+    how = Bootstrap(bins, level, resamples, as_generator(rng))
+    root = np.sqrt(scores.n)
+    standards = {
+        "jensen": np.full(scores.n.size, 2 * JENSEN_BOUNDARY),
+        "large_margin": np.sqrt(np.log(scores.classes)),
+    }
+    rows: list[dict[str, Any]] = []
+    for name, standard in standards.items():
+        off = np.abs(scores.margin * root / np.where(standard > 0, standard, np.nan) - 1)
+        near = np.flatnonzero(off <= window + 1e-9)
+        row: dict[str, Any] = {"boundary": name, "n": int(near.size), "gap": None}
+        if near.size:
+            row["gap"] = how.gaps(*scores.scored(near)).ece
+            height = np.exp(-(standard[near] ** 2) / 2) / np.sqrt(2 * np.pi)
+            row["predicted"] = float((height / root[near]).mean())
+            row["ratio"] = row["gap"].value / row["predicted"]
+        rows.append(row)
+    return rows
+
+
+def leading_answer(scores: QuestionScores, *, level: float = 0.95) -> dict[str, Any]:
+    """Return how sure and how right the answer is that leads a half of the draws.
+
+    Returns
+    -------
+    dict
+        Mean held-out ``confidence`` and ``accuracy``, their difference ``gap`` with Student's
+        interval between questions, its ``p_value``, and ``within``, the 90 % interval that two
+        one-sided tests look at. The variance is at least that of calibrated answers: few wrong
+        answers that happen to be absent must not look like certainty.
+    """
+    gap = scores.sem2 - scores.label2
+    n, mean = gap.size, float(gap.mean())
+    found = {"confidence": float(scores.sem2.mean()), "accuracy": float(scores.label2.mean())}
+    if n < 2:
+        none = Estimate(mean, float("nan"), float("nan"), n, level, interval="none")
+        return {**found, "gap": none, "p_value": None, "within": [-1.0, 1.0]}
+    variance = max(float(gap.var(ddof=1)), float((scores.sem2 * (1 - scores.sem2)).mean()), 1e-12)
+    error = (variance / n) ** 0.5
+    low, high = wald_interval(mean, error, level, units=n)
+    return {
+        **found,
+        "gap": Estimate(mean, low, high, n, level, interval="student"),
+        "p_value": float(2 * stdtr(n - 1, -abs(mean) / error)),
+        "within": list(wald_interval(mean, error, 0.9, units=n)),
+    }
+
+
+def hardest_questions(scores: QuestionScores, *, most: int = 20) -> list[dict[str, Any]]:
+    """Return the questions with the largest gap between Sem1 and Sem2, hardest first."""
+    order = np.argsort(-scores.gap, kind="stable")[:most]
+    named = ("sem1", "sem2", "gap", "margin")
+    return [
+        {
+            "question_id": str(scores.ids[row]),
+            "n": int(scores.n[row]),
+            "classes": int(scores.classes[row]),
+            **{name: float(getattr(scores, name)[row]) for name in named},
+            "correct": float(scores.label1[row]),
+            "regime": str(scores.regime[row]),
+        }
+        for row in order
+    ]
+
+
+def _mean(values: Any, level: float) -> Estimate:
+    """Mean of differences of shares with Student's interval inside [-1, 1]; one value has none."""
+    n, mean = values.size, float(values.mean())
+    if n < 2:
+        return Estimate(mean, float("nan"), float("nan"), n, level, interval="none")
+    error = float(values.std(ddof=1)) / n**0.5
+    low, high = wald_interval(mean, error, level, units=n)
+    return Estimate(mean, max(low, -1.0), min(high, 1.0), n, level, interval="student")
+
 
 _SMALLEST_CURVE = 20
 
