@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from calibrant.stats.graded.means import (
     graded_gap,
     soft_area,
 )
+from simulations._grades_beside import EARLIER, WORTH, beside, beside_table
 
 ANSWERS, CHECKS = 2000, (30, 60, 120, 200)
 KINDS = ("symmetric", "false accepts", "worse where confident", "flag and chance useless")
@@ -47,6 +48,9 @@ class World:
     kind: str
     overconfident: bool = True
     shift: float = 0.0
+
+    def with_error(self, error: float) -> World:
+        return replace(self, error=error)
 
 
 @dataclass(frozen=True)
@@ -229,6 +233,27 @@ def _mean(tallies: list[Tally], name: str) -> float:
     return float(np.mean([np.mean(getattr(tally, name)) for tally in tallies]))
 
 
+def beside_lines(repeats: int, worlds: list[World]) -> list[str]:
+    """What checks alone, grades as truth, and earlier checks would say in the same worlds."""
+    edges = np.array([0.5])
+    found = beside(
+        worlds,
+        CHECKS,
+        repeats,
+        draw,
+        lambda large: truths(large.graded.c, true_rate(large.graded.c), edges),
+        ANSWERS,
+    )
+    return [
+        "## Beside it",
+        "",
+        f"The same worlds, {repeats} runs each. 'Earlier': {EARLIER} checks of another data set with "
+        f"the same kind of errors join the prior, each worth {WORTH} of a check.",
+        "",
+        *beside_table(found),
+    ]
+
+
 def picture(rows: list[tuple[str, int, float, float]]) -> str:
     """Return the widths of intervals by number of checks, beside how far off grades are.
 
@@ -276,6 +301,7 @@ def main() -> None:
         "",
         "![Width of intervals by number of checked grades](grades-widths.svg)",
         "",
+        *beside_lines(repeats, worlds),
     ]
     rows = [
         (name, checks, _mean(tallies, "width"), _mean(tallies, "off"))

@@ -36,6 +36,7 @@ from calibrant.semantics.same.forms import read_cues
 from calibrant.semantics.same.hybrid import is_phrase
 from calibrant.semantics.text.normalise import Normaliser
 from studies._contained import part_lines
+from studies._doubt import doubt_table, pair_lines
 from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, without_word_lists
 from studies._siblings import alike_table
 
@@ -238,6 +239,22 @@ def embedding_lines(rows: Sequence[Row]) -> list[str]:
         " the fitted rows and nq301 in view, and no number in the table above uses them.",
         "",
         *markdown(["cosine", "fitted rows", "other rows"], table),
+    ]
+
+
+def doubt_lines(rows: Sequence[Row]) -> list[str]:
+    """What doubt is worth: errors that it leaves, and pairs on which rules were tried."""
+    columns = ["rows", "n", "kappa", "accepted among wrong", "rejected among right", "doubtful"]
+    fresh = ROOT / "tests" / "semantics" / "fresh_pairs.csv"
+    return [
+        "## Doubt",
+        "",
+        "A grade is doubtful where people would not share more than 3 of 100. Intervals: 95 %,"
+        " bootstrap over questions.",
+        "",
+        *markdown([*columns, "wrong among the others"], doubt_table(rows, ("held out", "nq301"))),
+        *pair_lines("Hard pairs", "hard", DATA / "semantics" / "hard_pairs.csv", markdown),
+        *pair_lines("Pairs written after the rules", "fresh", fresh, markdown),
     ]
 
 
