@@ -233,10 +233,10 @@ def _mean(tallies: list[Tally], name: str) -> float:
     return float(np.mean([np.mean(getattr(tally, name)) for tally in tallies]))
 
 
-def beside_lines(repeats: int, worlds: list[World]) -> list[str]:
+def run_beside(repeats: int, worlds: list[World]) -> Any:
     """What checks alone, grades as truth, and earlier checks would say in the same worlds."""
     edges = np.array([0.5])
-    found = beside(
+    return beside(
         worlds,
         CHECKS,
         repeats,
@@ -244,39 +244,45 @@ def beside_lines(repeats: int, worlds: list[World]) -> list[str]:
         lambda large: truths(large.graded.c, true_rate(large.graded.c), edges),
         ANSWERS,
     )
+
+
+def beside_lines(repeats: int, found: Any) -> list[str]:
     return [
         "## Beside it",
         "",
-        f"The same worlds, {repeats} runs each. 'Earlier': {EARLIER} checks of another data set with "
-        f"the same kind of errors join the prior, each worth {WORTH} of a check.",
+        f"The same worlds, {repeats} runs each. 'Earlier': {EARLIER} checks of another data set "
+        f"with the same kind of errors join the prior, each worth {WORTH} of a check.",
         "",
         *beside_table(found),
     ]
 
 
-def picture(rows: list[tuple[str, int, float, float]]) -> str:
+def picture(rows: list[tuple[str, int, float, float]], alone: list[tuple[str, int, float]]) -> str:
     """Return the widths of intervals by number of checks, beside how far off grades are.
 
     Parameters
     ----------
     rows
         Quantity, checks, width of its interval, distance of grades taken as truth.
+    alone
+        Quantity, checks, width of the interval from checked answers alone.
     """
     lines: list[Mark] = []
-    names = dict.fromkeys(name for name, *_ in rows)
-    for tone, name in zip(TONES, names, strict=False):
-        own = [(checks, width, off) for quantity, checks, width, off in rows if quantity == name]
-        tips = [f"{name}, {checks} checks: {points(width)} wide" for checks, width, _ in own]
-        lines.append(Line([(c, w) for c, w, _ in own], tone, name, tips=tips))
+    for tone, name in zip(TONES, dict.fromkeys(name for name, *_ in alone), strict=False):
+        own = [(checks, width) for quantity, checks, width, _ in rows if quantity == name]
+        only = [(checks, width) for quantity, checks, width in alone if quantity == name]
+        tips = [f"{name}, {checks} checks: {points(width)} wide" for checks, width in own]
+        lines.append(Line(own, tone, name, tips=tips))
+        lines.append(Line(only, tone, f"{name}, checks only", "dashed"))
     off = float(np.mean([row[3] for row in rows]))
     lines.append(Rule(off, words="unchecked grades are off by this", dashed=True))
     return chart_file(
         Chart(
             "widths",
             "How wide intervals with grading error are",
-            "Worlds of the table: width of the 95 % interval by number of checked grades. The rule "
-            "is how far off a number from unchecked grades is, with an interval that knows nothing "
-            "of it.",
+            "Worlds of the table: width of the 95 % interval by number of checked grades, and of "
+            "one from the checked answers alone (dashed). The rule is how far off a number from "
+            "unchecked grades is, with an interval that knows nothing of it.",
             Axis("checked grades", words=count_words),
             Axis("width of the interval, points", words=lambda value: f"{100 * value:.0f}"),
             lines,
@@ -287,7 +293,7 @@ def picture(rows: list[tuple[str, int, float, float]]) -> str:
 def main() -> None:
     repeats = int(os.environ.get("CALIBRANT_REPEATS", "100"))
     worlds = [World(error, kind, over) for error in ERRORS for kind in KINDS for over in (True,)]
-    found = run_worlds(repeats, worlds)
+    found, around = run_worlds(repeats, worlds), run_beside(repeats, worlds)
     lines: list[Any] = [
         "# Intervals from machine grades and some checks",
         "",
@@ -301,13 +307,19 @@ def main() -> None:
         "",
         "![Width of intervals by number of checked grades](grades-widths.svg)",
         "",
-        *beside_lines(repeats, worlds),
+        *beside_lines(repeats, around),
     ]
     rows = [
         (name, checks, _mean(tallies, "width"), _mean(tallies, "off"))
         for (name, checks), tallies in found.items()
     ]
-    (PAGE.parent / "grades-widths.svg").write_text(picture(rows), encoding="utf-8")
+    alone = [
+        (name, checks, float(np.mean([width for _, width in told])))
+        for (name, way, checks), told in around.items()
+        if way == "checks only"
+    ]
+    drawn = picture(rows, sorted(alone, key=lambda row: (row[0] == "AUROC", row[1])))
+    (PAGE.parent / "grades-widths.svg").write_text(drawn, encoding="utf-8")
     folder = ROOT.parent / "shared" / "data"
     if folder.exists():
         lines += [

@@ -19,7 +19,7 @@ from calibrant.mending.fit import Labels, crossfitted, fit_curve, gain
 from simulations._mend_maps import SIZES, columns, excess_of_maps, maps_table
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "50"))
-SPLITS = int(os.environ.get("CALIBRANT_SPLITS", "25"))
+SPLITS = int(os.environ.get("CALIBRANT_SPLITS", "6"))
 ONLY = {int(n) for n in os.environ.get("CALIBRANT_SIZES", "").split(",") if n}
 PIECES = ROOT / "simulations" / "mend_results"
 DATA_SETS = ("mcq", "mmlu_pro", "open_qa")

@@ -369,6 +369,7 @@ def main() -> None:
         " next table bounds by how much.",
         "",
         *markdown(HEADER, graded),
+        *doubt_lines(rows),
         "## Without anything that was made by looking",
         "",
         "The same rows, graded without any rule or word list of ours: five common normalisation"

@@ -107,3 +107,26 @@ def test_the_badge_says_whether_mending_is_worth_it():
     assert "MENDED" in str(cal.mend(over))
     few = {"confidence": p[:30], "correct": right[:30]}
     assert "TOO FEW LABELS" in str(cal.mend(few))
+
+
+@pytest.mark.data
+def test_the_loop_closes_on_new_rows_of_real_models(shared_data, tmp_path):
+    said, names = "verbal_numerical_confidence", ["gpt-4o-2024-08-06", "Qwen3-14B"]
+    frame = pl.read_parquet(shared_data / "scores" / "mmlu_pro_16_models.parquet")
+    frame = frame.filter(pl.col("model").is_in(names), pl.col(said).is_between(0, 1)).select(
+        "model", "question_id", "correct", confidence=said
+    )
+    old = pl.col("question_id").rank("dense") % 12 == 0
+    assert 900 < frame.filter(old, pl.col("model") == names[0]).height < 1100
+    cal.mend(frame.filter(old), save=tmp_path / "mend.json")
+    new = frame.filter(~old)
+    before, after = cal.audit(new), cal.audit(new, mend=tmp_path / "mend.json")
+    for stated, mended in zip(before["results"], after["results"], strict=True):
+        fitted = cal.load_mend(tmp_path / "mend.json", model=stated["model"])
+        own = new.filter(pl.col("model") == stated["model"])
+        applied = fitted.apply(own)
+        assert applied.height == own.height
+        again = cal.audit(applied, confidence="mended")["results"][0]["metrics"]["ece"]["value"]
+        assert again == pytest.approx(mended["metrics"]["ece"]["value"])
+        assert stated["metrics"]["ece"]["value"] > 0.15
+        assert mended["metrics"]["ece"]["value"] < fitted.promise["off_by"]
