@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import calibrant as cal
 from calibrant.claims.plan import leaderboard_claims
 from calibrant.core import InputError
 from calibrant.core.document import plain
@@ -97,6 +98,36 @@ def test_pairing_makes_use_of_common_questions():
     """A model that is right wherever another is, and more, is better even by a little."""
     found = leaderboard(models({"a": 0.70, "b": 0.73}, n=2000))
     assert not found["pairs"][0]["tie"]
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "ece"])
+def test_differences_are_those_of_a_comparison(metric):
+    """Also where some answers have no confidence, and some models lack questions."""
+    rng = np.random.default_rng(3)
+    n, parts = 300, []
+    for name, rate in {"a": 0.9, "b": 0.75, "c": 0.6}.items():
+        said = np.clip(rng.normal(rate, 0.1, n), 0.01, 0.99)
+        said[rng.random(n) < 0.04] = np.nan
+        right = (rng.random(n) < rate).astype(float)
+        part = pl.DataFrame(
+            {"question_id": np.arange(n), "model": name, "confidence": said, "correct": right}
+        )
+        parts.append(
+            part.with_columns(pl.col("confidence").fill_nan(None)).head(n - 5 * len(parts))
+        )
+    table = pl.concat(parts)
+    board = cal.plan(table, rank=metric, seed=4)["leaderboard"]
+    compared = {(pair["a"], pair["b"]): pair for pair in cal.compare(table, seed=4)["pairs"]}
+    for pair in board["pairs"]:
+        turned = (pair["a"], pair["b"]) not in compared
+        other = compared[(pair["b"], pair["a"]) if turned else (pair["a"], pair["b"])]
+        told = other["accuracy_gap"] if metric == "accuracy" else other["gaps"]["raw"][metric]
+        ends = [-told["high"], -told["low"]] if turned else [told["low"], told["high"]]
+        assert [pair["gap"]["low"], pair["gap"]["high"]] == pytest.approx(ends)
+        assert pair["gap"]["n"] == told["n"]
+    if metric == "accuracy":
+        own = dict(table.group_by("model").agg(pl.col("correct").mean()).iter_rows())
+        assert {e["model"]: e["accuracy"]["value"] for e in board["results"]} == pytest.approx(own)
 
 
 def test_bad_input_is_refused():

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import Claim, Facts
-from calibrant.claims.compare import pair_claim, place, sized, subject_of
+from calibrant.claims.compare import place, sized, subject_of
 from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.margins import more_labels
 from calibrant.claims.rule import rule
 from calibrant.claims.words import count, labels_text, percent, points_range
 
 # At the whole level 'right more often' was false in 4.8 to 5.3 % of runs with equal models.
-_CAREFUL = 0.8
+MORE_ACCURATE_SHARE = 0.8
 
 
 def _interval(facts: Facts) -> str:
@@ -60,17 +60,20 @@ JUDGES = rule("compare.judges_better", place=place, interval=_interval, more=_mo
 
 def comparison_claims(
     pairs: Sequence[Mapping[str, Any]],
+    sentences: Sequence[Claim],
     leagues: Sequence[Mapping[str, Any]],
     missing: Sequence[Mapping[str, Any]],
     *,
-    margin: float,
     level: float = 0.95,
 ) -> list[Claim]:
-    """Return the claims of a comparison, the data first, then the league, then the pairs."""
+    """Return the claims of a comparison, the data first, then the league, then the pairs.
+
+    `sentences` are the claims about the calibration of each pair.
+    """
     named = len({pair["method"] for pair in pairs}) > 1
     claims = [claim for row in missing for claim in _missing_claims(row, named)]
     claims += [claim for league in leagues for claim in _league_claims(league, named)]
-    claims += [pair_claim(pair, margin=margin, named=named) for pair in pairs]
+    claims += sentences
     claims += [claim for pair in pairs for claim in _judge_claims(pair, named, level)]
     return [*claims, *(claim for pair in pairs for claim in _accuracy_claims(pair, named, level))]
 
@@ -97,7 +100,7 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
     gap, p_adjusted = pair["accuracy_gap"], pair["p_accuracy_adjusted"]
     if p_adjusted is None:
         return
-    shown = p_adjusted <= _CAREFUL * (1 - level)
+    shown = p_adjusted <= MORE_ACCURATE_SHARE * (1 - level)
     first = gap["value"] > 0
     estimate = dict(gap) if first or not shown else sized(gap, first=True)
     facts = {**subject_of(pair, named), **estimate, "more": more_labels(gap, 0.0), "level": level}

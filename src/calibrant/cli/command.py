@@ -290,6 +290,13 @@ def _supplied(verb: Verb, *, quiet: bool) -> Iterator[dict[str, Any]]:
             from calibrant.cli.progress import agreed
 
             more[name] = agreed
+    steps = [name for name, kind in verb.supplied.items() if kind == "steps"]
+    if steps:
+        from calibrant.cli.progress import StepBar
+
+        with StepBar() as shown:
+            yield {**more, steps[0]: shown}
+        return
     bars = [name for name, kind in verb.supplied.items() if kind == "progress"]
     if not bars:
         yield more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 from rich.console import Console
@@ -10,6 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from calibrant.claims.monitor import announcement
 from calibrant.core.errors import printable
+
+_SHOWN_AFTER_S = 1.0
 
 
 class ProgressBar:
@@ -84,6 +87,38 @@ class RunBar(ProgressBar):
         super().update(progress)
         if progress.notice is not None and self._speaks:
             self._progress.console.print(printable(progress.notice), markup=False, highlight=False)
+
+
+class StepBar:
+    """A bar on standard error for work that takes a while; it is gone when the work is done."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task: Any = None
+        self._began = time.monotonic()
+
+    def __enter__(self) -> StepBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Show how much is done; what ends at once is not shown at all."""
+        if self._task is None and time.monotonic() - self._began > _SHOWN_AFTER_S:
+            self._progress.start()
+            self._task = self._progress.add_task(what, total=total)
+        if self._task is not None:
+            self._progress.update(self._task, completed=done, total=total)
 
 
 def announce(alarm: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -20,8 +20,8 @@ from calibrant.comparison.candidates import (
 )
 from calibrant.comparison.decision import MARGIN
 from calibrant.comparison.diagnostics import missing_questions
-from calibrant.comparison.entries import pair_entry, result_entry, untested_entry
-from calibrant.comparison.evidence import PairEvidence, pair_evidence, unstated_shares
+from calibrant.comparison.entries import described_gaps, pair_entry, result_entry, untested_entry
+from calibrant.comparison.evidence import PairEvidence, pair_evidences, unstated_shares
 from calibrant.comparison.families import decide_document, document_claims
 from calibrant.comparison.footings import Footings, known_target
 from calibrant.comparison.league import league_rows
@@ -50,10 +50,15 @@ __all__ = [
     "LEAST_QUESTIONS",
     "Pool",
     "TableReader",
+    "Watch",
     "compare_models",
     "compare_parts",
     "compare_table",
 ]
+
+
+# Is told what is being done, how much of it is done, and of how much.
+Watch: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +82,26 @@ class ComparedModels:
     evidence: list[PairEvidence] = field(default_factory=list)
     order: list[tuple[int, int]] = field(default_factory=list)
 
-    def take(self, pair: PairViews) -> None:
-        """Add a pair."""
-        level, margin = self.options["level"], self.options["margin"]
-        survey, few = self.survey, pair.first.n < LEAST_QUESTIONS
-        found = pair_evidence(
-            pair.first,
-            pair.second,
-            margin=margin,
-            lead=survey.more_accurate(pair.a, pair.b)[1:],
-            unstated=unstated_shares(survey, pair.a, pair.b),
+    def take(self, pairs: Sequence[PairViews]) -> None:
+        """Add some pairs."""
+        survey = self.survey
+        options = {name: self.options[name] for name in ("level", "lipschitz")}
+        evidence = pair_evidences(
+            [(pair.first, pair.second) for pair in pairs],
+            margin=self.options["margin"],
+            leads=[survey.more_accurate(pair.a, pair.b)[1:] for pair in pairs],
+            unstated=[unstated_shares(survey, pair.a, pair.b) for pair in pairs],
         )
-        # No interval and no test: the values stay, and the sentence says why there is no more.
-        found = found.without_tests() if few else found
-        entry = pair_entry(
-            pair,
-            self.models,
-            found,
-            self._judged(pair),
-            self.survey,
-            level=level,
-            lipschitz=self.options["lipschitz"],
-        )
-        self.pairs.append(untested_entry(entry) if few else entry)
-        self.evidence.append(found)
-        self.order.append((pair.a, pair.b))
+        described = described_gaps(pairs)
+        for pair, found, gaps in zip(pairs, evidence, described, strict=True):
+            few = pair.first.n < LEAST_QUESTIONS
+            # No interval and no test: the values stay, and the sentence says why there is no more.
+            found = found.without_tests() if few else found
+            judged = self._judged(pair)
+            entry = pair_entry(pair, self.models, found, gaps, judged, survey, **options)
+            self.pairs.append(untested_entry(entry) if few else entry)
+            self.evidence.append(found)
+            self.order.append((pair.a, pair.b))
 
     def _judged(self, pair: PairViews) -> tuple[CandidateViews, CandidateViews] | None:
         if self.pool is None:
@@ -162,6 +162,7 @@ def compare_parts(
     options: dict[str, Any],
     pools: dict[int, Pool] | None = None,
     each: Each = map,
+    watch: Watch | None = None,
 ) -> list[dict[str, Any] | InputError]:
     """Compare the models of several comparisons whose questions come in parts.
 
@@ -177,6 +178,8 @@ def compare_parts(
         Candidates by comparison.
     each
         Maps a function over tasks in order.
+    watch
+        Is told how many models of how many are done.
 
     Returns
     -------
@@ -192,10 +195,14 @@ def compare_parts(
         for number, survey in sound.items()
     }
     chosen = {name: options[name] for name in ("bins", "resamples", "target")}
+    total, done = sum(len(models[number]) for number in sound), 0
     for number, model, own, pairs in pair_views(read, parts, sound, each=each, **chosen):
+        if watch is not None:
+            done += 1
+            watch("models compared", done, total)
         found[number].own[model] = own
-        for pair in pairs:
-            found[number].take(pair)
+        if pairs:
+            found[number].take(pairs)
     return [refused[number] or found[number].document() for number in range(len(models))]
 
 
@@ -364,5 +371,6 @@ def compare_models(
     found = compare_table(scores, models=models, candidates=candidates, options=options, rng=rng)
     part = {"keys": {"method": None, "group": None}, **found}
     rule = decide_document([part], level=level, margin=margin)
-    claims = document_claims([part], margin=margin, level=level)
+    claims = document_claims([part], level=level)
+    part = {name: value for name, value in part.items() if name not in ("told", "sentences")}
     return {**part, "multiplicity": rule, "claims": claims}

@@ -8,7 +8,8 @@ from typing import Any
 
 from scipy import special
 
-from calibrant.comparison.intervals import spread_interval
+from calibrant.comparison.ece_interval import Gap
+from calibrant.comparison.intervals import normal_interval
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
@@ -18,19 +19,21 @@ _FEWEST_EVENTS = 2
 _STRICTER = 0.8
 
 
-def blind_spots(pair: PairViews, *, level: float = 0.95) -> dict[str, Any]:
+def blind_spots(pair: PairViews, means: Sequence[Gap], *, level: float = 0.95) -> dict[str, Any]:
     """Return each model's confidence where both are right and where both are wrong.
 
     The mean confidence on questions that both get wrong is over-confidence that neither can be
-    excused for by the other's success.
+    excused for by the other's success. `means` are those of the first model where both are wrong
+    and right, then of the second.
     """
     found: dict[str, Any] = {}
     for name, outcome in (("both_right", 1), ("both_wrong", 0)):
         n = round(float(pair.first.halves_n[outcome]))
         entry: dict[str, Any] = {"n": n}
-        for key, views in (("a", pair.first), ("b", pair.second)):
-            mean = spread_interval(views.halves[outcome], n, level=level) if n else None
-            entry[key] = mean
+        for place, key, views in ((0, "a", pair.first), (2, "b", pair.second)):
+            mean = means[place + outcome]
+            how = "bootstrap-normal"
+            entry[key] = normal_interval(mean.value, mean.sd, n, level, how) if n else None
             shared = views.histogram[2 * outcome + 1]
             entry[f"histogram_{key}"] = shared.astype(int).tolist()
         found[name] = entry

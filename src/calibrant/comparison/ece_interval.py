@@ -146,7 +146,8 @@ class Gap:
         if math.isnan(self.sd):
             return Estimate(self.value, math.nan, math.nan, n, level, interval="none")
         held = replace(self, reach=REACH if level == VERDICT_LEVEL else normal_quantile(level))
-        ends = held.low, held.high
+        # No two errors lie further apart.
+        ends = max(held.low, -1.0), min(held.high, 1.0)
         return Estimate(self.value, *ends, n, level, interval="bootstrap-bias-bounded")
 
 
@@ -162,16 +163,22 @@ def gaps_of(replicates: Floats) -> list[Gap]:
     >>> round(found.bias, 3)
     0.048
     """
-    sound = np.isfinite(replicates[:, 1:])
-    if not sound.all():
-        rows = zip(replicates, sound, strict=True)
-        return [gap for row, of in rows for gap in gaps_of(row[None, np.append(True, of)])]
     values, drawn = replicates[:, 0], replicates[:, 1:]
     if drawn.shape[1] < 2:
         return [Gap(value, math.nan, math.nan) for value in values.tolist()]
-    spread = np.where(np.isfinite(values), drawn.std(axis=1, ddof=1), np.nan)
-    bias = np.where(np.isfinite(values), (drawn.mean(axis=1) - values) / SEEN_AGAIN, np.nan)
-    return [Gap(*of) for of in zip(values.tolist(), spread.tolist(), bias.tolist(), strict=True)]
+    with np.errstate(invalid="ignore"):
+        spread, mean = drawn.std(axis=1, ddof=1), drawn.mean(axis=1)
+    found = []
+    for row, of in enumerate(zip(values.tolist(), spread.tolist(), mean.tolist(), strict=True)):
+        value, sd, middle = of
+        if math.isfinite(sd):
+            known = math.isfinite(value)
+            bias = (middle - value) / SEEN_AGAIN
+            found.append(Gap(value, sd, bias) if known else Gap(value, math.nan, math.nan))
+            continue
+        kept = np.append(True, np.isfinite(drawn[row]))
+        found += gaps_of(replicates[row : row + 1, kept])
+    return found
 
 
 def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import special
@@ -34,7 +34,7 @@ from calibrant.stats.intervals import area_interval
 from calibrant.stats.ranking import Ranked, area_under_curve
 
 METRICS = ("brier", "ece")
-_SPREAD = "bootstrap-normal"
+SPREAD = "bootstrap-normal"
 # Names of numbers that come from a test.
 _TESTED = frozenset({"p_accuracy", "p_gap"})
 _CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
@@ -128,10 +128,32 @@ def _area(cells: Floats, stated: Floats, held_in: Floats, level: float, design: 
     return Estimate(area, low, high, n, level, interval=how)
 
 
+Described: TypeAlias = dict[str, list[Gap]]
+
+
+def described_gaps(pairs: Sequence[PairViews]) -> list[Described]:
+    """Return, by pair, what describes it: gaps of the literature's views, means where both agree.
+
+    ``halves``: of the first model where both are wrong and right, then of the second.
+    """
+    tables: dict[str, Floats] = {}
+    for view in ("raw", "ia", "da"):
+        both = [(pair.first.paper[view], pair.second.paper[view]) for pair in pairs]
+        tables[view] = np.array([[a.brier - b.brier, a.ece - b.ece] for a, b in both])
+    tables["halves"] = np.array([[*pair.first.halves, *pair.second.halves] for pair in pairs])
+    flat = {name: gaps_of(of.reshape(-1, of.shape[-1])) for name, of in tables.items()}
+    width = {name: of.shape[1] for name, of in tables.items()}
+    return [
+        {name: flat[name][n * width[name] : (n + 1) * width[name]] for name in tables}
+        for n in range(len(pairs))
+    ]
+
+
 def pair_entry(
     pair: PairViews,
     models: Sequence[str],
     evidence: PairEvidence,
+    described: Described,
     candidates: tuple[CandidateViews, CandidateViews] | None,
     survey: Survey,
     *,
@@ -143,10 +165,12 @@ def pair_entry(
     scores = {view: (first.paper[view], second.paper[view]) for view in ("raw", "ia", "da")}
     if candidates is not None:
         scores["ca"] = (candidates[0].scores, candidates[1].scores)
-    apart = {view: _gaps(*both) for view, both in scores.items()}
+    apart = {view: described[view] for view in ("raw", "ia", "da")}
+    if candidates is not None:
+        apart["ca"] = _gaps(*scores["ca"])
     gaps: dict[str, Any] = {
         view: {
-            "brier": normal_interval(brier.value, brier.sd, scores[view][0].n, level, _SPREAD),
+            "brier": normal_interval(brier.value, brier.sd, scores[view][0].n, level, SPREAD),
             "ece": _of_enough(ece.estimate(scores[view][0].n, level=level)),
         }
         for view, (brier, ece) in apart.items()
@@ -199,7 +223,7 @@ def pair_entry(
             "unstated": (survey.missing(pair.a, pair.b)[0] + survey.missing(pair.b, pair.a)[0]) / 2,
             "at_least": abs(evidence.certain_part()),
         },
-        "shared": blind_spots(pair, level=level),
+        "shared": blind_spots(pair, described["halves"], level=level),
         "exchangeability": exchangeability(pair, models),
     } | ({} if candidates is None else {"judges": judges_entry(candidates, level)})
 

@@ -32,7 +32,7 @@ def decide_document(
     ----------
     parts
         Per method and group: ``keys``, ``pairs`` with ``evidence``, ``summary``, ``league``,
-        ``missing``.
+        ``missing``. They get ``told``, the pairs as the document holds them, and ``sentences``.
     level
         Views of the literature are held to an error of 1 - level.
     margin
@@ -47,27 +47,27 @@ def decide_document(
         _paper_views([pair for pair, _ in family], round(1 - level, 12))
     named = len({part["keys"]["method"] for part in parts}) > 1
     for part in parts:
-        for pair in part["pairs"]:
-            told = plain({**part["keys"], **pair})
-            pair["text"] = pair_claim(told, margin=margin, named=named).text
         part["pairs"].sort(key=_importance)
+        part["told"] = [plain({**part["keys"], **pair}) for pair in part["pairs"]]
+        part["sentences"] = [pair_claim(told, margin=margin, named=named) for told in part["told"]]
+        for pair, told, claim in zip(part["pairs"], part["told"], part["sentences"], strict=True):
+            pair["text"] = told["text"] = claim.text
         part["league"] |= place_models(part["league"].pop("rows"), part["pairs"])
         _count(part)
     counts = {name: {"pairs": len(family)} for name, family in families.items()}
     return {"control": CONTROL, "alpha": ALPHA, **counts}
 
 
-def document_claims(
-    parts: Sequence[Mapping[str, Any]], *, margin: float, level: float
-) -> list[dict[str, Any]]:
-    """Return the claims of all parts, as the document holds them."""
-    pairs = [plain({**part["keys"], **pair}) for part in parts for pair in part["pairs"]]
+def document_claims(parts: Sequence[Mapping[str, Any]], *, level: float) -> list[dict[str, Any]]:
+    """Return the claims of all decided parts, as the document holds them."""
+    pairs = [pair for part in parts for pair in part["told"]]
+    sentences = [claim for part in parts for claim in part["sentences"]]
     leagues = [
         plain({**part["keys"], **part["league"], "verdicts": part["summary"]["verdicts"]})
         for part in parts
     ]
     missing = [plain({**part["keys"], **row}) for part in parts for row in part["missing"]]
-    claims = comparison_claims(pairs, leagues, missing, margin=margin, level=level)
+    claims = comparison_claims(pairs, sentences, leagues, missing, level=level)
     return [claim.to_dict() for claim in claims]
 
 

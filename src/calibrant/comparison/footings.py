@@ -15,8 +15,8 @@ from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
 
 TARGETS = ("weakest", "mean", "strongest")
-# Partners whose footings are worked out at a time: their sums then stay near 25 MB.
-_PARTNERS = 64
+# Partners whose footings are worked out at a time: their sums then stay near the processor.
+_PARTNERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ def all_footings(
             chosen[model - start] = common_accuracy(survey.accuracy(every, every), target)
         papers = _papers(sums, partners, own, chosen, model)
         outcomes = sums.mass[sums.kind[partners], 0, :, :, 0].sum(axis=2)
-        both = sums.same[partners, :2].sum(axis=3)
+        both = sums.same[partners, :2]
         with np.errstate(divide="ignore", invalid="ignore"):
-            halves = both[:, 1] / both[:, 0]
+            halves = sums.same[partners, 2:4] / both
         sharing = sharing_distances(sums.ranks[partners])
         for row, partner in enumerate(partners):
             shift, by = moved[row], near[row]
@@ -148,7 +148,7 @@ def all_footings(
                     mixed[row].copy(),
                     law,
                     papers[row],
-                    both[row, 0, :, 0],
+                    both[row, :, 0],
                     halves[row],
                     float(chosen[row, 0]),
                     effective_size(outcomes[row], float(chosen[row, 0])),
@@ -288,7 +288,7 @@ def aligned_scores(
     kind = sums.kind[partners]
     wrong, right = np.moveaxis(_of_kind(sums.width, kind), 1, 0)
     total = _of_kind(sums.mass, kind)[:, 0].sum(axis=(1, 2))
-    square, spread = np.moveaxis(_of_kind(sums.totals, kind)[:, :2], 1, 0)
+    square, spread = np.moveaxis(_of_kind(sums.totals, kind), 1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         up = down = 1 / total
         if goal is not accuracy:
@@ -300,13 +300,12 @@ def aligned_scores(
 
 def shared_scores(sums: ModelSums, partners: Indices) -> tuple[Floats, Floats, Floats]:
     """Return the same on questions where both have the same outcome; NaN without any."""
-    number, said, squares = np.moveaxis(sums.same[partners], 1, 0)
-    total = number.sum(axis=(1, 2))
+    same = sums.same[partners]
+    total = same[:, 0] + same[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        residuals = (said.sum(axis=1) - number[:, 1]) / total[:, None]
+        residuals = same[:, 5:] / total[:, None]
         # (c - 1)^2 = c^2 - 2 c + 1 on right answers.
-        right = (number[:, 1] - 2 * said[:, 1]).sum(axis=1)
-        brier = (squares.sum(axis=(1, 2)) + right) / total
+        brier = (same[:, 4] + same[:, 1] - 2 * same[:, 3]) / total
     return brier, residuals, total[:, 0]
 
 
@@ -320,7 +319,7 @@ def even_odds_score(sums: ModelSums, survey: Survey, model: int) -> Floats:
     total = sums.mass[kind, 0].sum(axis=(0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = log_odds(survey.accuracy(model, model)[:1]) - log_odds(accuracy)
-        value, first, second = sums.totals[kind, 2:]
+        value, first, second = sums.league
         wrong, right = value + first * moved + second * moved**2
         brier = (right / accuracy + wrong / (1 - accuracy)) / (2 * total)
     score: Floats = 1 - brier / 0.25

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from calibrant.claims.compare import LEAST_QUESTIONS
-from calibrant.comparison.ece_interval import gaps_of
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.stats.bootstrap import quantiles
@@ -40,15 +39,6 @@ def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
     # Few rows have few resamples, which may all lie on one side of the value.
     ends = min(low, value), max(high, value)
     return Estimate(value, *ends, n, level, interval="bootstrap-percentile")
-
-
-def spread_interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
-    """Return the value (entry 0) with the interval of the spread of the resamples.
-
-    Of thousands of pairs: ordering the resamples of each would take longer than drawing them.
-    """
-    (found,) = gaps_of(replicates[None])
-    return normal_interval(found.value, found.sd, n, level, "bootstrap-normal")
 
 
 def design_effect(replicates: Floats, spread: float, n: int) -> float:

@@ -158,7 +158,7 @@ def _batches(surveyed: dict[int, Survey], *, bins: int, resamples: int, alone: b
     held = 0
     for comparison, survey in surveyed.items():
         models = len(survey.moments)
-        rows = models * (8 * MASS_BINS + 5 * bins + 180)
+        rows = models * (8 * MASS_BINS + 3 * bins + 180)
         size = rows * (resamples + 1) * 8
         for model in range(models):
             held += size

@@ -2,7 +2,8 @@
 
 All footings of all pairs follow from these sums, in the data and in every resample. The rows of
 the model are sorted once by what they say and by outcome; a bin is then a run of rows, and the
-sums over it are one matrix product with the counts of the resamples. Shifted confidences are
+sums over it are one matrix product with the counts of the resamples. Where few confidences are
+stated, rows that say the same are counted together first. Shifted confidences are
 summed at a few shifts, from which those of every partner follow: the time does not grow with the
 number of pairs, but with that of models.
 """
@@ -40,11 +41,11 @@ HISTOGRAM_BINS = 20
 RANK_CELLS = 1_024
 # Resamples of what describes a pair and of the laws of confidence, whose quantiles are near.
 DESCRIBED = 200
-# Partners of one product: their columns and products then stay near 50 MB.
-_PARTNERS = 96
-# Columns that every set of questions has: number, confidence, squared residual, spread of grades,
-# and the squared error at even odds with two derivatives.
-_COMMON = 7
+# Columns that every set of questions has: number, confidence, squared residual, spread of grades;
+# then the squared error at even odds with two derivatives, on all questions.
+_COLUMNS = 7
+# Rows that say the same are counted together where there are so many of them on average.
+_ALIKE = 4
 
 
 _BY_KIND = ("mass", "width", "totals", "lacking")
@@ -56,22 +57,23 @@ class ModelSums:
 
     `kind` says which common sums belong to a partner: the first are those of all questions of the
     model, partners that lack some have sums of their own. `mass` (kinds, 2, 2, mass bins) holds
-    number and confidence, `width` (kinds, 2, width bins) residuals, `totals` (kinds, 5, 2) squared
-    residuals, the spread of grades, and the squared error at even odds with two derivatives. `law`
-    (2, 2, steps) is number and confidence by step on all questions. `nodes` (1 + nodes, 2, mass
-    bins) holds c (1 - c) and, at shifts between which all others lie, shifted confidence on all
-    questions; `lacking` (kinds, 2, 2, mass bins) what of confidence and slope, shifted to the
-    partner's accuracy, is on questions that the partner lacks. `near` (partners, 2, mass bins) is
-    what near-certain statements would add in the data. `same` (partners, 3, 2, width bins) holds
-    number, confidence and squares where the partner shares the
-    outcome. `ranks` and `histogram` (partners, 4, cells) count answers of the data by outcome and
-    by whether the partner shares it.
+    number and confidence, `width` (kinds, 2, width bins) residuals, `totals` (kinds, 2, 2) squared
+    residuals and the spread of grades. On all questions: `league` (3, 2) is the squared error at
+    even odds with two derivatives, `law` (2, 2, steps) number and confidence by step. `nodes`
+    (1 + nodes, 2, mass bins) holds c (1 - c) and, at shifts between which all others lie, shifted
+    confidence on all questions; `lacking` (kinds, 2, 2, mass bins) what of confidence and slope,
+    shifted to the partner's accuracy, is on questions that the partner lacks. `near` (partners, 2,
+    mass bins) is what near-certain statements would add in the data. `same` (partners, 5 + width
+    bins) is about questions where the partner shares the outcome: number and confidence of wrong
+    and of right answers, squares, and residuals by bin. `ranks` and `histogram` (partners, 4,
+    cells) count answers of the data by outcome and by whether the partner shares it.
     """
 
     kind: Indices
     mass: Floats
     width: Floats
     totals: Floats
+    league: Floats
     law: Floats
     nodes: Floats
     lacking: Floats
@@ -130,6 +132,26 @@ class _Rows:
         """Return some of the rows, in their order."""
         return _Rows(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
+    def merged(self, counts: Singles) -> tuple[_Rows, Singles]:
+        """Return rows that say the same as one, and the counts that belong to them.
+
+        Where few say the same, all rows stay.
+        """
+        said = np.stack([self.right, self.grade, self.confidence])
+        first = np.flatnonzero((np.diff(said, prepend=-1) != 0).any(axis=0))
+        if _ALIKE * first.size > self.question.size:
+            return self, counts
+        ones = np.ones(self.question.size, dtype=np.float32)
+        ends = np.append(first, self.question.size)
+        alike = sparse.csr_array((ones, self.question, ends), shape=(first.size, len(counts)))
+        return replace(self.take(first), question=np.arange(first.size)), alike @ counts
+
+
+def _runs(of: Indices) -> list[tuple[int, int]]:
+    """Return where each run of equal numbers starts and ends."""
+    starts = np.flatnonzero(np.diff(of, prepend=-1)).tolist()
+    return list(zip(starts, [*starts[1:], of.size], strict=True))
+
 
 def model_sums(
     block: QuestionBlock, resamples: Resamples, survey: Survey, model: int, *, bins: int
@@ -150,35 +172,37 @@ def model_sums(
     outcomes = block.outcome
     rows = _sorted_rows(block, outcomes[model], survey, model, bins)
     counts = resamples.counts
-    others = outcomes[:, rows.question]
+    others = outcomes.take(rows.question, axis=1)
     served = shift_nodes(survey.shifts(model))
-    columns = _common_columns(rows, survey, model)
-    described = np.ascontiguousarray(counts[:, : DESCRIBED + 1])
-    whole, nodes = _whole_sums(rows, counts, columns, served, bins)
-    law = _law_sums(rows, described, columns, survey.law_steps().size - 1)
+    merged, drawn = rows.merged(counts)
+    columns = _columns(merged, survey, model)
+    whole, league, nodes = _whole_sums(merged, drawn, columns, served, bins)
+    law = _law_sums(merged, drawn[:, : DESCRIBED + 1], columns, survey.law_steps().size - 1)
     present = ~np.isnan(others)
     thin = np.flatnonzero(~present.all(axis=1))
     kind = np.zeros(len(others), dtype=np.intp)
     kind[thin] = 1 + np.arange(thin.size)
-    by_kind = [np.repeat(part[None], 1 + thin.size, axis=0) for part in whole]
+    by_kind = [np.empty((1 + thin.size, *part.shape)) for part in whole]
     lacking = np.zeros((1 + thin.size, 2, 2, MASS_BINS, counts.shape[1]))
+    for part, of_all in zip(by_kind, whole, strict=True):
+        part[0] = of_all
     for number, partner in enumerate(thin, start=1):
         # Few questions are missing as a rule: what they hold is taken off the whole.
         few = present[partner].mean() > 0.5
-        chosen = np.flatnonzero(present[partner] != few)
-        own, moved = _part_sums(rows, counts, columns, chosen, served.shifts[partner], bins)
-        for part, of_all, some in zip(by_kind, whole, own, strict=True):
-            part[number] = of_all - some if few else some
+        some, times = rows.take(np.flatnonzero(present[partner] != few)).merged(counts)
+        own, moved = _part_sums(some, times, _columns(some), served.shifts[partner], bins)
+        for part, of_all, of_some in zip(by_kind, whole, own, strict=True):
+            part[number] = of_all - of_some if few else of_some
         if not few:
             moved = at_shifts(whole[0], nodes, served, np.array([partner]))[0] - moved
         lacking[number] = moved
     near = _near_sums(rows, present, served.shifts)
     shared = _counts_by_sharing(rows, others, survey, model)
-    same = _same_sums(rows, described, others, bins)
+    same = _same_sums(rows, counts[:, : DESCRIBED + 1], others, bins)
     # By itself a model is seen as in its pairs, on average.
     same[model] = np.delete(same, model, axis=0).mean(axis=0)
     mass, width, totals = by_kind
-    return ModelSums(kind, mass, width, totals, law, nodes, lacking, near, same, *shared)
+    return ModelSums(kind, mass, width, totals, league, law, nodes, lacking, near, same, *shared)
 
 
 def _sorted_rows(
@@ -195,10 +219,9 @@ def _sorted_rows(
     mass = survey.bins(model, c)
     width = np.searchsorted(width_edges(bins)[1:-1], c, side="right")
     law = np.searchsorted(steps, c, side="right") - 1
-    # Every kind of bin is a range of confidences, so that all are runs of rows sorted this way.
-    key = ((right * MASS_BINS + mass) * bins + width) * steps.size + law
-    order = np.argsort(key, kind="stable")
     grade = outcome[question]
+    # Every kind of bin is a range of confidences, so that all are runs of rows sorted this way.
+    order = np.lexsort((grade, c, right))
     return _Rows(question, right, weight, grade, c, mass, width, law).take(order)
 
 
@@ -206,18 +229,16 @@ def _products(
     columns: Floats, run: Indices, rows: _Rows, counts: Singles
 ) -> Iterator[tuple[int, Floats]]:
     """Yield the sums of every column over every run of rows, in data and resamples."""
-    if not run.size:
-        return
-    single = columns.astype(np.float32)
-    starts = np.flatnonzero(np.diff(run, prepend=-1))
-    ends = np.append(starts[1:], run.size)
-    exact = np.add.reduceat(columns, starts, axis=1)
-    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+    for start, end in _runs(run):
         # Counts are taken a run at a time: all of them would not stay near the processor.
-        wide = (single[:, start:end] @ counts[rows.question[start:end]]).astype(np.float64)
-        # The data itself in double precision: it is the value that is reported.
-        wide[:, 0] = exact[:, place]
-        yield int(run[start]), wide
+        yield int(run[start]), _product(columns[:, start:end], counts[rows.question[start:end]])
+
+
+def _product(columns: Floats, drawn: Singles) -> Floats:
+    """Return resampled sums; those of the data, which are reported, in double precision."""
+    sums = (columns.astype(np.float32) @ drawn).astype(np.float64)
+    sums[:, 0] = columns @ drawn[:, 0].astype(np.float64)
+    return sums
 
 
 Common: TypeAlias = tuple[Floats, Floats, Floats]
@@ -225,8 +246,8 @@ Common: TypeAlias = tuple[Floats, Floats, Floats]
 
 def _whole_sums(
     rows: _Rows, counts: Singles, common: Floats, served: ShiftNodes, bins: int
-) -> tuple[Common, Floats]:
-    """Return the common sums over all questions of the model, and those at every node."""
+) -> tuple[Common, Floats, Floats]:
+    """Return the common sums over all questions of the model, the league's, and every node's."""
     c, w = rows.confidence, rows.weight
     # A node at 0 is a shift like any other: the clip of its neighbours applies.
     nodes = w * shift_confidence(c, np.where(served.nodes == 0, 1e-300, served.nodes)[:, None])
@@ -240,9 +261,9 @@ def _whole_sums(
         z, at_mass = divmod(by_mass, MASS_BINS)
         mass[:, z, at_mass] += values[:2]
         width[z, at_width] += values[1] - z * values[0]
-        totals[:, z] += values[2:_COMMON]
-        sums[:, z, at_mass] += values[_COMMON:]
-    return (mass, width, totals), sums
+        totals[:, z] += values[2:_COLUMNS]
+        sums[:, z, at_mass] += values[_COLUMNS:]
+    return (mass, width, totals[:2]), totals[2:], sums
 
 
 def _law_sums(rows: _Rows, counts: Singles, common: Floats, steps: int) -> Floats:
@@ -254,52 +275,53 @@ def _law_sums(rows: _Rows, counts: Singles, common: Floats, steps: int) -> Float
 
 
 def _part_sums(
-    rows: _Rows, counts: Singles, columns: Floats, chosen: Indices, shift: float, bins: int
+    rows: _Rows, counts: Singles, columns: Floats, shift: float, bins: int
 ) -> tuple[Common, Floats]:
     """Return the common sums over some of the rows, and confidence and slope at one shift.
 
-    One sparse product: a row of it is a bin, with what each chosen row adds to it.
+    One product: a line of the table is a bin, with what each row adds to it.
     """
-    part, values = rows.take(chosen), columns[:, chosen]
-    moved = shift_confidence(part.confidence, shift) * part.weight
-    slope = moved * (1 - shift_confidence(part.confidence, shift))
-    z, by_mass = part.right, part.right * MASS_BINS + part.mass
-    blocks = [
-        (values[0], by_mass),
-        (values[1], by_mass),
-        (values[1] - z * values[0], z * bins + part.width),
-    ]
-    blocks += [(column, z) for column in values[2:]] + [(moved, by_mass), (slope, by_mass)]
-    sizes = [2 * MASS_BINS, 2 * MASS_BINS, 2 * bins, *[2] * 5, 2 * MASS_BINS, 2 * MASS_BINS]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    line = np.concatenate([at + start for (_, at), start in zip(blocks, starts[:-1], strict=True)])
-    data = np.concatenate([value for value, _ in blocks])
-    column = np.tile(np.arange(chosen.size), len(blocks))
-    shape = (int(starts[-1]), chosen.size)
-    table = sparse.csr_array((data.astype(np.float32), (line, column)), shape=shape)
-    sums = (table @ counts[part.question]).astype(np.float64)
-    # The data itself in double precision: it is the value that is reported.
-    sums[:, 0] = np.bincount(line, data, shape[0])
-    draws = counts.shape[1]
-    masses, widths, totals, at = np.split(sums, [starts[2], starts[3], starts[8]])
+    number, said, squares, spread = columns
+    moved = shift_confidence(rows.confidence, shift)
+    slope = rows.weight * moved * (1 - moved)
+    z, by_mass = rows.right, rows.right * MASS_BINS + rows.mass
+    blocks = (
+        (number, by_mass, 2 * MASS_BINS),
+        (said, by_mass, 2 * MASS_BINS),
+        (said - z * number, z * bins + rows.width, 2 * bins),
+        (squares, z, 2),
+        (spread, z, 2),
+        (rows.weight * moved, by_mass, 2 * MASS_BINS),
+        (slope, by_mass, 2 * MASS_BINS),
+    )
+    starts = np.cumsum([0, *(size for _, _, size in blocks)])
+    table = np.zeros((starts[-1], z.size))
+    for (values, line, _), start in zip(blocks, starts[:-1], strict=True):
+        table[start + line, np.arange(z.size)] = values
+    sums, draws = _product(table, counts[rows.question]), counts.shape[1]
+    masses, widths, totals, at = np.split(sums, starts[[2, 3, 5]])
     common = (
         masses.reshape(2, 2, MASS_BINS, draws),
         widths.reshape(2, bins, draws),
-        totals.reshape(5, 2, draws),
+        totals.reshape(2, 2, draws),
     )
     return common, at.reshape(2, 2, MASS_BINS, draws)
 
 
-def _common_columns(rows: _Rows, survey: Survey, model: int) -> Floats:
-    """Return what is summed on the questions that both have: (columns, rows)."""
+def _columns(rows: _Rows, survey: Survey | None = None, model: int = 0) -> Floats:
+    """Return what is summed on the questions that both have: (columns, rows).
+
+    With a survey, what the league takes of all questions too.
+    """
     c, z = rows.confidence, rows.right
-    even = -float(log_odds(survey.accuracy(model, model)[:1])[0])
-    s = shift_confidence(c, even if np.isfinite(even) else 0.0)
-    v = s * (1 - s)
     # The spread of a grade belongs to the question: its two parts hold it together once.
     columns = [np.ones_like(c), c, (c - z) ** 2, rows.grade * (1 - rows.grade)]
-    # (s - z)^2 with log-odds moved by d is league + league_1 d + league_2 d^2.
-    columns += [(s - z) ** 2, 2 * (s - z) * v, v**2 + (s - z) * v * (1 - 2 * s)]
+    if survey is not None:
+        even = -float(log_odds(survey.accuracy(model, model)[:1])[0])
+        s = shift_confidence(c, even if np.isfinite(even) else 0.0)
+        v = s * (1 - s)
+        # (s - z)^2 with log-odds moved by d is league + league_1 d + league_2 d^2.
+        columns += [(s - z) ** 2, 2 * (s - z) * v, v**2 + (s - z) * v * (1 - 2 * s)]
     return np.stack(columns) * rows.weight
 
 
@@ -311,27 +333,35 @@ def _near_sums(rows: _Rows, present: Mask, shifts: Floats) -> Floats:
         return found
     part = rows.take(extreme)
     place = part.right * MASS_BINS + part.mass
+    said, which = np.unique(part.confidence, return_inverse=True)
     for partner, (has, shift) in enumerate(zip(present[:, extreme], shifts, strict=False)):
-        near = shift_confidence(part.confidence, shift, clip=NEAR_CLIP)
-        moved = part.weight * has * (near - shift_confidence(part.confidence, shift))
+        apart = shift_confidence(said, shift, clip=NEAR_CLIP) - shift_confidence(said, shift)
+        moved = part.weight * has * apart[which]
         found[partner] = np.bincount(place, moved, 2 * MASS_BINS).reshape(2, MASS_BINS)
     return found
 
 
 def _same_sums(rows: _Rows, counts: Singles, others: Floats, bins: int) -> Floats:
-    """Return number, confidence and squares where each partner shares the outcome."""
-    draws, c = counts.shape[1], rows.confidence
-    found = np.zeros((len(others), 3, 2, bins, draws))
+    """Return sums over the rows where each partner shares the outcome, see `ModelSums`."""
+    c = rows.confidence
     of_row = np.stack([np.ones_like(c), c, c**2 - rows.grade * (1 - rows.grade)]) * rows.weight
-    place = rows.right * bins + rows.width
-    for start in range(0, len(others), _PARTNERS):
-        part = others[start : start + _PARTNERS]
-        columns = ((part == rows.grade)[:, None] * of_row).reshape(-1, c.size)
-        for run, sums in _products(columns, place, rows, counts):
-            outcome, width = divmod(run, bins)
-            values = sums.reshape(len(part), 3, draws)
-            found[start : start + len(part), :, outcome, width] += values
-    return found
+    shared = others == rows.grade
+    columns = (shared[:, None] * of_row.astype(np.float32)).reshape(-1, c.size)
+    halves = np.zeros((2, len(others), 3, counts.shape[1]))
+    residuals = np.zeros((len(others), bins, counts.shape[1]))
+    run = rows.right * bins + rows.width
+    for start, end in _runs(run):
+        drawn = counts[rows.question[start:end]]
+        sums = (columns[:, start:end] @ drawn).astype(np.float64).reshape(*halves.shape[1:])
+        # The data itself in double precision: it is the value that is reported.
+        sums[:, :, 0] = shared[:, start:end] @ of_row[:, start:end].T
+        right, width = divmod(int(run[start]), bins)
+        halves[right] += sums
+        residuals[:, width] += sums[:, 1] - right * sums[:, 0]
+    number, said = halves[:, :, 0], halves[:, :, 1]
+    squares = halves[:, :, 2].sum(axis=0)
+    table = np.concatenate([number, said, squares[None]]).transpose(1, 0, 2)
+    return np.concatenate([table, residuals], axis=1)
 
 
 def _counts_by_sharing(rows: _Rows, others: Floats, survey: Survey, model: int) -> list[Floats]:
@@ -340,17 +370,17 @@ def _counts_by_sharing(rows: _Rows, others: Floats, survey: Survey, model: int) 
     c, z = rows.confidence[sharp], rows.right[sharp]
     cells = mass_bins(survey.cells[model].sum(axis=0), RANK_CELLS)
     bar = np.searchsorted(width_edges(HISTOGRAM_BINS)[1:-1], c, side="right")
-    there = ~np.isnan(others[:, sharp])
-    alike = there & (others[:, sharp] == z)
-    flags = np.concatenate([there, alike]).T.astype(np.float32)
+    theirs = others[:, sharp] if sharp.size < rows.grade.size else others
+    flags = np.stack([theirs == 1 - z, theirs == z]).astype(np.float32)
     found = []
     for place, size in ((cells[cell_index(c)], RANK_CELLS), (bar, HISTOGRAM_BINS)):
-        key = z * size + place
-        table = sparse.csr_array(
-            (np.ones(key.size, dtype=np.float32), (key, np.arange(key.size))),
-            shape=(2 * size, key.size),
-        )
-        counted = (table @ flags).T.astype(np.float64).reshape(2, len(others), 2, size)
-        every, shared = counted
-        found.append(np.stack([every - shared, shared], axis=2).reshape(-1, 4, size))
+        counted = np.zeros((len(others), 2, 2, size))
+        # Cells are runs of the sorted rows.
+        at = z * size + place
+        starts = np.flatnonzero(np.diff(at, prepend=-1))
+        if starts.size:
+            right, cell = np.divmod(at[starts], size)
+            sums = np.add.reduceat(flags, starts, axis=2)
+            counted[:, right, :, cell] = sums.transpose(2, 1, 0)
+        found.append(counted.reshape(-1, 4, size))
     return found

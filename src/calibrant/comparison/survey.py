@@ -73,10 +73,10 @@ class Survey:
     that both have, `right` those that the first has right among them; `agreed` counts shared
     outcomes. `graded` (4, models, models) is about questions that both have a grade for: their
     number, grades of the first, and wrong and right answers of the first that state no confidence;
-    `apart` (4, models, models) sums differences of grades over clusters, see `_apart`. `clusters`
-    counts them, 0 where questions are independent. `absent` (models, 2,
-    3) sums over questions that a model has or lacks: their number, the share of the others that
-    are right, its square. `edges` are the least confidences of each model's equal-mass bins, and
+    `apart` (4, models, models) sums differences of grades over clusters, see `graded_sums`.
+    `clusters` counts them, 0 where questions are independent. `absent` (models, 2, 3) sums
+    over questions that a model has or lacks: their number, the share of the others that are right,
+    its square. `edges` are the least confidences of each model's equal-mass bins, and
     `law` the steps of all models' confidences, where one block holds all questions; merged surveys
     place them to the width of a cell.
     """
@@ -158,17 +158,13 @@ class Survey:
     def more_accurate(self, a: int, b: int) -> tuple[int, float, float]:
         """Return, on questions graded for both: their number, a's lead, its standard error.
 
-        The error is that of paired differences. Two more questions on which they differ are
-        added to it: a handful that all speak for one model prove little.
+        The error is that of paired differences, see `paired_gap`.
         """
         n, mine = self.graded[:2, a, b]
-        yours = self.graded[1, b, a]
         if not n:
             return 0, float("nan"), float("nan")
-        gap = (mine - yours) / n
-        squares, products, sizes, clusters = self.apart[:, a, b]
-        spread = max(squares - 2 * gap * products + gap**2 * sizes, 0.0)
-        return int(n), float(gap), float(np.sqrt(spread + 2 * sizes / clusters) / n)
+        gap, error = paired_gap(n, mine - self.graded[1, b, a], self.apart[:, a, b])
+        return int(n), float(gap), float(error)
 
     def own_accuracy(self, model: int) -> tuple[int, float]:
         """Return graded answers of a model, and the share of them that is right."""
@@ -247,7 +243,7 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
         both,
         right,
         agreed,
-        *_graded(block),
+        *graded_sums(block),
         0 if block.cluster is None else int(block.cluster.max()) + 1,
         absent,
         edges,
@@ -293,8 +289,32 @@ def _steps(inside: Floats) -> Floats:
     return np.unique(np.concatenate([[0.0], inside, [1.0 + 1e-12]]))
 
 
-def _graded(block: QuestionBlock) -> tuple[Floats, Floats]:
-    """Return sums over the questions that both models of a pair have a grade for."""
+def paired_gap(n: Floats, total: Floats, apart: Floats) -> tuple[Floats, Floats]:
+    """Return the mean paired difference and its standard error.
+
+    Two more questions on which both differ are added to the error: a handful that all speak for
+    one model prove little.
+
+    Parameters
+    ----------
+    n, total
+        Questions graded for both, and the sum of differences.
+    apart
+        Sums over clusters, see `graded_sums`.
+    """
+    gap = total / n
+    squares, products, sizes, clusters = apart
+    spread = np.maximum(squares - 2 * gap * products + gap**2 * sizes, 0.0)
+    return gap, np.sqrt(spread + 2 * sizes / clusters) / n
+
+
+def graded_sums(block: QuestionBlock) -> tuple[Floats, Floats]:
+    """Return sums over the questions that both models of a pair have a grade for.
+
+    Their number, grades of the first, and its wrong and right answers that state no confidence;
+    then, with D and m the sum of differences and the number of questions of a cluster, the sums of
+    D^2, of D m, of m^2, and the number of clusters.
+    """
     known = (~np.isnan(block.correct)).astype(np.float64)
     grade = np.nan_to_num(block.correct)
     mute = known * np.isnan(block.confidence)
@@ -303,11 +323,7 @@ def _graded(block: QuestionBlock) -> tuple[Floats, Floats]:
 
 
 def _apart(known: Floats, grade: Floats, cluster: Indices | None) -> Floats:
-    """Return, with D and m the sum of differences and the number of questions of a cluster.
-
-    Sums of D^2, of D m, of m^2, and the number of clusters, for every pair of models. Questions
-    that are independent are clusters of one.
-    """
+    """Return the sums over clusters; questions that are independent are clusters of one."""
     if cluster is None:
         n, right, squares = known @ known.T, grade @ known.T, grade**2 @ known.T
         return np.stack([squares + squares.T - 2 * grade @ grade.T, right - right.T, n, n])

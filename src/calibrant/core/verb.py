@@ -101,7 +101,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """An argument that the command line fills in: ``progress``, ``alarms``, ``confirmation``."""
+    """An argument that the command line fills in.
+
+    ``progress``, ``steps``, ``alarms``, ``confirmation``.
+    """
 
     by: str
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr
 
+from calibrant.claims.compare_models import MORE_ACCURATE_SHARE
+from calibrant.comparison.compare import TableReader
+from calibrant.comparison.decision import ALPHA, adjusted
+from calibrant.comparison.entries import SPREAD, described_gaps
+from calibrant.comparison.intervals import normal_interval
+from calibrant.comparison.pipeline import pair_views, surveys
+from calibrant.comparison.questions import QuestionBlock
+from calibrant.comparison.survey import graded_sums, paired_gap
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -19,11 +30,6 @@ from calibrant.metrics.row_block import RowBlock
 LEADERBOARD_METRICS = {"accuracy": False, "brier": True, "ece": True}
 _BINS = 15
 _CHUNK = 64
-# Questions on which a pair differs that are added to every difference's noise: a handful that
-# all speak for one model prove little.
-_PSEUDO = 2.0
-# The band is taken this much further out than it promises: its own width is estimated.
-_CAREFUL = 0.03
 
 
 def leaderboard(
@@ -34,28 +40,30 @@ def leaderboard(
     resamples: int = 500,
     share: float = 0.8,
     seed: int = 0,
+    cluster: Indices | None = None,
+    stream: Callable[[], np.random.Generator] | None = None,
 ) -> dict[str, Any]:
-    """Rank models that answered the same questions, and say which ranks are shown.
+    """Rank models on the questions that each two of them share, and say which ranks are shown.
 
-    All differences are compared on the same resampled questions. A pair is told apart when its
-    difference leaves the simultaneous band of all pairs (studentised bootstrap maximum), so
-    that the whole picture holds with probability `level`. The ECE of the data lies above the true
-    one, by an unknown amount that differs between models, so that no band around a difference
-    holds: there a difference has the interval that those of the two models give (Newcombe's
-    hybrid), at a level that holds for all pairs.
-
-    A model's own interval is that of an audit of its rows.
+    A difference is the one that a comparison of the pair reports: of accuracy over all questions
+    graded for both, of Brier score and ECE over those where both state a confidence. A pair is
+    told apart by Holm's rule over all pairs, so that all ranks hold together with probability
+    `level`. A model's own value and interval are those of an audit of its rows.
 
     Parameters
     ----------
     scores
-        Confidence and outcome of every model, in the same order of questions.
+        Confidence and outcome of every model, in the same order of questions; NaN for none.
     metric
         ``accuracy`` (more is better), ``brier`` or ``ece`` (less is better).
     level
         Coverage of all rank intervals together.
     resamples
         Bootstrap resamples.
+    cluster
+        What each question belongs to, where questions depend on each other: codes from 0.
+    stream
+        Gives the generator of the resamples behind the differences anew.
     share
         Size of the resamples behind the instability, as a share of the questions.
     seed
@@ -79,19 +87,24 @@ def leaderboard(
     if metric not in LEADERBOARD_METRICS:
         raise InputError(f"the metric is one of {', '.join(LEADERBOARD_METRICS)}, got {metric!r}")
     names = list(scores)
-    rows = _matrix(scores, names)
-    n = rows[0].shape[1]
-    value = _values(metric, rows, np.ones((1, n)))[0]
-    draws = _resampled(metric, rows, n, n, resamples, seed, "full")
-    partial = _resampled(metric, rows, n, max(2, round(share * n)), resamples, seed, "share")
+    block = _block(scores, names, cluster)
+    n = int((~np.isnan(block.correct)).any(axis=0).sum())
+    value = _values(metric, block, np.ones((1, block.size)))[0]
+    partial_draws = _resampled(metric, block, max(2, round(share * block.size)), resamples, seed)
     sign = 1.0 if LEADERBOARD_METRICS[metric] else -1.0
-    own = [_estimate(metric, rows, k, level, resamples, seed) for k in range(len(names))]
-    if metric == "ece":
-        better = _apart(own, level)
+    own = [_estimate(metric, block, k, level, resamples, seed) for k in range(len(names))]
+    again = stream or partial(named_stream, seed, "leaderboard", metric, "full")
+    if metric == "accuracy":
+        gaps = _accuracy_gaps(block, level)
     else:
-        better = _better(sign * value, sign * draws, level, _PSEUDO / n**2)
+        gaps = _confidence_gaps(metric, block, level, resamples, again)
+    better = _better(gaps, len(names), level, higher=metric == "accuracy")
+    if metric == "ece":
+        better &= _apart(own)
     low, high = rank_intervals(better)
     rank = np.argsort(np.argsort(sign * value, kind="stable"), kind="stable") + 1
+    # Pairs have questions of their own: what they leave open holds the rank by value.
+    low, high = np.minimum(low, rank), np.maximum(high, rank)
     order = np.argsort(rank)
     groups = tie_groups(order, better)
     group_of = {model: k for k, group in enumerate(groups, start=1) for model in group}
@@ -113,8 +126,8 @@ def leaderboard(
         "level": level,
         "results": results,
         "groups": [[names[k] for k in group] for group in groups],
-        "pairs": _pairs(names, order, own, draws, better, biased=metric == "ece"),
-        "instability": _instability(sign * value, sign * partial, order, names, share),
+        "pairs": _pairs(names, order, gaps, better),
+        "instability": _instability(sign * value, sign * partial_draws, order, names, share),
     }
 
 
@@ -147,7 +160,9 @@ def tie_groups(order: Sequence[int] | Indices, better: Mask) -> list[list[int]]:
     return groups
 
 
-def _matrix(scores: Mapping[str, tuple[Floats, Floats]], names: list[str]) -> list[Floats]:
+def _block(
+    scores: Mapping[str, tuple[Floats, Floats]], names: list[str], cluster: Indices | None
+) -> QuestionBlock:
     if len(names) < 2:
         raise InputError(f"a leaderboard compares at least two models, got {len(names)}")
     confidence = [np.asarray(scores[name][0], dtype=np.float64) for name in names]
@@ -156,47 +171,52 @@ def _matrix(scores: Mapping[str, tuple[Floats, Floats]], names: list[str]) -> li
     if len(sizes) != 1:
         raise InputError(
             f"all models of a leaderboard answer the same questions, got {sorted(sizes)} rows",
-            hint="keep the questions that every model answered",
+            hint="put NaN where a model has no answer",
         )
-    return [np.stack(confidence), np.stack(correct)]
+    questions = np.arange(sizes.pop()).astype(str)
+    return QuestionBlock(tuple(names), questions, np.stack(confidence), np.stack(correct), cluster)
 
 
-def _values(metric: str, rows: list[Floats], times: Floats) -> Floats:
+def _values(metric: str, block: QuestionBlock, times: Floats) -> Floats:
     """Return the metric of every model for every row of question weights."""
-    confidence, correct = rows
-    total = times.sum(axis=1, keepdims=True)
-    if metric == "accuracy":
-        return np.asarray(times @ correct.T / total)
-    if metric == "brier":
-        return np.asarray(times @ ((confidence - correct) ** 2).T / total)
-    values = np.empty((len(times), len(confidence)))
-    for k, (p, y) in enumerate(zip(confidence, correct, strict=True)):
-        cell = np.minimum((p * _BINS).astype(np.intp), _BINS - 1)
-        residual = np.zeros((p.size, _BINS))
-        residual[np.arange(p.size), cell] = y - p
-        values[:, k] = np.abs(times @ residual).sum(axis=1) / total[:, 0]
+    p, y = block.confidence, block.correct
+    known = ~np.isnan(y) if metric == "accuracy" else block.present
+    total = times @ known.T.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if metric != "ece":
+            of = y if metric == "accuracy" else (p - y) ** 2
+            return np.asarray(times @ np.where(known, of, 0.0).T / total)
+        values = np.empty(total.shape)
+        for k, has in enumerate(known):
+            rows = np.flatnonzero(has)
+            cell = np.minimum((p[k, rows] * _BINS).astype(np.intp), _BINS - 1)
+            residual = np.zeros((rows.size, _BINS))
+            residual[np.arange(rows.size), cell] = y[k, rows] - p[k, rows]
+            values[:, k] = np.abs(times[:, rows] @ residual).sum(axis=1) / total[:, k]
     return values
 
 
-def _resampled(
-    metric: str, rows: list[Floats], n: int, size: int, resamples: int, seed: int, name: str
-) -> Floats:
-    generator = named_stream(seed, "leaderboard", metric, name)
+def _resampled(metric: str, block: QuestionBlock, size: int, resamples: int, seed: int) -> Floats:
+    """Return the metric of every model in resamples of some of the questions."""
+    generator, n = named_stream(seed, "leaderboard", metric, "share"), block.size
     parts = []
     for start in range(0, resamples, _CHUNK):
         count = min(_CHUNK, resamples - start)
         picks = generator.integers(0, n, size=(count, size)) + n * np.arange(count)[:, None]
         times = np.bincount(picks.ravel(), minlength=n * count).reshape(count, n)
-        parts.append(_values(metric, rows, times.astype(np.float64)))
+        parts.append(_values(metric, block, times.astype(np.float64)))
     return np.concatenate(parts)
 
 
 def _estimate(
-    metric: str, rows: list[Floats], model: int, level: float, resamples: int, seed: int
+    metric: str, block: QuestionBlock, model: int, level: float, resamples: int, seed: int
 ) -> Estimate:
-    block = RowBlock(
-        rows[0][model],
-        rows[1][model],
+    p, y = block.confidence[model], block.correct[model]
+    rows = ~np.isnan(y) if metric == "accuracy" else block.present[model]
+    return RowBlock(
+        # Accuracy is about outcomes alone: no confidence is looked at.
+        np.nan_to_num(p[rows]),
+        y[rows],
         None,
         None,
         probability=True,
@@ -204,69 +224,93 @@ def _estimate(
         level=level,
         resamples=resamples,
         rng=named_stream(seed, "leaderboard", metric, model),
-    )
-    return block.estimate(METRICS[metric])
+    ).estimate(METRICS[metric])
 
 
-def _better(value: Floats, draws: Floats, level: float, extra: float) -> Mask:
-    """Return which model is shown to be better (smaller) than which, all pairs at once."""
-    gap = value[:, None] - value[None, :]
-    drawn = draws[:, :, None] - draws[:, None, :]
-    error = drawn.std(axis=0)
-    safe = np.where(error > 0, error, np.inf)
-    centred = np.abs(drawn - drawn.mean(axis=0)) / safe
-    limit = np.quantile(centred.max(axis=(1, 2)), min(1.0, level + _CAREFUL))
-    return np.asarray(gap < -limit * np.sqrt(error**2 + extra))
+# By pair of models: the difference, first minus second, and the p-value of none.
+Gaps: TypeAlias = dict[tuple[int, int], tuple[Estimate, float]]
 
 
-def _apart(own: list[Estimate], level: float) -> Mask:
-    """Return whose ECE is shown to be below whose, all pairs at once (Bonferroni).
+def _accuracy_gaps(block: QuestionBlock, level: float) -> Gaps:
+    sums, apart = graded_sums(block)
+    found: Gaps = {}
+    for a, b in combinations(range(len(block.models)), 2):
+        n = sums[0, a, b]
+        if n:
+            gap, error = paired_gap(n, sums[1, a, b] - sums[1, b, a], apart[:, a, b])
+            p = float(2 * ndtr(-abs(gap) / error))
+            found[a, b] = normal_interval(float(gap), float(error), int(n), level), p
+    return found
 
-    Intervals at the level of all pairs would need far quantiles of very many draws: those at
-    `level` are stretched as a normal law would.
+
+def _confidence_gaps(
+    metric: str,
+    block: QuestionBlock,
+    level: float,
+    resamples: int,
+    stream: Callable[[], np.random.Generator],
+) -> Gaps:
+    read = TableReader([block], [stream])
+    surveyed = surveys(read, 1, resamples=resamples)
+    options: dict[str, Any] = {"bins": _BINS, "resamples": resamples, "target": "weakest"}
+    found: Gaps = {}
+    for *_, pairs in pair_views(read, 1, surveyed, **options):
+        for pair, described in zip(pairs, described_gaps(pairs) if pairs else (), strict=True):
+            brier, ece = described["raw"]
+            n = pair.first.n
+            if metric == "ece":
+                found[pair.a, pair.b] = ece.estimate(n, level=level), ece.student_p_value(n)
+            else:
+                gap = normal_interval(brier.value, brier.sd, n, level, SPREAD)
+                found[pair.a, pair.b] = gap, brier.p_value
+    return found
+
+
+def _better(gaps: Gaps, models: int, level: float, *, higher: bool) -> Mask:
+    """Return which model is shown to be better than which, all pairs at once (Holm)."""
+    better = np.zeros((models, models), dtype=bool)
+    # The level at which a comparison says 'right more often', or 'better calibrated'.
+    alpha = MORE_ACCURATE_SHARE * (1 - level) if higher else min(ALPHA, 1 - level)
+    for (a, b), p in zip(gaps, adjusted([p for _, p in gaps.values()]), strict=True):
+        if p <= alpha:
+            first = (gaps[a, b][0].value > 0) == higher
+            better[(a, b) if first else (b, a)] = True
+    return better
+
+
+def _apart(own: list[Estimate]) -> Mask:
+    """Return whose ECE is below whose by the intervals of both (Newcombe's hybrid).
+
+    The ECE of two calibrated models differs by chance alone where one spreads its confidences:
+    more than the spread of the difference tells.
     """
-    pairs = len(own) * (len(own) - 1) / 2
-    stretch = float(ndtri(1 - (1 - level) / pairs / 2) / ndtri((1 + level) / 2))
-    return np.array([[_own_gap(a, b, stretch=stretch).high < 0 for b in own] for a in own])
+
+    def reach(a: Estimate, b: Estimate) -> float:
+        return a.value - b.value + math.hypot(a.high - a.value, b.value - b.low)
+
+    return np.array([[reach(a, b) < 0 for b in own] for a in own])
 
 
-def _pairs(
-    names: list[str],
-    order: Indices,
-    own: list[Estimate],
-    draws: Floats,
-    better: Mask,
-    *,
-    biased: bool,
-) -> list[dict[str, Any]]:
-    gap = _own_gap if biased else _paired_gap
+def _pairs(names: list[str], order: Indices, gaps: Gaps, better: Mask) -> list[dict[str, Any]]:
     return [
         {
             "a": names[a],
             "b": names[b],
-            "gap": gap(own[a], own[b], draws[:, a] - draws[:, b]),
+            "gap": _turned(gaps, int(a), int(b)),
             "tie": not (better[a, b] or better[b, a]),
         }
-        for first, a in enumerate(order)
-        for b in order[first + 1 :]
+        for a, b in combinations(order, 2)
     ]
 
 
-def _paired_gap(a: Estimate, b: Estimate, drawn: Floats) -> Estimate:
-    """Return a difference with the interval of its resamples."""
-    gap = a.value - b.value
-    low, high = np.quantile(2 * gap - drawn, ((1 - a.level) / 2, (1 + a.level) / 2))
-    return Estimate(gap, max(-1.0, float(low)), min(1.0, float(high)), n=a.n)
-
-
-def _own_gap(
-    a: Estimate, b: Estimate, _: Floats | None = None, *, stretch: float = 1.0
-) -> Estimate:
-    """Return a difference with the interval that those of its two parts give (Newcombe)."""
-    gap = a.value - b.value
-    low = gap - stretch * math.hypot(a.value - a.low, b.high - b.value)
-    high = gap + stretch * math.hypot(a.high - a.value, b.value - b.low)
-    return Estimate(gap, max(-1.0, low), min(1.0, high), n=a.n)
+def _turned(gaps: Gaps, a: int, b: int) -> Estimate:
+    """Return the difference of two models, whichever comes first; NaN without a common question."""
+    if (a, b) in gaps:
+        return gaps[a, b][0]
+    if (b, a) not in gaps:
+        return Estimate(math.nan, math.nan, math.nan, 0, interval="none")
+    gap = gaps[b, a][0]
+    return replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
 
 
 def _instability(

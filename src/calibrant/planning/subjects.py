@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.comparison.questions import align_models
 from calibrant.core.errors import InputError
 from calibrant.planning.leaderboard import leaderboard
 from calibrant.stats.floors import passive_floor
@@ -50,16 +51,13 @@ def subject_rankings(
     names = rows["model"].unique(maintain_order=True).to_list()
     found = []
     for part in rows.partition_by(by, maintain_order=True):
-        counts = part.group_by("question_id").len()
-        common = counts.filter(counts["len"] == len(names))["question_id"]
-        if common.len() < _FEWEST or len(names) < 2:
+        if len(names) < 2 or part["model"].n_unique() < len(names):
             continue
-        shared = part.filter(part["question_id"].is_in(common.implode())).sort("question_id")
-        arrays = {
-            str(name): (one["confidence"].to_numpy(), one["correct"].to_numpy())
-            for name in names
-            for one in [shared.filter(shared["model"] == name)]
-        }
+        whole = align_models(part, names)
+        if (~np.isnan(whole.correct)).all(axis=0).sum() < _FEWEST:
+            continue
+        models = zip(whole.models, whole.confidence, whole.correct, strict=True)
+        arrays = {name: (said, right) for name, said, right in models}
         entry = _subject(str(part[by][0]), arrays, metric, seed)
         # The paper's Table 3 puts the number of subjects where the number of questions belongs.
         error = 1.0 - float(np.mean(list(entry["accuracy"].values())))
@@ -71,7 +69,7 @@ def subject_rankings(
 
 def _subject(name: str, arrays: dict[str, Any], metric: str, seed: int) -> dict[str, Any]:
     board = leaderboard(arrays, metric=metric, seed=seed)
-    accuracy = {model: float(np.mean(y)) for model, (_, y) in arrays.items()}
+    accuracy = {model: float(np.nanmean(y)) for model, (_, y) in arrays.items()}
     n = len(next(iter(arrays.values()))[0])
     error = 1.0 - float(np.mean(list(accuracy.values())))
     floor = passive_floor(error_rate=error, labels=n, lipschitz=1.0)

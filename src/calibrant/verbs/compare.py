@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Unpack
 
 from calibrant.claims.margins import COMPARISON_MARGIN
-from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.core.verb import ADVANCED, INPUT, Option, Supplied, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.compare_parts import streamed_source
 from calibrant.inputs.compare_source import table_source
@@ -55,6 +55,7 @@ def compare(
     margin: Margin = COMPARISON_MARGIN,
     engine: Engine = None,
     seed: Seed = 0,
+    watch: Annotated[Callable[[str, int, int], None] | None, Supplied("steps")] = None,
     **table: Unpack[TableOptions],
 ) -> CompareResult:
     """Say which model is better calibrated, and which is only more accurate.
@@ -93,6 +94,8 @@ def compare(
         ``reading`` which way was taken.
     seed
         The same input and seed give the same file.
+    watch
+        Is told what is being done, how much is done, and of how much.
     **table
         How the table is read, see `calibrant.records.load_scores`.
 
@@ -153,6 +156,6 @@ def compare(
     shared |= {"settings": settings, "engine": engine, "seed": seed}
     if opened is None:
         with streamed_source(data, by=tuple(by), options=options, **shared) as source:
-            return with_rows(compare_document(source, options), data, table)
+            return with_rows(compare_document(source, options, watch), data, table)
     source = table_source(opened, candidates, by=by, resamples=resamples, **shared)
-    return with_rows(compare_document(source, options), data, table)
+    return with_rows(compare_document(source, options, watch), data, table)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.comparison.compare import compare_parts
+from calibrant.comparison.compare import Watch, compare_parts
 from calibrant.comparison.families import decide_document, document_claims
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.inputs.compare_source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
 from calibrant.report.typed import CompareResult
 
 
-def compare_document(source: CompareSource, options: Mapping[str, Any]) -> CompareResult:
+def compare_document(
+    source: CompareSource, options: Mapping[str, Any], watch: Watch | None = None
+) -> CompareResult:
     """Build the document of a comparison from its opened input."""
     found = compare_parts(
         source.read,
@@ -21,6 +24,7 @@ def compare_document(source: CompareSource, options: Mapping[str, Any]) -> Compa
         options=dict(options),
         pools=source.pools,
         each=source.each,
+        watch=watch,
     )
     refused = list(source.refused)
     parts = []
@@ -38,26 +42,31 @@ def compare_document(source: CompareSource, options: Mapping[str, Any]) -> Compa
         raise _refusal(refused, source.head["source"])
     rule = decide_document(parts, level=options["level"], margin=options["margin"])
     _reversals_by_group(parts)
-    return CompareResult(
-        {
-            **source.head,
-            **options,
-            "reading": source.reading,
-            "data": {**source.data, "missing": _keyed(parts, "missing")},
-            "claims": document_claims(parts, margin=options["margin"], level=options["level"]),
-            "dropped": dict(source.dropped),
-            "emptied_models": list(source.emptied),
-            "not_compared": [
-                *({**key.keys, "reason": error.rule} for key, error in refused),
-                *source.taken_out,
-            ],
-            "multiplicity": rule,
-            "league": [{**part["keys"], **part["league"]} for part in parts],
-            "results": _keyed(parts, "results"),
-            "pairs": _keyed(parts, "pairs"),
-            "summaries": [{name: part[name] for name in _SUMMARY} for part in parts],
-            "self_preference": _keyed(parts, "self_preference"),
-        }
+    # Thousands of pairs are plain data already.
+    pairs = [pair for part in parts for pair in part["told"]]
+    return CompareResult.of_plain(
+        plain(
+            {
+                **source.head,
+                **options,
+                "reading": source.reading,
+                "data": {**source.data, "missing": _keyed(parts, "missing")},
+                "claims": document_claims(parts, level=options["level"]),
+                "dropped": dict(source.dropped),
+                "emptied_models": list(source.emptied),
+                "not_compared": [
+                    *({**key.keys, "reason": error.rule} for key, error in refused),
+                    *source.taken_out,
+                ],
+                "multiplicity": rule,
+                "league": [{**part["keys"], **part["league"]} for part in parts],
+                "results": _keyed(parts, "results"),
+                "pairs": None,
+                "summaries": [{name: part[name] for name in _SUMMARY} for part in parts],
+                "self_preference": _keyed(parts, "self_preference"),
+            }
+        )
+        | {"pairs": pairs}
     )
 
 

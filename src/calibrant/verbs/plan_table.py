@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ import polars as pl
 from calibrant.claims.data import LEAST_ONE_SIDED, unranked_warning
 from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.comparison.questions import align_models
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Call, Hint
-from calibrant.core.rng import as_generator
+from calibrant.core.rng import as_generator, named_stream
 from calibrant.inputs.door import open_input
 from calibrant.inputs.labelled_rows import OpenLabels, block_of
 from calibrant.planning import leaderboard, self_evaluation, temperature_error, verification_block
@@ -177,15 +179,15 @@ def ranked_models(table: Scores, metric: str, seed: int) -> dict[str, Any]:
             f"a leaderboard compares one method, got {', '.join(map(str, sorted(methods)))}",
             hint=Hint("choose one with {confidence}"),
         )
-    names = frame["model"].unique(maintain_order=True).to_list()
-    counts = frame.group_by("question_id").len()
-    common = counts.filter(counts["len"] == len(names))["question_id"]
-    if common.is_empty():
-        raise InputError("no question was answered by all models", source=table.source)
-    part = frame.filter(frame["question_id"].is_in(common.implode())).sort("question_id")
-    arrays = {
-        str(name): (rows["confidence"].to_numpy(), rows["correct"].to_numpy())
-        for name in names
-        for rows in [part.filter(part["model"] == name)]
-    }
-    return leaderboard(arrays, metric=metric, seed=seed)
+    whole = align_models(frame)
+    rows = zip(whole.models, whole.confidence, whole.correct, strict=True)
+    # The resamples of a comparison of the same table.
+    stream = partial(named_stream, seed, "compare", methods[0], None)
+    return leaderboard(
+        {name: (said, right) for name, said, right in rows},
+        metric=metric,
+        resamples=1000,
+        seed=seed,
+        cluster=whole.cluster,
+        stream=stream,
+    )
