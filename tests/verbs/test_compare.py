@@ -9,7 +9,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.report import render_markdown
-from support import call
+from support import call, model_scores
 
 
 def two_models(n=400, seed=0):
@@ -391,3 +391,13 @@ def test_the_share_without_a_confidence_is_that_of_the_answers():
     assert pair["evidence"]["unstated"] == pytest.approx(share)
     assert pair["depends_on"] == "missing"
     assert f"without a stated confidence ({100 * share:.0f} %)" in pair["text"]
+
+
+def test_progress_is_told_model_by_model():
+    told = []
+    cal.compare(
+        model_scores(("small", "middle", "large")),
+        resamples=20,
+        watch=lambda *step: told.append(step),
+    )
+    assert told == [("models compared", done, 3) for done in (1, 2, 3)]
