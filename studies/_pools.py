@@ -84,7 +84,7 @@ def measure(pools, options: StrategyOptions, seed=0) -> Measured:
                     worth = per_question(mix, judged.right)
                     spent = per_question(mix, judged.spent).mean()
                     found.add((one.name, budget), names, worth, spent / dear)
-            if one.name in ("risk", "calibration"):
+            if one.name in ("risk", "excess", "calibration"):
                 found.add((one.name, None), names, judged.right[PAPER], judged.cost[PAPER] / dear)
                 if one.name == "risk":
                     router = next(s for s in fitted if s.name == "router").curves

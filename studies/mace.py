@@ -213,7 +213,8 @@ def local_models(page: StudyPage) -> list[str]:
             "is then agreement with the greedy answer, so that all rows share one grade:"
         )
         if about == "modal":
-            by_k(page, [e for e in result["results"] if e["method"] in ("consistency", "sca")])
+            by_k(page, result["results"])
+            between(page, result)
         mixes(page, result["results"], reference="sca")
         said(page, result, ["consistency", "consistency_greedy", "perplexity", "semantic_entropy"])
         answers.append(f"**Every score about the {about} answer.** {against_consistency(result)}")
@@ -268,6 +269,23 @@ def domains(page: StudyPage, entries: Sequence[Mapping[str, Any]], methods: Sequ
     )  # fmt: skip
 
 
+def between(page: StudyPage, result: Any) -> None:
+    """Write whether models differ in what more right answers do to them (Figs. 4 and 5)."""
+    page.text(
+        "Do larger models lose more confidence (Fig. 4), and know more answers (Fig. 5)? Change "
+        f"from k={result['k'][0]} to {result['k'][-1]}, model against model, question by question; "
+        f"p corrected for {len(result['between_models'])} tests by Holm's rule:"
+    )
+    page.table(
+        ["of", "model", "other", "change", "other's", "difference", "p"],
+        [
+            (test["method"] or test["quantity"], test["a"], test["b"], test["change_a"],
+             test["change_b"], estimate(test["difference"]), f"{test['p_adjusted']:.2f}")
+            for test in result["between_models"]
+        ],
+    )  # fmt: skip
+
+
 def against_consistency(result: Any) -> str:
     """Say plainly whether SCA beats consistency with all k pooled."""
     found = [
@@ -288,7 +306,20 @@ def against_consistency(result: Any) -> str:
     ]
     return (
         f"{verdict}. AUROC with all k pooled, SCA minus consistency, both judged on the same "
-        f"answer's grade, corrected for the number of tests: {'; '.join(parts)}."
+        f"answer's grade, corrected for the number of tests: {'; '.join(parts)}. {power(result)}"
+    )
+
+
+def power(result: Any) -> str:
+    """Say how large a difference would have been shown."""
+    found = [
+        f"{entry['model']} {100 * entry['significance'][-1]['detectable']:.1f}"
+        for entry in result["results"]
+        if entry["method"].startswith("consistency") and entry["significance"]
+    ]
+    return (
+        "Four of five such tables would show a difference of this many points, with the same "
+        f"correction: {', '.join(found)}."
     )
 
 

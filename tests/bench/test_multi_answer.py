@@ -405,3 +405,76 @@ def test_scoring_choices_of_the_verb_score_the_draws_again(tmp_path):
         for found in (plain, at)
     }
     assert mean[0.3] < mean[None]
+
+
+def two_models(drop, n=1200, seed=0):
+    """Two models on the same questions; the second loses `drop` more confidence from k=1 to 6."""
+    rng = np.random.default_rng(seed)
+    k, domain = rng.choice([1, 6], n), rng.choice(["award", "river"], n)
+    shared = rng.normal(size=n)
+    frames = []
+    for model, extra in (("small", 0.0), ("large", drop)):
+        said = 0.6 + 0.1 * shared + 0.05 * rng.normal(size=n) - (0.05 + extra) * (k == 6)
+        frames.append(
+            pl.DataFrame(
+                {
+                    "question_id": [f"q{i}" for i in range(n)],
+                    "model": model,
+                    "method": "consistency",
+                    "confidence": said.clip(0, 1),
+                    "correct": (rng.random(n) < 0.6).astype(float),
+                    "k": k,
+                    "domain": domain,
+                }
+            )
+        )
+    return pl.concat(frames)
+
+
+def test_models_are_tested_against_each_other_question_by_question():
+    (test,) = evaluate_multi_answer(two_models(0.1))["between_models"]
+    assert (test["a"], test["b"], test["quantity"]) == ("small", "large", "confidence")
+    assert test["difference"].low < 0.1 < test["difference"].high
+    assert test["change_a"] - test["change_b"] == pytest.approx(test["difference"].value)
+    # Questions are shared, so their spread (0.1) does not enter: only 0.05 of each model does.
+    width = test["difference"].high - test["difference"].low
+    assert width == pytest.approx(2 * 1.96 * math.sqrt(2 * 0.05**2 * 2 / 600), rel=0.15)
+    assert test["p_adjusted"] < 1e-6
+
+
+def test_models_that_change_alike_are_rarely_told_apart():
+    found = [
+        evaluate_multi_answer(two_models(0.0, 200, seed), draws=100)["between_models"][0]["p_value"]
+        for seed in range(100)
+    ]
+    assert sum(p <= 0.05 for p in found) <= 12
+
+
+def test_known_answers_are_compared_too():
+    frame = two_models(0.0)
+    coverage = frame.select(
+        "question_id",
+        "model",
+        coverage=1 + (pl.col("k") == 6) * pl.when(pl.col("model") == "large").then(2).otherwise(1)
+        + pl.int_range(pl.len()) % 7 % 2,
+    )  # fmt: skip
+    tests = evaluate_multi_answer(frame, coverage=coverage)["between_models"]
+    (known,) = [test for test in tests if test["quantity"] == "known answers"]
+    assert known["difference"].value == pytest.approx(-1.0, abs=0.2)
+
+
+def test_what_a_test_could_have_shown_is_told():
+    document = evaluate_multi_answer(world(), reference="good")
+    (tests,) = [e["significance"] for e in document["results"] if e["method"] == "noise"]
+    z = stats.norm.ppf(1 - 0.04 / (2 * document["multiplicity"]["tests"])) + stats.norm.ppf(0.8)
+    assert tests[-1]["detectable"] == pytest.approx(z * tests[-1]["error"])
+
+
+def test_any_table_is_evaluated_by_the_names_of_its_columns():
+    wide = (
+        world()
+        .pivot("method", index=["question_id", "correct", "k", "domain"], values="confidence")
+        .rename({"correct": "graded"})
+    )
+    found = bench_evaluate(wide, confidence="good,noise", correct="graded", reference="noise")
+    assert [entry["method"] for entry in found["results"]] == ["good", "noise"]

@@ -7,7 +7,7 @@ from typing import Any, Literal, assert_type
 import calibrant as cal
 from calibrant.documents import Claim, EstimateEntry
 from calibrant.epistemic import Step
-from calibrant.report.typed import AuditResult, CompareResult, PlanResult
+from calibrant.report.typed import AuditResult, CompareResult, DecideResult, MendResult, PlanResult
 
 
 def calls() -> None:
@@ -21,6 +21,11 @@ def calls() -> None:
     compared = cal.compare("scores.csv", models=["small", "large"])
     assert_type(compared, CompareResult)
     assert_type(compared.pairs[0].gaps.ia.brier.value, float | None)
+    assert_type(compared.pairs[0].verdict, str | None)
+    decided = cal.decide("scores.csv", max_error=0.1)
+    assert_type(decided, DecideResult)
+    mended = cal.mend([0.9, 0.4], [1, 0])
+    assert_type(mended, MendResult)
     planned: PlanResult = cal.plan(precision=0.05, error_rate=0.2)
     assert_type(planned.passive_labels, int | None)
     assert_type(cal.metrics.ece([0.9, 0.4], [1, 0]), float)

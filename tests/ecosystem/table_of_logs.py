@@ -22,6 +22,41 @@ PAGE = ROOT / "docs" / "import.md"
 START, END = "<!-- table of logs -->", "<!-- end of the table -->"
 
 
+# Who wrote each file, by the start of its name; fixtures/README.md says with which script.
+WRITERS = {
+    "inspect": "inspect-ai 0.3.285",
+    "lm_eval/": "lm-eval 0.4.13",
+    "helm": "crfm-helm 0.5.16",
+    "openai_evals": "evals 3.0.1",
+    "simple_evals": "nvidia-simple-evals 26.3",
+    "promptfoo": "promptfoo 0.121.20",
+    "deepeval": "DeepEval 4.3.1",
+    "langfuse": "models of Langfuse's client 3.15; no server",
+    "phoenix": "Phoenix 20.21 and its client",
+    "mlflow": "MLflow 3.17.2",
+    "ragas": "ragas 0.4.3",
+    "lm_polygraph": "lm-polygraph 0.7.0",
+    "uqlm": "uqlm 0.6.7",
+    "langsmith": "langsmith 0.14.17",
+    "braintrust": "braintrust 0.47.0",
+    "wandb": "wandb 0.31.0",
+    "details_": "LightEval 0.13.0",
+    "results_": "LightEval 0.13.0",
+    "public: hellaswag": "HELM, published by every_eval_ever",
+    "public: mmlu": "HELM, published by every_eval_ever",
+    "public: helm": "HELM, published by every_eval_ever",
+    "public: scenario": "HELM, published by every_eval_ever",
+    "public: interim": "Inspect, its own test data",
+    "public: gpqa": "simple-evals, a public run",
+    "public: nested": "simple-evals, a public run",
+}
+
+
+def writer_of(name):
+    """Return who wrote a file; an unknown one is an error."""
+    return next(writer for start, writer in WRITERS.items() if name.startswith(start))
+
+
 def own_files():
     """Return the logs that the tools wrote for the tests, by kind."""
     fixtures = HERE / "fixtures"
@@ -57,12 +92,13 @@ def row(path, name):
     try:
         log = read_log(path, options=ReadOptions())
     except CalibrantError:
-        return f"| `{name}` | - | - | - | - | {_audited(path)} |"
+        return f"| `{name}` | {writer_of(name)} | - | - | - | - | {_audited(path)} |"
     graded = log.draws["correct"].is_not_null().sum() or log.scores["correct"].is_not_null().sum()
     methods = log.scores.group_by("method", maintain_order=True).agg(pl.len()).rows()
     told = ", ".join(f"{method} {count}" for method, count in methods) or "none"
     draws = log.draws.height or log.scores.height
-    cells = [f"`{name}`", log.kind, f"{log.questions.height} / {draws}", str(graded), told]
+    counted = f"{log.questions.height} / {draws}"
+    cells = [f"`{name}`", writer_of(name), log.kind, counted, str(graded), told]
     return f"| {' | '.join(cells)} | {_audited(path)} |"
 
 
@@ -89,8 +125,8 @@ def _short(path):
 def table(data):
     """Return the lines of the table."""
     head = [
-        "| file | kind | questions / answers | graded | confidences | `audit FILE` |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| file | written by | kind | questions / answers | graded | confidences | `audit FILE` |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     own = [row(path, _short(path)) for path in own_files()]
     public = [row(path, f"public: {path.name}") for path in public_files(data)]

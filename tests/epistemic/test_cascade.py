@@ -214,3 +214,47 @@ def test_pareto_set_is_what_nothing_beats(seed):
         )
         if kept[i]:
             assert not beaten
+
+
+@pytest.fixture(scope="module")
+def excess(answered):
+    return Cascade(MODELS, rule="excess", tolerance=0.0).fit(*answered, price=PRICE)
+
+
+def test_without_any_tolerance_an_answer_that_nobody_betters_is_given(answered, excess):
+    """Easy questions end at the small model; hard ones go on. Risk alone would ask everyone."""
+    features, said, right = answered
+    hard = (features["kind"] == "hard").to_numpy()
+    routed = excess.route_batch(features, said)
+    # The middle model is as good on easy questions: whether it is asked there is a toss.
+    assert np.mean(routed.asked[~hard] == 1) > 0.4
+    assert np.mean(routed.asked[hard] == 1) < 0.02
+    plain = Cascade(MODELS, rule="risk", tolerance=0.0).fit(*answered, price=PRICE)
+    assert np.mean(plain.route_batch(features, said).asked == 1) < 0.3
+    hits = np.stack([right[name] for name in MODELS], axis=1)
+    got = hits[np.arange(len(hits)), routed.chosen].mean()
+    assert got > max(right[name].mean() for name in MODELS) - 0.01
+
+
+def test_excess_risk_is_what_a_later_model_adds(answered, excess):
+    features, said, _ = answered
+    hard = (features["kind"] == "hard").to_numpy()
+    first, last = excess.stages_[0], excess.stages_[-1]
+    risk = first.risk(features, said["small"], excess.aim)
+    # The best later model is right in 85 % of the hard questions, the small one in 20 %.
+    assert abs(risk[hard].mean() - 0.65) < 0.05
+    assert (risk >= 0).all()
+    assert (last.risk(features, said["large"], excess.aim) == 0).all()
+
+
+def test_excess_risk_is_saved_and_served_one_by_one(answered, excess, tmp_path):
+    features, said, _ = answered
+    excess.save(tmp_path / "policy.json")
+    again = load_policy(tmp_path / "policy.json").policy
+    batch = again.route_batch(features, said)
+    for row in range(40):
+        answers, step = {}, again.route(features.row(row, named=True), {})
+        while step.action == "ask":
+            answers[step.model] = said[step.model][row]
+            step = again.route(features.row(row, named=True), answers)
+        assert step.model == MODELS[batch.chosen[row]]

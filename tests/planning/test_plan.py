@@ -292,3 +292,41 @@ def test_an_error_is_never_easier_to_rule_out_than_none():
         p = rng.uniform(0.3, 1, 2).round(2)
         shows = plan(pl.DataFrame({"confidence": p}), labels=2)["plans"][0]["shows"]
         assert shows["half"] is None or shows["calibrated"] <= shows["half"]
+
+
+def stages_table(slopes, n=6000):
+    """Return a pipeline's log: per stage a confidence whose gap has this slope."""
+    rng = np.random.default_rng(5)
+    parts = []
+    for name, slope in slopes.items():
+        p = rng.random(n)
+        chance = np.clip(0.5 + (1 + slope) * (p - 0.5), 0, 1)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "question_id": np.arange(n),
+                    "model": name,
+                    "confidence": p,
+                    "correct": (rng.random(n) < chance).astype(int),
+                }
+            )
+        )
+    return pl.concat(parts)
+
+
+def test_the_steepness_of_a_pipeline_is_read_from_its_log():
+    table = stages_table({"retrieve": -0.3, "answer": -0.8})
+    found = plan(table, stages="measured", precision=0.05)
+    pipeline = found["theory"]["pipeline"]
+    assert pipeline["names"] == ["retrieve", "answer"]
+    first, last = pipeline["stages"]
+    assert pipeline["bound"] == pytest.approx(first * last + 1)
+    assert pipeline["whole"]["value"] == pytest.approx(last)
+    assert found["settings"]["stages"] == [first, last]
+
+
+def test_one_stage_is_no_pipeline():
+    with pytest.raises(InputError, match="two stages"):
+        plan(stages_table({"answer": -0.5}), stages="measured", precision=0.05)
+    with pytest.raises(InputError, match="about a table"):
+        plan(stages="measured", precision=0.05, error_rate=0.1)

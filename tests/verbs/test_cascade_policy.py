@@ -116,3 +116,26 @@ def test_a_handful_of_questions_is_refused(questions):
     }
     with pytest.raises(InputError, match=f"at least 20 questions .* there are {questions}"):
         cascade(table, models=["a", "b"], price=[1, 10])
+
+
+def test_a_saved_cascade_on_excess_risk_stops_without_any_tolerance(table, tmp_path):
+    """Where the small model is as good as the large one it answers; where it fails it does not."""
+    path = tmp_path / "policy.json"
+    result = cascade(
+        table,
+        models=MODELS,
+        price={"small": 1, "large": 9},
+        features=["hard"],
+        random_splits=2,
+        strategies=("confidence", "excess"),
+        strategy="excess",
+        tolerance=0.0,
+        save=path,
+    )
+    told = result["results"][0]["policy"]
+    assert (told["rule"], told["tolerance"]) == ("excess", 0.0)
+    policy = load_policy(path)
+    assert policy.route({"hard": 3}, {"small": 0.7}).action == "ask"
+    said = np.linspace(0.6, 0.8, 21)
+    easy = [policy.route({"hard": 0}, {"small": one}).action for one in said]
+    assert easy.count("answer") >= 5

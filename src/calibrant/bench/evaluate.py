@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -28,16 +28,18 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean, require_known
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
 from calibrant.report.typed import MultiAnswerResult
 from calibrant.verbs._options import (
+    TABLE,
     About,
     Level,
     Margin,
-    OnInvalid,
     Seed,
     Similarity,
+    TableOptions,
     Tau,
     Variant,
 )
@@ -47,7 +49,7 @@ _REFERENCE = "sca"
 _QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
 
 
-@verb(example="calibrant bench evaluate scores.csv --reference consistency")
+@verb(example="calibrant bench evaluate scores.csv --reference consistency", shared=TABLE)
 def bench_evaluate(
     data: Annotated[Any, Option(metavar="SCORES", group=INPUT, argument=True, place="read")],
     *,
@@ -69,12 +71,12 @@ def bench_evaluate(
     coverage_threshold: Annotated[
         float, Option(metavar="SHARE", group=ADVANCED, min=0, max=1)
     ] = 0.1,
-    on_invalid: OnInvalid = None,
     resamples: Annotated[int, Option(metavar="N", group=ADVANCED, min=2, max=1_000_000)] = 1_000,
     items: Annotated[int, Option(metavar="N", group=ADVANCED, min=2, max=1_000_000)] = 1_000,
     margin: Margin = COMPARISON_MARGIN,
     level: Level = 0.95,
     seed: Seed = 0,
+    **table: Unpack[TableOptions],
 ) -> MultiAnswerResult:
     """Evaluate confidences on questions with one and with several right answers.
 
@@ -117,8 +119,6 @@ def bench_evaluate(
         The mass is the share of the draws (``frequency``), or the summed probability of its texts,
         each counted once (``probability``) or as often as it was drawn (``draws``, as in the
         paper).
-    on_invalid
-        ``error`` or ``drop`` for score rows that break a rule, for example without a grade.
     resamples
         Draws of the test.
     items
@@ -130,6 +130,8 @@ def bench_evaluate(
         Coverage of the intervals.
     seed
         The same seed gives the same document.
+    **table
+        How the scores are read, see `calibrant.records.load_scores`.
 
     Examples
     --------
@@ -145,12 +147,12 @@ def bench_evaluate(
     tune = _tuned_methods(tune)
     study = Study(data) if isinstance(data, str | Path) and Study.is_study(data) else None
     with error_source(source_name(data)):
-        scores = _scores(study.read("scores") if study else data, questions, on_invalid)
+        scores = _scores(study.read("scores") if study else data, questions, table)
     with error_source(source_name(data if study else draws)):
-        table = _draw_table(study, draws)
+        drawn = _draw_table(study, draws)
     scoring = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
-    frame = _rescored(scores.frame, table, scoring)
-    coverage = _coverage(table, coverage_mass, coverage_threshold) if table is not None else None
+    frame = _rescored(scores.frame, drawn, scoring)
+    coverage = _coverage(drawn, coverage_mass, coverage_threshold) if drawn is not None else None
     document = evaluate_multi_answer(
         frame,
         mixes=mixes,
@@ -164,16 +166,17 @@ def bench_evaluate(
     )
     _require_reference(reference, document["results"])
     settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune),
-                "margin": margin, "scoring": scoring}  # fmt: skip
-    given = [data, *(table for table in (questions, draws) if table is not None)]
+                "margin": margin, "scoring": scoring, **table_settings(table)}  # fmt: skip
+    given = [data, *(one for one in (questions, draws) if one is not None)]
     document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
+    document["reading"] = scores.reading.to_dict()
     document["dropped"] = dict(scores.dropped)
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
-    document |= {"tuning": [], "masses": [] if table is None else mass_histogram(table)}
-    if table is not None and tune:
+    document |= {"tuning": [], "masses": [] if drawn is None else mass_histogram(drawn)}
+    if drawn is not None and tune:
         asked = frame.select("question_id", "k", "domain").unique()
         how: dict[str, Any] = {"grid": tau_grid or None, "level": level, "seed": seed}
-        document["tuning"] = tune_aggregation(table, asked, methods=tune, **how)
+        document["tuning"] = tune_aggregation(drawn, asked, methods=tune, **how)
     document["claims"] = [c.to_dict() for c in evaluation_claims(plain(document), margin)]
     return MultiAnswerResult(document)
 
@@ -204,7 +207,7 @@ def _require_reference(reference: str | None, results: Sequence[Mapping[str, Any
         )
 
 
-def _scores(data: Any, questions: Any, on_invalid: str | None) -> Scores:
+def _scores(data: Any, questions: Any, table: Mapping[str, Any]) -> Scores:
     frame = read_table(data)
     if questions is not None:
         known = _questions(questions)
@@ -218,7 +221,7 @@ def _scores(data: Any, questions: Any, on_invalid: str | None) -> Scores:
                 hint=Hint("give the questions with {questions}, or join them to the scores"),
             )
     frame = frame.with_columns(_whole_numbers(frame["k"]))
-    return load_scores(frame, on_invalid=on_invalid, non_probability=ranking_methods())
+    return load_scores(frame, **table, non_probability=ranking_methods())
 
 
 def _questions(source: Any) -> pl.DataFrame:

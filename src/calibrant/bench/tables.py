@@ -28,6 +28,8 @@ def blocks(document: Entry) -> list[Block]:
     for model in dict.fromkeys(entry["model"] for entry in document["results"]):
         entries = [entry for entry in document["results"] if entry["model"] == model]
         found += [_by_k(model, entries, document["k"]), _mixes(model, entries, document)]
+    if document.get("between_models"):
+        found.append(_between(document))
     if document["coverage"]:
         found.append(_coverage(document))
         if any(entry["coverage_correlation"] is not None for entry in document["results"]):
@@ -81,12 +83,17 @@ def _mixes(model: str, entries: Sequence[Entry], document: Entry) -> Table:
         ece = entry["mixes"][-1]["ece"]
         return "no probability" if ece is None else _two_digits(ece)
 
+    def would_show(entry: Entry) -> Cell:
+        found = (entry["significance"] or [{}])[-1].get("detectable")
+        return "" if found is None else number_cell(found)
+
     left_out = sorted({name for e in entries for part in e["mixes"] for name in part["left_out"]})
     note = (
         f"A mix pools questions with these numbers of right answers. * shown to differ from "
         f"{document['reference']} on the questions that both have scored (corrected for "
         f"{rule['tests']:,} tests by Holm's rule: at most a {share_cell(rule['alpha'])} chance of "
-        "any false claim)."
+        "any false claim). Would show: the difference in the widest mix that four of five such "
+        "tables would show."
     )
     if left_out:
         note += f" Without AUROC (all right or all wrong) in some mix: {', '.join(left_out)}."
@@ -97,9 +104,32 @@ def _mixes(model: str, entries: Sequence[Entry], document: Entry) -> Table:
             "method": "method",
             **{mix: at(place) for place, mix in enumerate(mixes)},
             "ECE, widest mix": error,
+            "would show": would_show,
         },
         f"{model}: AUROC on mixes",
         note=note,
+    )
+
+
+def _between(document: Entry) -> Table:
+    """Return how differently models change from few right answers to many."""
+    tests, alpha = document["between_models"], document["multiplicity"]["alpha"]
+    return table_of(
+        tests,
+        {
+            "model": "a",
+            "other": "b",
+            "of": lambda test: test["method"] or test["quantity"],
+            "change": lambda test: number_cell(test["change_a"]),
+            "other's": lambda test: number_cell(test["change_b"]),
+            "difference": lambda test: estimate_cell(
+                test["difference"], digits=2, mark="*" if test["p_adjusted"] <= alpha else ""
+            ),
+        },
+        f"Models against each other: change from k={document['k'][0]} to {document['k'][-1]}",
+        note="Question by question, mean over domains. * shown to differ, corrected for "
+        f"{len(tests):,} tests by Holm's rule.",
+        labels=3,
     )
 
 

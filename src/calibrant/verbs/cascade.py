@@ -125,7 +125,7 @@ def cascade(
     costs, recalibration, min_samples_leaf
         See `calibrant.epistemic.Cascade`.
     strategies
-        Ways to decide, compared: value, risk, risk_shrunk, risk_boosting, calibration,
+        Ways to decide, compared: value, risk, excess, risk_shrunk, risk_boosting, calibration,
         confidence, router, router_knn.
     random_splits
         Random splits that are averaged.
@@ -148,11 +148,12 @@ def cascade(
 
         It is refused where another one on the same page is clearly better.
     tolerance
-        Risk that a saved risk cascade tolerates.
+        Risk that a saved cascade (risk, or excess) tolerates.
 
         Estimated risk up to which a risk cascade gives an answer instead of asking the next
-        model; at least 0. It is then the policy that is saved, unless a strategy on the same page
-        is clearly more accurate at its cost.
+        model; at least 0. With ``strategy="excess"`` it is the excess risk: 0 stops where no
+        later model would do better. It is then the policy that is saved, unless a strategy on the
+        same page is clearly more accurate at its cost.
     save
         Write the policy as JSON.
 

@@ -234,7 +234,7 @@ def chosen_policy(
     if tolerance is None:
         found = choose_policy(answers, options, target, seed=seed)
     else:
-        found = given_tolerance(answers, options, tolerance, seed=seed)
+        found = given_tolerance(answers, options, tolerance, seed=seed, strategy=target.strategy)
     promise = _promise(found, target, float(answers.cost[:, -1].mean()))
     told = {
         "rule": found.strategy,

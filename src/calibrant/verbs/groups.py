@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -20,6 +20,7 @@ from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.epistemic.audit import GroupOptions, across_models, groups_entry
+from calibrant.epistemic.loss.trend import size_trend, tuned_pairs
 from calibrant.epistemic.segments.confidence_groups import GroupCorrector
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
 from calibrant.inputs.audit_source import table_settings
@@ -78,6 +79,10 @@ def groups(
     estimator: Annotated[
         str, Option(group=ADVANCED, choices=("boosting", "tree", "binned"))
     ] = "boosting",
+    sizes: Annotated[
+        Mapping[str, float] | None, Option(metavar="A=1,B=8", kind="map", group=ADVANCED)
+    ] = None,
+    tuned: Annotated[Sequence[str], Option(metavar="A=B,..", kind="names", group=ADVANCED)] = (),
     save: Annotated[str | Path | None, written()] = None,
     wrong: WrongRows = 0,
     seed: Seed = 0,
@@ -127,6 +132,12 @@ def groups(
 
         ``"tree"`` and ``"binned"`` add ``published_loss``: `calibrant.epistemic.TreeGroupingLoss`
         or `calibrant.epistemic.BinnedGroupingLoss`.
+    sizes
+        Sizes of the models: does the grouping loss fall with size?
+    tuned
+        Pairs of a model and its tuned version: does tuning lower the grouping loss?
+
+        Either adds ``trend`` (with `estimator`, of the published loss).
     save
         Write the corrected confidence as JSON.
 
@@ -158,6 +169,7 @@ def groups(
     refuse_outcome(features, table["correct"])
     kept = [name for name in (*features, embed) if name is not None]
     settings = {**_settings(chosen), "models": models, **table_settings(table)}
+    settings |= {name: value for name, value in (("sizes", sizes), ("tuned", tuned)) if value}
     head = document_head("groups", data, seed=seed, settings=settings)
     with error_source(head["source"]):
         if not kept:
@@ -201,9 +213,35 @@ def groups(
         "claims": [claim.to_dict() for claim in resting(claims, shares)],
         "across": across_models(results) if several else [],
     }
+    if sizes or tuned:
+        document["trend"] = _trend(results, sizes, tuned, level, seed)
     if not several:
         document |= {name: results[0][name] for name in _NAMES}
     return with_rows(GroupsResult(document), data, table, wrong, models=models)
+
+
+def _trend(
+    results: Sequence[Mapping[str, Any]],
+    sizes: Mapping[str, float] | None,
+    tuned: Sequence[str],
+    level: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Return how the grouping loss changes with the size and with the tuning of the models."""
+    if len({entry["method"] for entry in results}) > 1:
+        raise InputError(Hint("{sizes} and {tuned} compare models of one method"))
+    published = [entry.get("published_loss") for entry in results]
+    loss = {
+        entry["model"]: float((other or entry["grouping_loss"]).value)
+        for entry, other in zip(results, published, strict=True)
+    }
+    pairs = [(base.strip(), other.strip()) for base, _, other in (t.partition("=") for t in tuned)]
+    return {
+        "of": "published_loss" if all(published) else "grouping_loss",
+        "loss": loss,
+        "size": size_trend(loss, sizes, level=level, seed=seed) if sizes else None,
+        "tuned": tuned_pairs(loss, pairs, level=level) if pairs else None,
+    }
 
 
 def _settings(options: GroupOptions) -> dict[str, Any]:

@@ -39,7 +39,9 @@ from calibrant.verbs._options import (
     share,
 )
 from calibrant.verbs.plan_table import (
+    MEASURED,
     measured_blocks,
+    measured_pipeline,
     pool_and_labels,
     rankable,
     ranked_models,
@@ -131,7 +133,8 @@ def plan(
     smallest_share
         Share of the smallest group.
     stages
-        Steepness of a pipeline's stages; inf if jumpy.
+        Steepness of a pipeline's stages, inf if jumpy; 'measured': the models of TABLE are its
+        stages.
 
         ``"2,2"`` for two.
     preset
@@ -185,9 +188,11 @@ def plan(
     (50000, 500)
     """
     columns = dict(table)
-    stages = _stages(stages)
+    from_table = stages == MEASURED
     if scores is None:
-        _refuse_without_table({"rank": rank, "claim": claim, **columns})
+        _refuse_without_table(
+            {"rank": rank, "claim": claim, "stages": MEASURED if from_table else None, **columns}
+        )
     threshold = None if claim is None else parse_claim(claim)
     for name, given in (("precision", precision), ("error_rate", error_rate), ("drift", drift)):
         # Below, the labels needed are more than a number can hold.
@@ -198,6 +203,7 @@ def plan(
     with error_source(source):
         pool, labelled = pool_and_labels(scores, columns, by=by, ranked=rank is not None)
         measured = measured_blocks(labelled, seed)
+        pipeline = measured_pipeline(measured) if from_table else {"stages": _stages(stages)}
     if measured:
         found = max(measured, key=lambda block: block["need"])["verification"]
         rate = found["error_rate"]
@@ -218,8 +224,6 @@ def plan(
             hint=Hint("give {error_rate}, a pool to measure it on, or a {preset}"),
         )
     wanted = threshold if precision is None and labels is None else precision
-    if wanted is None and labels is None and preset is None:
-        wanted = threshold
     goal = Goal(
         error_rate=error_rate or 0.0,
         lipschitz=1.0 if lipschitz is None else lipschitz,
@@ -228,7 +232,7 @@ def plan(
         models=model_count,
         groups=groups,
         smallest_share=smallest_share,
-        stages=stages,
+        stages=pipeline["stages"],
         drift=drift,
         per=per,
         start=start if isinstance(start, dt.date) else None,
@@ -267,11 +271,12 @@ def plan(
         lipschitz=goal.lipschitz,
         precision=goal.precision,
         labels=labels,
-        stages=stages,
+        stages=pipeline["stages"],
     )
     document["theory"] = {
         **(asked_for or {}),
         **table_theory(pool, labelled, labels, seed),
+        **({"pipeline": pipeline} if from_table else {}),
     } or None
     claims = plan_claims(plain(document["plans"]))
     if document["leaderboard"]:

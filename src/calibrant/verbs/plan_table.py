@@ -21,6 +21,7 @@ from calibrant.core.rng import as_generator, named_stream
 from calibrant.inputs.door import open_input
 from calibrant.inputs.labelled_rows import OpenLabels, block_of
 from calibrant.planning import leaderboard, self_evaluation, temperature_error, verification_block
+from calibrant.planning.formulas import pipeline_lipschitz
 from calibrant.planning.published import enough_bins
 from calibrant.records import ScoreBlock, Scores, load_scores
 from calibrant.records.limits import FEW_UNGRADED
@@ -82,6 +83,38 @@ def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
     # The same tests, with the same correction, as in an audit of the table.
     adjust_p_values(blocks)
     return blocks
+
+
+MEASURED = "measured"
+
+
+def measured_pipeline(measured: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the steepness of every stage as its log shows it, and what they allow the whole.
+
+    ``bound`` is the steepness that stages so steep may add up to; ``whole`` is that of the last
+    stage, whose outcome is the pipeline's.
+    """
+    if len(measured) < 2:
+        raise InputError(
+            f"a pipeline has two stages or more; the table has {len(measured)} model",
+            hint="give one model per stage, in their order",
+        )
+    for block in measured:
+        if not np.isfinite(block["verification"]["lipschitz"].value):
+            raise InputError(
+                f"the steepness of the stage {block['model']!r} cannot be measured: too few of its "
+                "confidences lie beside each other",
+                hint=Hint("give it with {stages}, or more rows"),
+            )
+    steep = [block["verification"]["lipschitz"] for block in measured]
+    stages = tuple(max(found.value, 0.0) for found in steep)
+    return {
+        "stages": stages,
+        "names": [block["model"] for block in measured],
+        "steepness": steep,
+        "bound": pipeline_lipschitz(stages),
+        "whole": steep[-1],
+    }
 
 
 def table_theory(

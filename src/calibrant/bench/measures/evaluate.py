@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.bench.measures.between import between_models
 from calibrant.bench.measures.leaves import Leaf, ScoreRows, leaves, mixes_of
 from calibrant.bench.measures.macro import (
     Macro,
@@ -55,7 +56,8 @@ def evaluate_multi_answer(
     unweighted mean over domains (accuracy and confidence: Math over its kinds of numbers first);
     the paired bootstrap test of every method against `reference` on the same outcome per
     question, corrected by Holm's rule for the number of tests; the method with the largest AUROC
-    against every other one; and the rank correlation of confidence with knowledge coverage.
+    against every other one; how differently models change with k, pair by pair; and the rank
+    correlation of confidence with knowledge coverage.
 
     Parameters
     ----------
@@ -87,6 +89,7 @@ def evaluate_multi_answer(
     ks = sorted(set(frame["k"].to_list()))
     chosen = [sorted(mix) for mix in mixes] if mixes is not None else mixes_of(ks)
     results: list[dict[str, Any]] = []
+    every: dict[str, dict[str, ScoreRows]] = {}
     leading: list[dict[str, Any]] = []
     for by_model in frame.partition_by("model", maintain_order=True):
         model = str(by_model["model"][0])
@@ -94,6 +97,7 @@ def evaluate_multi_answer(
             str(part["method"][0]): ScoreRows.of(part)
             for part in by_model.partition_by("method", maintain_order=True)
         }
+        every[model] = rows
         known = None if coverage is None else coverage.filter(pl.col("model") == model)
         setting = Setting(draws, items, level, seed, model)
         own = [
@@ -121,9 +125,14 @@ def evaluate_multi_answer(
             test for entry in results for test in entry["significance"]
         ),
         "leading": leading,
+        "between_models": between_models(every, coverage, _probabilities(results), ks, level),
         "results": results,
         "coverage": _coverage_table(frame, coverage, level),
     }
+
+
+def _probabilities(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(entry["method"] for entry in results if entry["probability"]))
 
 
 def _entry(

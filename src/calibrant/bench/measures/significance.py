@@ -204,7 +204,14 @@ def correct_comparisons(tests: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for test, value in zip(defined, holm([test[raw] for test in defined]), strict=True):
             test[adjusted] = float(value)
     number = sum(not math.isnan(test["p_student"]) for test in every)
+    for test in every:
+        test["detectable"] = _detectable(test.get("error", math.nan), number)
     return {"control": "holm", "alpha": ALPHA, "tests": number}
+
+
+def _detectable(error: float, tests: int) -> float:
+    """Return the difference that so many tests together would show in four of five tables."""
+    return float(special.ndtri(1 - ALPHA / (2 * max(tests, 1))) + special.ndtri(0.8)) * error
 
 
 @dataclass(frozen=True, slots=True)

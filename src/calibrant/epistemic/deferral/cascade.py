@@ -21,7 +21,7 @@ from calibrant.epistemic.deferral.stage import RULES, Aim, Stage
 from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
-from calibrant.epistemic.trees.residuals import residual_model
+from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class Cascade:
         Names, cheapest first.
     rule
         ``"risk"``: the epistemic risk, from recalibrated confidence plus residual;
+        ``"excess"``: how much more a later model's answer is expected to be worth, never below 0;
         ``"calibration"``: the risk that recalibration alone shows; ``"confidence"``: 1 minus the
         raw confidence.
     tolerance
@@ -196,6 +197,8 @@ class Cascade:
         if self.rule == "confidence":
             return Stage(name, price, None, None)
         known = np.flatnonzero(~np.isnan(answers.confidence[:, position]))
+        if self.rule == "excess":
+            return Stage(name, price, None, None, self._rivals(answers, position, known))
         f, y = answers.confidence[known, position], answers.correct[known, position]
         if self.rule == "calibration":
             return Stage(name, price, fit_recalibrator(self.recalibration, f, y), None)
@@ -208,13 +211,7 @@ class Cascade:
         recalibrator = fit_recalibrator(self.recalibration, f[calibration], y[calibration])
         residual = y - recalibrator.transform(f)
         frame = answers.known_after(name)[known]
-        fitted = residual_model(
-            self.model,
-            min_samples_leaf=self.min_samples_leaf,
-            max_depth=self.max_depth,
-            unseen=self.unseen,
-            seed=self.seed,
-        )
+        fitted = self._residual_model()
         if self.model in ("tree", "shrunk"):
             fitted.fit_parts(
                 frame[fitting], residual[fitting], frame[evaluation], residual[evaluation]
@@ -223,6 +220,24 @@ class Cascade:
             rows = np.sort(np.concatenate([fitting, evaluation]))
             fitted.fit(frame[rows], residual[rows])
         return Stage(name, price, recalibrator, fitted)
+
+    def _residual_model(self) -> ResidualModel:
+        return residual_model(
+            self.model,
+            min_samples_leaf=self.min_samples_leaf,
+            max_depth=self.max_depth,
+            unseen=self.unseen,
+            seed=self.seed,
+        )
+
+    def _rivals(self, answers: Answers, position: int, known: Ints) -> tuple[ResidualModel, ...]:
+        """Return, per later model, what its answer is worth beyond that of this one."""
+        worth = self.aim.worth(answers.confidence, answers.correct)[known]
+        frame = Stage.described(
+            answers.known_after(self.models[position])[known], answers.confidence[known, position]
+        )
+        gains = worth[:, position + 1 :] - worth[:, [position]]
+        return tuple(self._residual_model().fit(frame, gain) for gain in gains.T)
 
     def risk(self, answers: Answers) -> Floats:
         """Return the risk of every model's answer, shape (queries, models)."""

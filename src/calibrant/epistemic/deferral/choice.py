@@ -23,6 +23,7 @@ from calibrant.epistemic.deferral.mixing import (
 )
 from calibrant.epistemic.deferral.strategies import (
     STRATEGIES,
+    TOLERANT,
     ChosenPolicy,
     FittedStrategy,
     StrategyOptions,
@@ -128,23 +129,29 @@ def choose_policy(
 
 
 def given_tolerance(
-    answers: Answers, options: StrategyOptions, tolerance: float, *, seed: int
+    answers: Answers,
+    options: StrategyOptions,
+    tolerance: float,
+    *,
+    seed: int,
+    strategy: str | None = None,
 ) -> ChosenPolicy:
     """Measure a risk cascade of a given tolerance; refuse it where another strategy is better.
 
     It is held against the best that every strategy reaches at the cost of this one.
     """
     _refuse_few(len(answers))
-    names = tuple(dict.fromkeys((*options.strategies, "risk")))
+    own = strategy if strategy in TOLERANT else "risk"
+    names = tuple(dict.fromkeys((*options.strategies, own)))
     judged = _judged(answers, [], replace(options, strategies=names, tolerance=tolerance), seed)
-    one, singles = judged["risk"], judged["single"]
+    one, singles = judged[own], judged["single"]
     at = len(one.cost) - 1
     mix = mixed(at, at, 0.0, one.cost, one.accuracy)
     how = "the tolerance that was given"
     target = Target(budget=mix.cost / float(answers.cost[:, -1].mean()))
     found, _ = _reached(judged, answers, target)
     for name, other in found.items():
-        if _lead(other, (one, mix, how), target) > _REFUSES:
+        if name != own and _lead(other, (one, mix, how), target) > _REFUSES:
             better = f"{100 * (other[1].accuracy - mix.accuracy):.1f} points more accurate"
             raise InputError(
                 f"the tolerance {tolerance:g} is not saved: at the same cost "

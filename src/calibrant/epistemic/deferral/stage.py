@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
+from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwise_risk
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
 from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.recalibration import calibrator_from_dict
 
 DECISIONS = ("answer", "class")
-RULES = ("risk", "calibration", "confidence")
+RULES = ("risk", "excess", "calibration", "confidence")
+
+# What a model said, among the columns that tell whether a later one would do better.
+_SAID = "its stated confidence"
 
 # Giving an answer that is wrong costs 1 and nothing else costs anything: t* is 1 and the risk
 # of an answer is the estimated chance that it is wrong.
@@ -129,12 +134,25 @@ class Stage:
     price: float
     recalibrator: Calibrator | None
     residual: ResidualModel | None
+    rivals: tuple[ResidualModel, ...] | None = None
+    """Excess risk: per later model, what its answer is worth beyond this one's."""
+
+    @staticmethod
+    def described(features: Any, confidence: Floats) -> pl.DataFrame:
+        """Return the columns that rivals look at: the features, and what this model said."""
+        return as_frame(features).with_columns(pl.Series(_SAID, confidence))
 
     def risk(self, features: Any, confidence: Floats, aim: Aim) -> Floats:
         """Return the risk per row; infinite where the model gave no confidence."""
         risk = np.full(len(confidence), np.inf)
         known = ~np.isnan(confidence)
         f = confidence[known]
+        if self.rivals is not None:
+            frame = self.described(features, confidence).filter(known)
+            # An answer that no later model would better has no excess risk at all.
+            gains = [rival.predict(frame) for rival in self.rivals]
+            risk[known] = np.max([np.zeros(len(f)), *gains], axis=0)
+            return risk
         if self.recalibrator is None:
             risk[known] = aim.doubt(f)
             return risk
@@ -148,6 +166,9 @@ class Stage:
     def risk_one(self, query: Mapping[str, Any], confidence: float, aim: Aim) -> float:
         """Return the risk of one answer."""
         f = np.array([confidence])
+        if self.rivals is not None:
+            row = {**query, _SAID: confidence}
+            return max([0.0, *(rival.predict_one(row) for rival in self.rivals)])
         if self.recalibrator is None:
             return float(aim.doubt(f)[0])
         p = self.recalibrator.transform(f)
@@ -162,15 +183,18 @@ class Stage:
             "price": self.price,
             "recalibrator": None if self.recalibrator is None else self.recalibrator.to_dict(),
             "residual": None if self.residual is None else self.residual.to_dict(),
+            **({} if self.rivals is None else {"rivals": [one.to_dict() for one in self.rivals]}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Stage:
         """Return the stage that `to_dict` described."""
         recalibrator, residual = data["recalibrator"], data["residual"]
+        rivals = data.get("rivals")
         return cls(
             data["name"],
             float(data["price"]),
             None if recalibrator is None else calibrator_from_dict(recalibrator),
             None if residual is None else residual_model_from_dict(residual),
+            None if rivals is None else tuple(map(residual_model_from_dict, rivals)),
         )

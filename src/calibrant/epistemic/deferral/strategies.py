@@ -24,6 +24,7 @@ from calibrant.epistemic.loss.decision import CostMatrix
 STRATEGIES = {
     "value": "expected gain",
     "risk": "risk, with columns",
+    "excess": "excess risk over later models",
     "risk_shrunk": "risk, with columns (shrunk leaves)",
     "risk_boosting": "risk, with columns (boosting)",
     "calibration": "risk, confidence alone",
@@ -31,6 +32,8 @@ STRATEGIES = {
     "router": "chosen per question (tree)",
     "router_knn": "chosen per question (nearest)",
 }
+# Strategies whose dial is a risk that the user may give.
+TOLERANT = ("risk", "excess")
 _POINTS = 41
 _VALUE_POINTS = 20
 
@@ -39,7 +42,7 @@ _VALUE_POINTS = 20
 class StrategyOptions:
     """Options that all strategies share; see `Cascade` and `Router`.
 
-    `tolerance` is a further, last setting of the strategy ``"risk"``.
+    `tolerance` is a further, last setting of the strategies ``"risk"`` and ``"excess"``.
     """
 
     decision: str = "answer"
@@ -175,7 +178,7 @@ def _cascade_strategy(
     finite = known[np.isfinite(known)]
     # 0 is the setting of the paper; below it nothing ever stops a cascade.
     dial = np.concatenate([[-1.0, 0.0], np.quantile(finite, np.linspace(0, 1, _POINTS - 2))])
-    if name == "risk" and options.tolerance is not None:
+    if name in TOLERANT and options.tolerance is not None:
         dial = np.append(dial, options.tolerance)
     made = []
     for part, risk in zip(parts, risks, strict=True):

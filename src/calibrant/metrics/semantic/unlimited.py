@@ -130,6 +130,10 @@ _RIGHT = np.concatenate([[0.0], (np.arange(20) + 0.5) / 20, [1.0]])
 MOST_SEVERAL, MOST_CLOSE = 0.05, 0.38
 
 
+# Where they are not close the model still leaves out more: which of the right answers leads.
+_WIDER_SEVERAL = 2.5
+
+
 _STEPS = 20
 
 
@@ -190,7 +194,7 @@ def unlimited_draws_ece(
         Equal-width bins.
     level
         Nominal coverage; the interval is widened by 0.03 sqrt(20 / n) for what the model leaves
-        out.
+        out, by 2.5 times that where several answers are right in more than 5 % of the questions.
     resamples
         Bootstrap resamples over questions, the mixture fitted anew in each.
     rng
@@ -214,6 +218,8 @@ def unlimited_draws_ece(
     )
     sums = _bin_sums(kinds, weights, bins, generator)
     slack = 0.03 * float(np.sqrt(20 / np.median(pool.size)))
+    if _several_right(pool) > MOST_SEVERAL:
+        slack *= _WIDER_SEVERAL
     value, low, high = _inverted(sums[0], sums[1:], level)
     shift = -sums.sum(axis=1)
     below, above = np.quantile(shift[1:], [(1 - level) / 2, (1 + level) / 2])
@@ -243,16 +249,21 @@ def _refusal(pool: DrawPool, rng: np.random.Generator) -> str | None:
     tied = float(law.tied.mean())
     if tied > MOST_TIED:
         return f"several answers lead together in {tied:.0%} of half-splits, more than half"
-    several = ((pool.answers > 0) & (pool.labels == 1)).sum(axis=1) > 1
+    several = _several_right(pool)
     first, second = pool.top_two()
     classes = (pool.answers > 0).sum(axis=1)
     close = float((regimes(first - second, first + second, classes, pool.size) == "jensen").mean())
-    if several.mean() > MOST_SEVERAL and close > MOST_CLOSE:
+    if several > MOST_SEVERAL and close > MOST_CLOSE:
         return (
-            f"several meanings are right in {several.mean():.0%} of the questions, and in "
+            f"several meanings are right in {several:.0%} of the questions, and in "
             f"{close:.0%} the two leading ones are too close to tell which leads"
         )
     return None
+
+
+def _several_right(pool: DrawPool) -> float:
+    """Return the share of questions with more than one right answer among the draws."""
+    return float((((pool.answers > 0) & (pool.labels == 1)).sum(axis=1) > 1).mean())
 
 
 def _kinds(pool: DrawPool) -> _Kinds:

@@ -9,6 +9,7 @@ from calibrant.report.blocks import Block, Columns, Table, claims_first, entry_n
 from calibrant.report.cells import (
     Number,
     estimate_cell,
+    number_cell,
     points_cell,
     said_cell,
     share_cell,
@@ -36,6 +37,8 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
     parts = claims_first(document)
     if document.get("across"):
         parts.append(_across(document["across"]))
+    if document.get("trend"):
+        parts.append(_trend(document["trend"]))
     several = len(document["results"]) > 1
     for entry in document["results"]:
         parts += [_groups(entry, named=several)] if entry["groups"] else []
@@ -58,6 +61,35 @@ def _across(rows: list[Mapping[str, Any]]) -> Table:
         note="Models for which the group stands out, and for how many of them as over-confident. "
         "Gap: says minus right, against other answers of equal confidence.",
         main=True,
+    )
+
+
+def _trend(trend: Mapping[str, Any]) -> Table:
+    """Return how the grouping loss changes with size and with tuning."""
+    rows: list[dict[str, Any]] = []
+    if size := trend["size"]:
+        what = f"size doubled ({size['models']} models)"
+        rows.append({"what": what, "change": size["per_doubling"], "p": size["p_value"]})
+    if tuned := trend["tuned"]:
+        rows += [
+            {"what": f"{pair['base']} -> {pair['tuned']}", "change": pair["difference"]}
+            for pair in tuned["pairs"]
+        ]
+        rows += [{"what": "tuned, mean of pairs", "change": tuned["mean"]}] if tuned["mean"] else []
+    return table_of(
+        rows,
+        {
+            "when": "what",
+            "grouping loss": lambda e: (
+                estimate_cell(e["change"], digits=4)
+                if isinstance(e["change"], Mapping)
+                else number_cell(e["change"], digits=4)
+            ),
+            "p": lambda e: number_cell(e["p"]) if "p" in e else "",
+        },
+        "Grouping loss by size and tuning",
+        note="Change of the loss; below 0: less is left to mend. Intervals are over models, of "
+        "which there are few. p: sizes dealt anew to the models.",
     )
 
 

@@ -295,6 +295,12 @@ def _depth(found: Mapping[str, Any]) -> Iterator[Row]:
     yield (f"deepest pipeline, steepness {found['stage']:g}", stages, "")
 
 
+def _pipeline(found: Mapping[str, Any]) -> Iterator[Row]:
+    for name, steep in zip(found["names"], found["steepness"], strict=True):
+        yield (f"steepness of {name}", estimate_cell(steep, digits=2))
+    yield ("the whole, at most by its stages", number_cell(found["bound"], digits=2))
+
+
 def _published(found: Mapping[str, Any]) -> Iterator[Row]:
     gap = found["gap"]
     told = f"{100 * gap['value']:+.1f} ({points_range(gap['low'], gap['high'])}) points"
@@ -347,6 +353,7 @@ _RATES: dict[str, Any] = {
     "two_phase": _two_phase,
 }
 _COMPUTED: dict[str, Any] = {
+    "pipeline": _pipeline,
     "published": _published,
     "published_pairs": _published_pairs,
     "temperature": _temperature,

@@ -1,0 +1,78 @@
+"""Does the grouping loss fall with size and tuning?"""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from calibrant.core.errors import InputError
+from calibrant.epistemic.loss.trend import size_trend, tuned_pairs
+from calibrant.verbs.groups import groups
+
+
+def models_table(depths):
+    """Return answers of models that are the less aware of a topic the larger their depth."""
+    rng = np.random.default_rng(3)
+    parts = []
+    for name, depth in depths.items():
+        topic = rng.choice(["law", "maths"], 2000)
+        chance = 0.6 + depth * np.where(topic == "law", -1, 1)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "question_id": np.arange(2000),
+                    "model": [name] * 2000,
+                    "confidence": np.clip(0.6 + 0.02 * rng.normal(size=2000), 0, 1),
+                    "correct": (rng.random(2000) < chance).astype(int),
+                    "topic": topic,
+                }
+            )
+        )
+    return pl.concat(parts)
+
+
+def test_the_command_tells_the_trend_by_size_and_by_tuning():
+    depths = {"a-1": 0.35, "a-2": 0.28, "a-4": 0.2, "a-8": 0.1, "b": 0.3, "b-it": 0.1}
+    found = groups(
+        models_table(depths),
+        features=["topic"],
+        sizes={"a-1": 1, "a-2": 2, "a-4": 4, "a-8": 8},
+        tuned=["b=b-it"],
+    )
+    trend = found["trend"]
+    assert trend["of"] == "grouping_loss"
+    # The loss is the squared depth: from 0.1225 to 0.01 over three doublings.
+    assert trend["size"]["per_doubling"]["value"] == pytest.approx(-0.0375, abs=0.006)
+    assert trend["size"]["per_doubling"]["high"] < 0
+    assert trend["size"]["p_value"] == pytest.approx(2 / 24)
+    (pair,) = trend["tuned"]["pairs"]
+    assert pair["difference"] == pytest.approx(0.01 - 0.09, abs=0.015)
+
+
+def test_sizes_dealt_anew_are_rarely_called_a_trend():
+    rng = np.random.default_rng(0)
+    names = [f"m{n}" for n in range(9)]
+    sizes = {name: 2.0**n for n, name in enumerate(names)}
+    small = [
+        size_trend(dict(zip(names, rng.normal(size=9), strict=True)), sizes, seed=run)["p_value"]
+        <= 0.05
+        for run in range(200)
+    ]
+    assert sum(small) <= 20
+
+
+@pytest.mark.parametrize(
+    ("sizes", "word"),
+    [
+        ({"a": 1, "x": 2, "b": 3}, "'x'"),
+        ({"a": 1, "b": 2}, "three"),
+        ({"a": 1, "b": 1, "c": 1}, "same"),
+    ],
+)
+def test_sizes_that_tell_nothing_are_refused(sizes, word):
+    with pytest.raises(InputError, match=word):
+        size_trend({"a": 0.1, "b": 0.2, "c": 0.3}, sizes)
+
+
+def test_an_unknown_partner_is_named():
+    with pytest.raises(InputError, match="'c'"):
+        tuned_pairs({"a": 0.1}, [("a", "c")])
