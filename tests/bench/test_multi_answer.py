@@ -478,3 +478,13 @@ def test_any_table_is_evaluated_by_the_names_of_its_columns():
     )
     found = bench_evaluate(wide, confidence="good,noise", correct="graded", reference="noise")
     assert [entry["method"] for entry in found["results"]] == ["good", "noise"]
+
+
+def test_a_part_with_one_question_does_not_end_the_comparison_of_models():
+    frame = two_models(0.1)
+    lonely = frame.group_by("model", maintain_order=True).head(1)
+    frame = pl.concat(
+        [frame, lonely.with_columns(question_id=pl.lit("alone"), domain=pl.lit("rare"))]
+    )
+    (test,) = evaluate_multi_answer(frame, draws=100)["between_models"]
+    assert test["difference"].low < 0.1 < test["difference"].high

@@ -86,13 +86,16 @@ def _difference(
 ) -> dict[str, Any] | None:
     _, left, right = np.intersect1d(a.question, b.question, return_indices=True)
     first, second = a.take(left), b.take(right)
-    names = set.intersection(*({leaf.name for leaf in first.of_k([k]).leaves()} for k in ends))
+    # A part with one question at either end shows no spread: it is left out.
+    names = set.intersection(
+        *({leaf.name for leaf in first.of_k([k]).leaves() if leaf.rows.size > 1} for k in ends)
+    )
     changes, squares, fourth, n = [0.0, 0.0, 0.0], 0.0, 0.0, 0
     for k, sign in zip(ends, (-1.0, 1.0), strict=True):
         at = np.flatnonzero(first.k == k)
         here, there = first.take(at), second.take(at)
         parts = [leaf for leaf in here.leaves() if leaf.name in names]
-        if not parts or any(leaf.rows.size < 2 for leaf in parts):
+        if not parts:
             return None
         total = sum(leaf.weight for leaf in parts)
         for leaf in parts:
