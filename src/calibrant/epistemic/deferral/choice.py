@@ -136,10 +136,7 @@ def given_tolerance(
     seed: int,
     strategy: str | None = None,
 ) -> ChosenPolicy:
-    """Measure a risk cascade of a given tolerance; refuse it where another strategy is better.
-
-    It is held against the best that every strategy reaches at the cost of this one.
-    """
+    """Measure a cascade of a given tolerance; refuse it where another does better at its cost."""
     _refuse_few(len(answers))
     own = strategy if strategy in TOLERANT else "risk"
     names = tuple(dict.fromkeys((*options.strategies, own)))
