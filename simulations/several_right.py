@@ -112,9 +112,9 @@ def write(results) -> None:
         "200 or 1,000 questions, 20 or 50 draws. Refusal and widening were set on other worlds. "
         "'Covers' counts the runs that gave an interval.",
         "",
-        "| right answers | law of the draws | worlds | refused | covers | bias | "
+        "| right answers | law of the draws | worlds | refused | covers | "
         "worlds that cover in under 85 % of 6 runs or more |",
-        "|" + " --- |" * 7,
+        "|" + " --- |" * 6,
     ]
     groups = [(k, law) for k in (2, 3) for law in LAWS] + [(2, None), (3, None), (None, None)]
     for k, law in groups:
@@ -127,10 +127,9 @@ def write(results) -> None:
         kept = every[~np.isnan(every[:, 0])]
         per = [found[~np.isnan(found[:, 0]), 1] for found, _ in some]
         low = [flags for flags in per if len(flags) >= 6 and flags.mean() < 0.85]
-        bias = f"{kept[:, 0].mean():+.3f}" if len(kept) else "-"
         lines.append(
             f"| {k or '2 or 3'} | {law or 'all'} | {len(some)} | "
-            f"{share(np.isnan(every[:, 0]))} | {share(kept[:, 1])} | {bias} | {len(low)} |"
+            f"{share(np.isnan(every[:, 0]))} | {share(kept[:, 1])} | {len(low)} |"
         )
     text = "\n".join(lines) + "\n"
     (ROOT / "docs" / "simulations" / "several_right.md").write_text(text, encoding="utf-8")
