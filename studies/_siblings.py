@@ -135,6 +135,20 @@ def joined(pair: Siblings, grader: Grader, settler: Settler, *, told: bool) -> b
     )
 
 
+def cldr_pairs(most: int = 400) -> list[Siblings]:
+    """The most alike names of CLDR's countries and languages, in English."""
+    from babel import Locale
+
+    english, found = Locale("en"), []
+    for kind, names in (
+        ("country", {n for code, n in english.territories.items() if len(code) == 2}),
+        ("language", set(english.languages.values())),
+    ):
+        for a, b, alike in _alike(sorted(names), 0.6):
+            found.append(Siblings(kind, a, b, f"Name one {kind}.", alike, ()))
+    return sorted(found, key=lambda pair: (-pair.alike, pair.kind, pair.a, pair.b))[:most]
+
+
 def alike_table(folder: Path, *, others: int = 2000) -> tuple[list[list[object]], list[Siblings]]:
     """How many pairs are taken for one thing, and those of the 200 that names alone join."""
     pairs = alike_pairs(folder)
@@ -148,6 +162,7 @@ def alike_table(folder: Path, *, others: int = 2000) -> tuple[list[list[object]]
         ("the most alike", most, False),
         ("the most alike, with the list that they are from", most, True),
         ("others, drawn at random", rest, False),
+        ("countries and languages of CLDR, the most alike", cldr_pairs(), False),
     ):
         found = [pair for pair in group if joined(pair, grader, settler, told=told)]
         wrong = wrong or found

@@ -51,6 +51,7 @@ DIFFERENT = [
     ("gold, silver and bronze", "gold, silver and copper", ""),
     ("Slovakia", "Slovenia", "Which country?"),
     ("Paraguay", "Uruguay", "Which country?"),
+    ("Japanese", "Javanese", "Name one language."),
     ("Mahler", "Mehler", "Who?"),
 ]
 

@@ -40,7 +40,8 @@ _FIRM = frozenset(
     (
         "number", "date", "year", "figures", "name", "opposed", "mark", "yes or no", "mathematics",
         "unit", "missing unit", "range", "era", "numeral", "interval", "set", "sequence",
-        "complexity", "formula", "list", "negation", "country", "look-alike",
+        "complexity", "formula", "list", "negation", "country", "language",
+        "look-alike",
     )
 )  # fmt: skip
 

@@ -70,15 +70,16 @@ def one_known_name(text: str) -> str:
     return text if found is None else found[1]
 
 
-def is_country(name: str) -> bool:
-    """Return whether a normalised name is the first name of a country.
+def listed_kind(name: str) -> str | None:
+    """Return ``country`` or ``language`` for the first name of one, normalised.
 
     Examples
     --------
-    >>> is_country("niger"), is_country("german")
-    (True, False)
+    >>> listed_kind("niger"), listed_kind("german"), listed_kind("monet")
+    ('country', 'language', None)
     """
-    return known_names().get(name) == ("country", name)
+    kind, first = known_names().get(name, ("", ""))
+    return kind if first == name and kind in ("country", "language") else None
 
 
 @cache

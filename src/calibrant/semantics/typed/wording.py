@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from calibrant.semantics.text.names import TITLES, spelling_variant
-from calibrant.semantics.text.words import is_country, listed, pairs, singular, within_edits
+from calibrant.semantics.text.words import listed, listed_kind, pairs, singular, within_edits
 from calibrant.semantics.typed.relation import Relation, Verdict, decided
 
 # Letters that stand for one sound in names from other scripts, longest first.
@@ -82,8 +82,9 @@ def compare_words(a: tuple[str, ...], b: tuple[str, ...], *, named: bool) -> Ver
     >>> compare_words(("austria",), ("australia",), named=True)[1]
     'country'
     """
-    if is_country(" ".join(a)) and is_country(" ".join(b)):
-        return Relation.DIFFERENT, "country"
+    kind = listed_kind(" ".join(a))
+    if kind is not None and a != b and kind == listed_kind(" ".join(b)):
+        return Relation.DIFFERENT, kind
     if len(a) != len(b) or len(a) > 4:
         return None
     unlike = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
