@@ -191,6 +191,9 @@ def worlds():
     yield from _of_others()
     yield from _many_models()
     yield from _invented()
+    for name in ("calibrated, continuous .4 to 1", "calibrated, beta(8, 1)"):
+        run = partial(one_model, world=CALIBRATED[name], n=10_000)
+        yield World(f"{name}, n = 10,000", run, ("audit.miscalibrated",))
 
 
 def _single():

@@ -221,17 +221,20 @@ def cell_table(sums: ValueSums) -> CellTable:
     )
 
 
-# Rows of the smallest block of neighbours.
+# Rows of the smallest window of neighbours.
 _FIRST = 4
 
 
 def structure_z(sums: ValueSums, table: CellTable) -> float:
-    """Return the largest z of pair sums over blocks of 4, 8, 16, ... neighbours inside slices.
+    """Return the largest z of pair sums over windows of 4, 8, 16, ... neighbours inside slices.
+
+    Windows begin at every row: a pair counts the more the closer it is. Blocks side by side would
+    cut a pattern where it happens to lie, and show it less often.
 
     Parameters
     ----------
     sums
-        Rows by stated value; those of one value stay in one block.
+        Rows by stated value; those of one value stay together.
     table
         The cells of these values.
 
@@ -251,27 +254,48 @@ def structure_z(sums: ValueSums, table: CellTable) -> float:
         return -math.inf
     cell = table.place[inside]
     gap = table.gap[table.place]
-    lean = sums.weight * (sums.value - gap) - sums.right
+    lean = (sums.weight * (sums.value - gap) - sums.right)[inside]
     square = sums.gap_squares(gap)
     held = np.bincount(table.place, sums.rows, table.count)
     # Variance of one row of each cell.
     own = np.bincount(table.place, square, table.count) / np.maximum(held - 1, 1)
-    before = np.cumsum(sums.rows[inside]) - sums.rows[inside]
-    first = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
-    before -= before[first][np.cumsum(np.append(False, cell[1:] != cell[:-1]))]
-    place, size = before.astype(np.intp) // _FIRST, _FIRST
-    lean, square, rows = lean[inside], square[inside], sums.rows[inside]
-    best = -math.inf
+    rows, variance = sums.rows[inside], own[cell]
+    # Taking the mean of the cell off leaves -1/m of a covariance between its rows.
+    shared = rows * variance / held[cell]
+    tied = float((rows * (rows - 1) * variance**2).sum())
+    own_square, own_shared = float(square[inside].sum()), float(shared.sum())
+    own_variance = float((rows * variance**2).sum())
+    place = _Places.of(rows, cell)
+    best, size = -math.inf, _FIRST
     while size <= held.max() / 2:
-        new = np.append(True, (place[1:] != place[:-1]) | (cell[1:] != cell[:-1]))
-        at = np.flatnonzero(new)
-        lean, square, rows = (np.add.reduceat(part, at) for part in (lean, square, rows))
-        cell, place = cell[at], place[at]
-        pairs, variance = rows * (rows - 1), own[cell]
-        # Taking the mean of the cell off leaves -1/m of a covariance between its rows.
-        lost = float((pairs * variance / held[cell]).sum())
-        spread = 2 * float((pairs * variance**2).sum())
+        leans, counts = place.windows(lean, size), place.windows(rows, size)
+        lost = float(place.windows(shared, size) @ counts) / size - own_shared
+        pairs = float(place.windows(rows * variance**2, size) @ counts) / size - own_variance
+        # Mean square of what a pair counts over its mean; pairs of one value count in full.
+        spread = 2 * (tied + (pairs - tied) * (2 * size - 1) / (3 * size))
         if spread > 0:
-            best = max(best, (float((lean**2 - square).sum()) + lost) / math.sqrt(spread))
-        place, size = place // 2, 2 * size
+            found = float(leans @ leans) / size - own_square + lost
+            best = max(best, found / math.sqrt(spread))
+        size *= 2
     return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where values stand in the order of rows, and which slice they are of."""
+
+    start: Indices
+    slice: Indices
+
+    @classmethod
+    def of(cls, rows: Floats, cell: Indices) -> _Places:
+        new = np.append(False, cell[1:] != cell[:-1])
+        return cls((np.cumsum(rows) - rows).astype(np.intp), np.cumsum(new).astype(np.intp))
+
+    def windows(self, values: Floats, size: int) -> Floats:
+        """Return sums over all windows of so many rows; none holds rows of two slices."""
+        at = self.start + (self.slice + 1) * size
+        line = np.zeros(int(at[-1]) + size + 1)
+        line[at] = values
+        total = np.cumsum(line)
+        return np.asarray(total[size:] - total[:-size])
