@@ -19,7 +19,7 @@ COMMITS = os.environ.get("CALIBRANT_BEFORE", "f2aa1e6,64c7832").split(",")
 STREAMED = tuple(map(int, os.environ.get("CALIBRANT_ROWS", "10000000,100000000").split(",")))
 TURNS = int(os.environ.get("CALIBRANT_TURNS", "5"))
 AIM = 1.1
-# The same environment, whichever code is run; in Python, because older commands need other packages.
+# The same environment, whichever code is run; older commands need other packages than Python does.
 FROM_SOURCE = """
 import sys
 sys.path.insert(0, sys.argv[1])

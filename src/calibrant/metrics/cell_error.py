@@ -28,7 +28,7 @@ from calibrant.stats.intervals import wilson_interval
 # What a calibrated model would show in the middle may be so many times the margin.
 _WITHIN_REACH = 1.25
 # Neighbours inside slices that lean together by more standard errors are a structure.
-_STRUCTURE = 1.1
+_STRUCTURE = 1.0
 
 
 @dataclass(frozen=True)
