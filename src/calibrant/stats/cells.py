@@ -221,8 +221,8 @@ def cell_table(sums: ValueSums) -> CellTable:
     )
 
 
-# Rows of the smallest window of neighbours.
-_FIRST = 4
+# Rows of the smallest window of neighbours, and places at which a larger one may begin.
+_FIRST, _STEPS = 4, 16
 
 
 def structure_z(sums: ValueSums, table: CellTable) -> float:
@@ -261,41 +261,34 @@ def structure_z(sums: ValueSums, table: CellTable) -> float:
     own = np.bincount(table.place, square, table.count) / np.maximum(held - 1, 1)
     rows, variance = sums.rows[inside], own[cell]
     # Taking the mean of the cell off leaves -1/m of a covariance between its rows.
-    shared = rows * variance / held[cell]
-    tied = float((rows * (rows - 1) * variance**2).sum())
-    own_square, own_shared = float(square[inside].sum()), float(shared.sum())
-    own_variance = float((rows * variance**2).sum())
-    place = _Places.of(rows, cell)
-    best, size = -math.inf, _FIRST
-    while size <= held.max() / 2:
-        leans, counts = place.windows(lean, size), place.windows(rows, size)
-        lost = float(place.windows(shared, size) @ counts) / size - own_shared
-        pairs = float(place.windows(rows * variance**2, size) @ counts) / size - own_variance
-        # Mean square of what a pair counts over its mean; pairs of one value count in full.
-        spread = 2 * (tied + (pairs - tied) * (2 * size - 1) / (3 * size))
-        if spread > 0:
-            found = float(leans @ leans) / size - own_square + lost
-            best = max(best, found / math.sqrt(spread))
-        size *= 2
-    return best
+    columns = np.stack([lean, rows, rows * variance / held[cell], rows * variance**2])
+    alone = (float(square[inside].sum()), float(columns[2].sum()), float(columns[3].sum()))
+    # Windows of fewer rows than a value has would all hold one value.
+    least = max(_FIRST, 1 << int(rows.sum() / rows.size).bit_length() - 1)
+    sizes = (least << step for step in range(max(int(held.max() / 2 / least).bit_length(), 0)))
+    return max((_windows_z(columns, cell, size, alone) for size in sizes), default=-math.inf)
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where values stand in the order of rows, and which slice they are of."""
+def _windows_z(
+    columns: Floats, cell: Indices, size: int, alone: tuple[float, float, float]
+) -> float:
+    """Return the z of pair sums over all windows of `size` rows; none holds rows of two slices.
 
-    start: Indices
-    slice: Indices
-
-    @classmethod
-    def of(cls, rows: Floats, cell: Indices) -> _Places:
-        new = np.append(False, cell[1:] != cell[:-1])
-        return cls((np.cumsum(rows) - rows).astype(np.intp), np.cumsum(new).astype(np.intp))
-
-    def windows(self, values: Floats, size: int) -> Floats:
-        """Return sums over all windows of so many rows; none holds rows of two slices."""
-        at = self.start + (self.slice + 1) * size
-        line = np.zeros(int(at[-1]) + size + 1)
-        line[at] = values
-        total = np.cumsum(line)
-        return np.asarray(total[size:] - total[:-size])
+    `alone`: what rows add to the sums with themselves.
+    """
+    rows = columns[1]
+    step = max(1, size // _STEPS, int(rows.sum() / rows.size))
+    width = max(size // step, 1)
+    number = np.cumsum(np.append(1, cell[1:] != cell[:-1]))
+    at = (np.cumsum(rows) - rows).astype(np.intp) // step + number * width
+    lines = [np.bincount(at, column, int(at[-1]) + width + 1) for column in columns]
+    tied = float(lines[3] @ lines[1]) - alone[2]
+    totals = np.cumsum(lines, axis=1)
+    leans, counts, shared, squares = totals[:, width:] - totals[:, :-width]
+    pairs = float(squares @ counts) / width - alone[2]
+    # Mean square of what a pair counts over its mean; pairs of one place count in full.
+    spread = 2 * (tied + (pairs - tied) * (2 * width - 1) / (3 * width))
+    if spread <= 0:
+        return -math.inf
+    found = float(leans @ leans) / width - alone[0] + float(shared @ counts) / width - alone[1]
+    return found / math.sqrt(spread)
