@@ -13,7 +13,7 @@ import warnings
 
 from calibrant.core.errors import UndefinedMetricWarning
 
-_TOOLS = frozenset({"audit_worlds", "before", "harness", "page"})
+_TOOLS = frozenset({"audit_worlds", "harness", "page"})
 
 
 def main() -> None:
