@@ -68,8 +68,10 @@ def _fit_again(data: Mapping[str, Any], path: str) -> Hint:
     verb = "decide" if data.get("kind") == "selective" else "cascade"
     known = {"max_error": promise.get("max_error")} if verb == "decide" else {}
     columns = [name for name in needs if name != CONFIDENCE]
-    call = Call(verb, fitted.get("source") or "TABLE", **known, features=columns, save=path)
-    return Hint("fit it again on the same labels: {call}", call=call)
+    return Hint(
+        "fit it again on the same labels: {call}",
+        call=Call(verb, fitted.get("source") or "TABLE", **known, features=columns, save=path),
+    )
 
 
 class MendedPolicy(Policy):
