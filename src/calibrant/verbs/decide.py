@@ -115,8 +115,7 @@ def decide(
     wrong
         List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed
-        Seed of the labels that fit a score (a third, with `features`), and of those that look
-        where to start (a fifth, without).
+        Seed of the labels that fit a score (a third, with `features`).
     **table
         How the table is read, see `calibrant.records.load_scores`.
 

@@ -12,14 +12,9 @@ from scipy.special import betainc, expit
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.stats.logistic import logistic_fit
 
-STEPS = 40
-# Share of delta for the chain that starts strict.
-OPEN = 0.7
-PILOT = 5
-_FEWEST_PILOT = 5
-# The first step holds a tenth of the labels, at most this many: fewer are noise, more are a bet
-# that the loose thresholds are good too.
-_MOST_AT_START = 250
+# Shares of the labels at which a chain of tests starts, and the part of delta that it brings: most
+# for the strictest threshold that can pass, the rest for confidences whose top is noisy.
+STARTS = {0.0: 0.7, 0.1: 0.1, 0.3: 0.1, 0.6: 0.1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +27,6 @@ class Certified:
     def threshold(self) -> float | None:
         """The loosest threshold that passed; None where nothing is certified."""
         return float(self.passed[-1]) if len(self.passed) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Pilot:
-    """Labels that choose where the second chain starts.
-
-    Parameters
-    ----------
-    score, wrong
-        Theirs.
-    apart
-        Which of the certifying labels are not among them.
-    """
-
-    score: Floats
-    wrong: Floats
-    apart: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +44,6 @@ class TrafficMix:
     group: Ints
     score: Floats
     traffic_group: Ints
-
-    def labelled(self, rows: Mask) -> TrafficMix:
-        """Return the same traffic for some of the labels."""
-        return TrafficMix(self.group[rows], self.score, self.traffic_group)
 
     def curve(self, score: Floats, wrong: Floats, grid: Floats) -> tuple[Floats, Floats]:
         """Return how many labels each threshold is worth for this mix, and errors among them.
@@ -99,22 +73,6 @@ def fewest_rows(max_error: float, delta: float) -> int:
     22
     """
     return max(1, math.ceil(math.log(delta) / math.log1p(-max_error) - 1e-9))
-
-
-def step_sizes(labels: int, max_error: float, delta: float) -> Floats:
-    """Return how many labels each step of the chain holds; none where they are too few.
-
-    Examples
-    --------
-    >>> step_sizes(1000, 0.1, 0.1)[[0, 1, -1]].tolist()
-    [100.0, 123.0, 1000.0]
-    """
-    fewest = fewest_rows(max_error, delta)
-    if labels < fewest:
-        return np.empty(0)
-    first = max(fewest, min(labels / 10, _MOST_AT_START))
-    sizes: Floats = np.ceil(first + (labels - first) * np.arange(STEPS + 1) / STEPS - 1e-9)
-    return sizes
 
 
 def threshold_grid(score: Floats, steps: int = 100) -> Floats:
@@ -157,12 +115,10 @@ def certify(
     max_error: float,
     delta: float,
     mix: TrafficMix | None = None,
-    pilot: Pilot | None = None,
 ) -> Certified:
     """Return the thresholds whose error among the answered is at most `max_error`.
 
     With a `mix` the promise is for that traffic instead of questions like the labelled ones.
-    Without a `pilot` there is the first chain alone.
 
     Examples
     --------
@@ -172,56 +128,61 @@ def certify(
     >>> 0.2 < certify(score, wrong, max_error=0.15, delta=0.1).threshold < 0.6
     True
     """
-    if pilot is None:
-        return Certified(_from_strictest(score, wrong, max_error, delta, mix))
-    first = _from_strictest(score, wrong, max_error, OPEN * delta, mix)
-    own = pilot.apart
-    apart = None if mix is None else mix.labelled(own)
-    second = _from_pilot(pilot, score[own], wrong[own], max_error, (1 - OPEN) * delta, apart)
-    return Certified(np.unique(np.concatenate([first, second]))[::-1])
-
-
-def _from_strictest(
-    score: Floats, wrong: Floats, max_error: float, delta: float, mix: TrafficMix | None
-) -> Floats:
-    sizes = step_sizes(len(score), max_error, delta)
-    grid = np.unique(np.sort(score)[::-1][sizes.astype(np.intp) - 1])[::-1]
-    if not len(grid):
-        return grid
-    rows, errors = (mix.curve if mix is not None else error_curve)(score, wrong, grid)
-    # Weighting may leave too few labels at strict thresholds for any step to pass.
-    enough = rows >= fewest_rows(max_error, delta)
-    start = int(np.argmax(enough)) if enough.any() else 0
-    return grid[start : chain_end(errors, rows, start, max_error, delta)]
-
-
-def _from_pilot(
-    pilot: Pilot,
-    score: Floats,
-    wrong: Floats,
-    max_error: float,
-    delta: float,
-    mix: TrafficMix | None,
-) -> Floats:
     if not len(score):
-        return np.empty(0)
+        return Certified(np.empty(0))
     grid = threshold_grid(score)
-    rows, errors = (mix.curve if mix is not None else error_curve)(score, wrong, grid)
-    start = int(best_start(*error_curve(pilot.score, pilot.wrong, grid), rows, max_error))
-    return grid[start : chain_end(errors, rows, start, max_error, delta)]
+    reached, errors = error_curve(score, wrong, grid)
+    rows = reached
+    if mix is not None:
+        rows, errors = mix.curve(score, wrong, grid)
+    able = rows >= fewest_rows(max_error, STARTS[0.0] * delta)
+    chance = chance_of_so_few(errors, rows, max_error)
+    brought = delta * weights_of_steps(reached / len(score), able)
+    return Certified(grid[passed_steps(chance, brought)])
 
 
-def best_start(tried: Floats, wrong: Floats, rows: Floats, max_error: float) -> Ints:
-    """Return where a pilot (rows and errors per step) sees the largest expected margin."""
-    rate = (wrong + 1) / (tried + 2)
-    margin = (max_error - rate) * np.sqrt(rows) / np.sqrt(rate * (1 - rate))
-    return np.asarray(np.argmax(np.where(tried >= _FEWEST_PILOT, margin, -np.inf), axis=-1))
+def weights_of_steps(share: Floats, able: Mask) -> Floats:
+    """Return the part of delta that every step brings, from strict to loose.
+
+    Parameters
+    ----------
+    share
+        Share of the labels at each step.
+    able
+        Whether a step can pass at all; the first that can is the strictest start.
+    """
+    weights = np.zeros(len(share))
+    if able.any():
+        places = np.clip(np.searchsorted(share, list(STARTS)), np.argmax(able), len(share) - 1)
+        np.add.at(weights, places, list(STARTS.values()))
+    return weights
 
 
-def chain_end(errors: Floats, rows: Floats, start: int, max_error: float, delta: float) -> int:
-    """Return the first step from `start` on that fails."""
-    failed = np.flatnonzero(chance_of_so_few(errors, rows, max_error)[start:] > delta)
-    return start + int(failed[0]) if len(failed) else len(rows)
+def passed_steps(chance: Floats, brought: Floats) -> Mask:
+    """Return which steps pass: one that does hands on what it had, one that fails loses it.
+
+    So at most delta is ever lost while a threshold that breaks the limit is still to be tested
+    (the fallback procedure; Learn-then-Test with several starts on the same labels).
+
+    Parameters
+    ----------
+    chance
+        P-value of every step; steps last.
+    brought
+        Part of delta that each step brings.
+
+    Examples
+    --------
+    >>> passed_steps(np.array([0.04, 0.09, 0.2, 0.02, 0.05]), np.array([0.07, 0.03, 0, 0.02, 0]))
+    array([ True,  True, False,  True, False])
+    """
+    passed = np.zeros(chance.shape, dtype=bool)
+    held = np.zeros(chance.shape[:-1])
+    for step, own in enumerate(brought):
+        held = held + own
+        passed[..., step] = (chance[..., step] <= held) & (held > 0)
+        held = np.where(passed[..., step], held, 0.0)
+    return passed
 
 
 def as_written(threshold: float | None, score: Floats) -> float | None:
@@ -290,16 +251,14 @@ class Outlook:
         return np.asarray(np.interp(share, ends, np.concatenate([[0.0], self._errors])))
 
     def shares(self, labels: int) -> Floats:
-        """Return the share that the chains certify in each of 200 draws of so many labels."""
+        """Return the share that is certified in each of 200 draws of so many labels."""
         rng = np.random.default_rng(labels)
-        strict = step_sizes(labels, self.max_error, OPEN * self.delta) / labels
-        first = self._certified(rng, np.unique(strict), labels, None, OPEN * self.delta)
         even = np.arange(1, 101) / 100
-        tried, wrong = self._draw(rng, even, labels / PILOT)
-        rest = labels * (1 - 1 / PILOT)
-        start = best_start(np.broadcast_to(tried, wrong.shape), wrong, tried, self.max_error)
-        second = self._certified(rng, even, rest, start, (1 - OPEN) * self.delta)
-        return np.maximum(first, second)
+        rows, errors = self._draw(rng, even, labels)
+        chance = chance_of_so_few(errors, rows, self.max_error)
+        able = rows >= fewest_rows(self.max_error, STARTS[0.0] * self.delta)
+        brought = self.delta * weights_of_steps(even, able)
+        return np.asarray((passed_steps(chance, brought) * even).max(axis=1))
 
     def _draw(self, rng: np.random.Generator, share: Floats, labels: float) -> tuple[Any, Any]:
         """Return rows up to each share, and errors among them in every run."""
@@ -308,23 +267,6 @@ class Outlook:
         new = np.diff(rows, prepend=0.0).astype(int)
         draws = rng.binomial(new, np.clip(chance, 0.0, 1.0), (_RUNS, len(new)))
         return rows, draws.cumsum(axis=1).astype(np.float64)
-
-    def _certified(
-        self,
-        rng: np.random.Generator,
-        share: Floats,
-        labels: float,
-        start: Ints | None,
-        delta: float,
-    ) -> Floats:
-        if not len(share):
-            return np.zeros(_RUNS)
-        rows, errors = self._draw(rng, share, labels)
-        passes = chance_of_so_few(errors, rows, self.max_error) <= delta
-        begin = np.zeros(_RUNS, dtype=np.int64) if start is None else start
-        open_steps = passes | (np.arange(len(share)) < begin[:, None])
-        end = np.where(open_steps.all(axis=1), len(share), np.argmin(open_steps, axis=1))
-        return np.where(end > begin, share[end - 1], 0.0)
 
     def labels_needed(self) -> int | None:
         """Return about how many labels certify something in 80 % of draws; None where none do.

@@ -19,10 +19,8 @@ from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.guard import Profile
 from calibrant.epistemic.policy import CONFIDENCE
 from calibrant.epistemic.selective.certify import (
-    PILOT,
     Certified,
     Outlook,
-    Pilot,
     TrafficMix,
     as_written,
     error_curve,
@@ -65,7 +63,7 @@ class Selective:
         Promise it in every group at once, not for all of them together.
     seed
         Seed of the split: where a score is learned, a third of the labels fits it and the rest
-        certifies; else all labels certify, and a fifth looks where to start a second time.
+        certifies; else all labels certify.
 
     Attributes
     ----------
@@ -161,16 +159,10 @@ class Selective:
         known = enough_labels(frame, groups)
         kept = of_known(frame, groups, known)
         order = named_stream(self.seed, "decide").permutation(len(f))
-        score, tried, rest = self._score(frame, y, order[kept[order]])
+        score, rest = self._score(frame, y, order[kept[order]])
         values, wrong = score.predict(frame), 1 - y
         names = known[groups.name] if groups is not None else ()
-        labels = Labels(
-            values[rest],
-            wrong[rest],
-            group_codes(groups, rest, names),
-            Pilot(values[tried], wrong[tried], ~np.isin(rest, tried)),
-            group_codes(groups, tried, names),
-        )
+        labels = Labels(values[rest], wrong[rest], group_codes(groups, rest, names))
         answerable = float(kept.mean())
         if traffic is not None:
             labels, answerable = self._weighted(labels, score, traffic, known, groups)
@@ -200,18 +192,15 @@ class Selective:
         )
         return self
 
-    def _score(self, frame: pl.DataFrame, y: Floats, order: Ints) -> tuple[Score, Ints, Ints]:
-        """Return the score, the rows that choose a start, and those that certify.
-
-        Rows that fit a score choose the start too; else a fifth does, and certifies as well.
-        """
+    def _score(self, frame: pl.DataFrame, y: Floats, order: Ints) -> tuple[Score, Ints]:
+        """Return the score, and the rows that certify: those that did not fit it."""
         if len(order) < _FEWEST:
             few = "1 label is" if len(order) == 1 else f"{len(order)} labels are"
             raise InputError(f"{few} too few to certify anything; {_FEWEST} is the least")
         if frame.columns == [CONFIDENCE]:
-            return RawScore(), order[: len(order) // PILOT], np.sort(order)
-        pilot, rest = order[: len(order) // 3], order[len(order) // 3 :]
-        return LearnedScore().fit(frame[pilot], y[pilot]), pilot, rest
+            return RawScore(), np.sort(order)
+        own, rest = order[: len(order) // 3], order[len(order) // 3 :]
+        return LearnedScore().fit(frame[own], y[own]), rest
 
     def _weighted(
         self,

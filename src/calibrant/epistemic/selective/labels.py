@@ -14,13 +14,7 @@ from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.guard import level_texts
-from calibrant.epistemic.selective.certify import (
-    Certified,
-    Pilot,
-    TrafficMix,
-    certify,
-    error_curve,
-)
+from calibrant.epistemic.selective.certify import Certified, TrafficMix, certify, error_curve
 from calibrant.stats.intervals import wilson_interval
 
 # A category with fewer labels is asked, always.
@@ -34,28 +28,16 @@ class Labels:
     score: Floats
     wrong: Floats
     group: Ints
-    pilot: Pilot
-    pilot_group: Ints
     mix: TrafficMix | None = None
 
     def of_group(self, number: int) -> Labels:
         """Return the labels of one group."""
-        own, tried = self.group == number, self.pilot_group == number
-        pilot = Pilot(self.pilot.score[tried], self.pilot.wrong[tried], self.pilot.apart[own])
-        return Labels(
-            self.score[own], self.wrong[own], self.group[own], pilot, self.pilot_group[tried]
-        )
+        own = self.group == number
+        return Labels(self.score[own], self.wrong[own], self.group[own])
 
     def certify(self, max_error: float, delta: float) -> Certified:
         """Return the thresholds that these labels certify."""
-        return certify(
-            self.score,
-            self.wrong,
-            max_error=max_error,
-            delta=delta,
-            mix=self.mix,
-            pilot=self.pilot,
-        )
+        return certify(self.score, self.wrong, max_error=max_error, delta=delta, mix=self.mix)
 
     @property
     def weight(self) -> Floats:
