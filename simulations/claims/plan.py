@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.claims.plan import leaderboard_claims, plan_claims
 from calibrant.core.document import plain
 from calibrant.planning.labelling.power import claim_chance, claim_for_labels, labels_for_claim
-from calibrant.planning.leaderboard import leaderboard
+from calibrant.planning.ranking import leaderboard
 from simulations.claims.harness import Said, World
 
 # A forecast of 80 % is wrong where the claim is shown in fewer than 75 %.

@@ -35,7 +35,8 @@ def test_claims_about_half_of_the_rows_say_so(scores):
     for claim in found["claims"]:
         texts[claim["subject"].get("model")].append(claim["text"])
     assert texts["a"]
-    assert all("This rests on 50 % of the rows." in text for text in texts["a"])
+    # Once, with the first sentence about it.
+    assert ["This rests on 50 % of the rows." in text for text in texts["a"]].count(True) == 1
     assert not any("This rests on" in text for text in texts["b"])
 
 

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from string import Template
 
 import polars as pl
 import pytest
@@ -18,7 +19,9 @@ SIZE_LIMIT = 3_000_000
 
 
 def config(whole, folder):
-    text = demo._LIVE.format(
+    parts = ("live.toml", "second_model.toml") if whole else ("live.toml",)
+    text = "".join((demo._STUDIES / name).read_text(encoding="utf-8") for name in parts)
+    text = Template(text).substitute(
         seed=3,
         questions=8,
         models="one",
@@ -26,7 +29,6 @@ def config(whole, folder):
         pool="true" if whole else "false",
         draws=8 if whole else 6,
     )
-    text += demo._SECOND_MODEL if whole else ""
     return parse_config(tomllib.loads(text), folder=folder, source="study.toml")
 
 

@@ -364,8 +364,7 @@ def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
     chosen: dict[str, Any] = {"models": models}
     chosen |= {"price": [float(price[model]) for model in models]} if price else {}
     chosen |= _again(settings, "cascade", "cost", "features", "only_model", "only_method")
-    asked = _again(settings, "cascade", *_TARGETS)
-    words = "Save this policy for your program"
+    asked, words = _again(settings, "cascade", *_TARGETS), "Save this policy for your program"
     if not asked:
         asked, words = {"budget": 0.5}, "Save the policy for half of the largest model's cost"
     if "guarantee" in asked:
@@ -394,7 +393,8 @@ def _mended(document: Document, entries: Sequence[Document]) -> Step:
         return _to("Save what it means for your program", document, "mend", save="mend.json")
     if verdicts == {"too few"}:
         return _to(_HOW_MANY, document, "plan", **_CLAIM)
-    return _choose(document)
+    repeated = document["data"]["questions"] < max(entry["n"] for entry in entries)
+    return _to(_TRUST, document, "audit") if repeated else _choose(document)
 
 
 _DECIDED = {"decide": _decided, "cascade": _cascaded, "compare": _compared, "mend": _mended}

@@ -4,9 +4,6 @@ from typing import TYPE_CHECKING
 
 from calibrant.core.imports import lazy_exports
 
-# Bound here, because its module has the same name.
-from calibrant.planning.leaderboard import leaderboard as leaderboard
-
 if TYPE_CHECKING:
     from calibrant.planning.block import verification_block as verification_block
     from calibrant.planning.block import verification_of as verification_of
@@ -49,9 +46,6 @@ if TYPE_CHECKING:
     from calibrant.planning.labelling.stopping import SequentialAudit as SequentialAudit
     from calibrant.planning.labelling.stopping import claim_bounds as claim_bounds
     from calibrant.planning.labelling.stopping import stop_decision as stop_decision
-    from calibrant.planning.leaderboard import LEADERBOARD_METRICS as LEADERBOARD_METRICS
-    from calibrant.planning.leaderboard import rank_intervals as rank_intervals
-    from calibrant.planning.leaderboard import tie_groups as tie_groups
     from calibrant.planning.plan import PRESETS as PRESETS
     from calibrant.planning.plan import Goal as Goal
     from calibrant.planning.plan import Preset as Preset
@@ -62,6 +56,10 @@ if TYPE_CHECKING:
     from calibrant.planning.published import scaling_labels as scaling_labels
     from calibrant.planning.published import self_evaluation as self_evaluation
     from calibrant.planning.published import temperature_error as temperature_error
+    from calibrant.planning.ranking import LEADERBOARD_METRICS as LEADERBOARD_METRICS
+    from calibrant.planning.ranking import leaderboard as leaderboard
+    from calibrant.planning.ranking import rank_intervals as rank_intervals
+    from calibrant.planning.ranking import tie_groups as tie_groups
     from calibrant.planning.refusal import require_labels as require_labels
     from calibrant.planning.subjects import subject_rankings as subject_rankings
     from calibrant.planning.watching.betting import CalibrationMonitor as CalibrationMonitor

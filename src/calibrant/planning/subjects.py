@@ -9,7 +9,7 @@ import polars as pl
 
 from calibrant.comparison.questions import align_models
 from calibrant.core.errors import InputError
-from calibrant.planning.leaderboard import leaderboard
+from calibrant.planning.ranking import leaderboard
 from calibrant.stats.floors import passive_floor
 
 _FEWEST = 20

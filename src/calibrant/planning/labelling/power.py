@@ -169,7 +169,7 @@ def claim_chance(
     Examples
     --------
     >>> p = np.random.default_rng(0).uniform(0.5, 1.0, 5000)
-    >>> claim_chance(p, 1500, 0.05) > 0.9
+    >>> claim_chance(p, 2000, 0.05) > 0.9
     True
     """
     return _one_look(_cells(confidence, bins, target), labels, true_error, threshold, seed)
@@ -190,7 +190,7 @@ def claim_power(
     Examples
     --------
     >>> p = np.random.default_rng(0).uniform(0.5, 1.0, 5000)
-    >>> found = claim_power(p, 1500, 0.05)
+    >>> found = claim_power(p, 2000, 0.05)
     >>> found["one_look"] > 0.9
     True
     """

@@ -15,6 +15,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.agreement import cohen_kappa, label_noise
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN, draw_wave
@@ -290,7 +291,10 @@ class LabelSession:
         """Return the first row of the pool that holds this item."""
         place = self._place.get(item.key)
         if place is None:
-            raise InputError(f"item {item.key.question_id!r} is not in this pool")
+            raise InputError(
+                f"item {item.key.question_id!r} was drawn from another table or by other columns",
+                hint=Hint("name them as before ({question}, {answer}, {model})"),
+            )
         return self.rows.row(int(self.row_of[place]), named=True)
 
     def people(self, states: list[ItemState] | None = None) -> dict[str, Any]:
