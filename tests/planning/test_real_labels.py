@@ -35,7 +35,7 @@ def test_replay_of_hidden_labels(shared_data, monkeypatch):
     pools = {name: mmlu[name] for name in ("MMLU gpt-4-turbo", "MMLU Yi-34b")}
     pools |= {name: pro[name] for name in ("MMLU-Pro Qwen3-8B", "MMLU-Pro gpt-4o-2024-08-06")}
     raw = study.replay(pools, 20, recalibrate=False)
-    flat = study.replay({"MMLU Yi-34b": mmlu["MMLU Yi-34b"]}, 30, recalibrate=True)
+    flat = study.replay({"MMLU Yi-34b": mmlu["MMLU Yi-34b"]}, 120, recalibrate=True)
 
     def error(frame, strategy, part=""):
         rows = frame.filter((frame["strategy"] == strategy) & frame["pool"].str.starts_with(part))
@@ -45,6 +45,5 @@ def test_replay_of_hidden_labels(shared_data, monkeypatch):
     assert error(raw, "stratified, corrected") < 1.15 * plain
     assert error(raw, study.GRID) > 2 * plain  # the published strategy on saturated confidences
     peers = error(raw, "stratified, corrected, with peers", "MMLU-Pro")
-    # Over cells peers gain little with 200 labels (0.97); over 15 equal bins it was under 0.8.
-    assert peers < error(raw, "random, plug-in", "MMLU-Pro")
+    assert peers < 0.8 * error(raw, "random, plug-in", "MMLU-Pro")
     assert error(flat, "stratified, corrected") < 0.9 * error(flat, "random, plug-in")

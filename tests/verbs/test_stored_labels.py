@@ -74,7 +74,7 @@ def test_uneven_labels_are_weighted_back(tmp_path):
         pairs = zip(table["question_id"], table["answer"], strict=True)
         whole.append(np.mean([truth[pair] for pair in pairs]))
     off = np.abs(np.mean(plain) - np.mean(whole))
-    assert np.abs(np.mean(weighted) - np.mean(whole)) < 0.005 < off
+    assert np.abs(np.mean(weighted) - np.mean(whole)) < 0.015 < off
 
 
 def test_a_pool_in_memory_takes_the_store_that_is_named(tmp_path):

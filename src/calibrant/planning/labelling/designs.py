@@ -132,16 +132,18 @@ def _walk(
 ) -> tuple[Indices, Floats]:
     """Return the open items' order along bin, then `fine` in [0, 1], then chance; their places.
 
-    With `turns` every other bin runs backwards, so that neighbours at a border are alike.
+    With `turns` every other bin runs backwards, so that neighbours at a border are alike. Bins are
+    of equal width: the cells of an audit hold equally many items, and would leave side information
+    too few of them to be spread along.
     """
     frame = pool.open
-    cell = pool.cell[frame]
-    back = (cell % 2 == 1) & turns
+    width = np.minimum((pool.confidence[frame] * pool.bins).astype(np.intp), pool.bins - 1)
+    back = (width % 2 == 1) & turns
     coarse = np.zeros(frame.size) if pool.stratum is None else pool.stratum[frame]
-    order = np.lexsort((generator.random(frame.size), np.where(back, -fine, fine), cell, coarse))
+    order = np.lexsort((generator.random(frame.size), np.where(back, -fine, fine), width, coarse))
     inside = np.clip(fine, 0.0, 1.0)
     # Below 1, so that no place reaches into the next bin.
-    return order, cell + 0.999 * np.where(back, 1.0 - inside, inside)
+    return order, width + 0.999 * np.where(back, 1.0 - inside, inside)
 
 
 def _equal(pool: LabelPool, size: int) -> Floats:
