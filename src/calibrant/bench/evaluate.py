@@ -24,9 +24,8 @@ from calibrant.confidence import (
 )
 from calibrant.confidence.scoring import PAPER
 from calibrant.core.document import plain
-from calibrant.core.errors import InputError, error_source
+from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean, require_known
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head

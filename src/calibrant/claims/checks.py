@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from calibrant.claims.claim import OUTCOMES, ClaimRule
-from calibrant.core.errors import InputError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import InputError, require_known
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,

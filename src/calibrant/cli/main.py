@@ -13,8 +13,7 @@ import click
 
 from calibrant import __version__
 from calibrant.cli.catalog import GROUPS, SETTINGS, VERBS, StoredHelp, asks_for_help, verb_function
-from calibrant.core.errors import CalibrantError, InputError, printable
-from calibrant.core.registry import did_you_mean
+from calibrant.core.errors import CalibrantError, InputError, did_you_mean, printable
 
 _BROKEN_PIPE = 141
 _INTERRUPTED = 130

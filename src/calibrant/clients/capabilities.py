@@ -10,8 +10,8 @@ from importlib import resources
 from typing import Any
 
 from calibrant.clients.protocol import Capabilities, Request
-from calibrant.core.errors import CapabilityError
-from calibrant.core.registry import Registry, require_known
+from calibrant.core.errors import CapabilityError, require_known
+from calibrant.core.registry import Registry
 
 FULL_SAMPLING = {"top_k": 0.0, "top_p": 1.0, "min_p": 0.0}
 THINKING_TOKENS = 4096

@@ -13,8 +13,7 @@ from calibrant.clients.protocol import Message
 from calibrant.collect.config import Example, PromptsConfig
 from calibrant.collect.settings import Settings, setting
 from calibrant.core.document import load_toml
-from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.errors import InputError, did_you_mean
 
 FIELDS = ("question", "choices", "answer", "candidates", "k", "confidence", "verdict")
 _FIELD = re.compile(r"\{(\w+)\}")

@@ -7,8 +7,7 @@ from dataclasses import MISSING, field, fields
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
-from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.errors import InputError, did_you_mean
 
 _MISSING: Any = object()
 T = TypeVar("T")

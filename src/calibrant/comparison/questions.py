@@ -14,8 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.arrays import Floats, Indices, Mask
-from calibrant.core.errors import InputError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.rng import RngLike, as_generator
 
 # With 1,000 resamples the table of counts of a block takes 200 MB.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from calibrant.core.hints import Hint
@@ -186,3 +186,32 @@ def error_source(source: str | None, *, rows_before: int = 0) -> Iterator[None]:
             raise
         row = None if error.row is None else error.row + rows_before
         raise type(error)(error.rule, source=source, row=row, hint=error.hint) from None
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """Return a hint that names the closest known names, or all of them when none is close."""
+    import difflib  # few commands end in a misspelt name
+
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if close:
+        return "did you mean " + " or ".join(repr(item) for item in close) + "?"
+    return "known: " + ", ".join(sorted(known))
+
+
+def require_known(
+    given: Iterable[str], known: Collection[str], rule: str, *, source: str | None = None
+) -> None:
+    """Refuse the first name that is not known, by a rule whose braces stand for it.
+
+    Examples
+    --------
+    >>> require_known(["red", "rde"], ["red", "blue"], "there is no colour {}")
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: there is no colour 'rde'
+      -> did you mean 'red'?
+    """
+    for name in given:
+        if name not in known:
+            message = rule.replace("{}", repr(name))
+            raise InputError(message, source=source, hint=did_you_mean(str(name), known)) from None

@@ -1,41 +1,13 @@
-"""A small registry with 'did you mean'."""
+"""A small registry: names to entries, and a word for those that are not there."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 
 T = TypeVar("T")
-
-
-def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Return a hint that names the closest known names, or all of them when none is close."""
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    if close:
-        return "did you mean " + " or ".join(repr(item) for item in close) + "?"
-    return "known: " + ", ".join(sorted(known))
-
-
-def require_known(
-    given: Iterable[str], known: Collection[str], rule: str, *, source: str | None = None
-) -> None:
-    """Refuse the first name that is not known, by a rule whose braces stand for it.
-
-    Examples
-    --------
-    >>> require_known(["red", "rde"], ["red", "blue"], "there is no colour {}")
-    Traceback (most recent call last):
-    ...
-    calibrant.core.errors.InputError: there is no colour 'rde'
-      -> did you mean 'red'?
-    """
-    for name in given:
-        if name not in known:
-            message = rule.replace("{}", repr(name))
-            raise InputError(message, source=source, hint=did_you_mean(str(name), known)) from None
 
 
 class Registry(Generic[T]):

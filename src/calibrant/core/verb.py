@@ -16,8 +16,8 @@ from functools import cached_property, wraps
 from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from calibrant.core.errors import require_known
 from calibrant.core.machine import check_not_forked
-from calibrant.core.registry import require_known
 
 INPUT, COMPUTE, OUTPUT, ADVANCED = "Input", "What to compute", "Output", "Advanced"
 GROUPS = (INPUT, COMPUTE, OUTPUT, ADVANCED)

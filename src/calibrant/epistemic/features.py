@@ -14,9 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.arrays import Floats
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
 
 # A histogram has 255 bins: with more categories two of them would share a bin.

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.errors import InputError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import InputError, require_known
 from calibrant.inputs.page_questions import by_meaning, page_question
 
 OWN = frozenset({"question_id", "model", "method", "confidence", "correct", "weights"})

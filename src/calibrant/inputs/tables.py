@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.method_words import METHOD_WORDS
-from calibrant.core.registry import require_known
 from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.opened import Columns, Opened
 from calibrant.inputs.provenance import document_head

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, RngLike, as_generator
 from calibrant.core.arrays import MaybeArray
-from calibrant.core.registry import require_known
+from calibrant.core.errors import require_known
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.families import Metric
 from calibrant.metrics.registry import METRICS, audited

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats, MaybeArray
-from calibrant.core.registry import require_known
+from calibrant.core.errors import require_known
 from calibrant.metrics.calibrators import (
     BetaCalibrator,
     HistogramCalibrator,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import MaybeArray
-from calibrant.core.registry import require_known
+from calibrant.core.errors import require_known
 from calibrant.metrics import cell_bounds as off
 from calibrant.metrics import families as by
 from calibrant.metrics.binned import ece, over_confidence, under_confidence

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, Indices, MaybeArray
+from calibrant.core.errors import did_you_mean
 from calibrant.core.estimate import Estimate
-from calibrant.core.registry import did_you_mean
 from calibrant.metrics.binned import shrunk_variance
 from calibrant.metrics.block import How, MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, curve_with_band, reliability_curve

@@ -14,9 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from calibrant.core.arrays import Array, Floats, MaybeArray
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.imports import optional_import
-from calibrant.core.registry import require_known
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.estimator import Calibrator, score_column
 from calibrant.metrics.recalibration import CALIBRATORS

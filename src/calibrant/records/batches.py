@@ -17,9 +17,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.imports import optional_import
-from calibrant.core.registry import require_known
 from calibrant.records.formats import entries_below, is_url
 
 Coded: TypeAlias = tuple[Array | None, list[str | None]]

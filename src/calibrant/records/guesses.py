@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calibrant.core.document import data_beside
-from calibrant.core.errors import InputError, UnavailableError
+from calibrant.core.errors import InputError, UnavailableError, did_you_mean, require_known
 from calibrant.core.hints import Call, Hint
-from calibrant.core.registry import did_you_mean, require_known
 
 LISTS = ("confidence", "question_id")
 """Roles that several columns may play."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from calibrant.core.errors import InputError, SchemaError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import InputError, SchemaError, require_known
 
 if TYPE_CHECKING:
     import polars as pl

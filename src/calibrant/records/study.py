@@ -10,8 +10,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.document import dump_document, kind_of, load_document, load_toml
-from calibrant.core.errors import InputError, SchemaError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.errors import InputError, SchemaError, did_you_mean
 from calibrant.records.formats import is_study
 from calibrant.records.tables import UNREADABLE, reason_of
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import calibrant
 from calibrant.core.document import dump_document, kind_of, plain
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.places import check_kept, writing
-from calibrant.core.registry import did_you_mean
 
 if TYPE_CHECKING:
     from calibrant.report.charts.draw import Plot

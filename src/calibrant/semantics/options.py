@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from calibrant.core import InputError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import require_known
 from calibrant.semantics.judge import Judge
 from calibrant.semantics.same.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
 from calibrant.semantics.same.mathematics import check_mathematics

@@ -13,8 +13,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from calibrant.core.errors import InputError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import InputError, require_known
 from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
 from calibrant.records.study import QUESTIONS

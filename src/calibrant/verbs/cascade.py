@@ -9,10 +9,9 @@ from typing import Annotated, Any, Unpack
 
 from calibrant.claims.cascade import cascade_claims
 from calibrant.core.document import plain
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
-from calibrant.core.registry import require_known
 from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers
 from calibrant.epistemic.deferral.choice import Target

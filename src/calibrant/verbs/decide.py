@@ -15,10 +15,9 @@ import polars as pl
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
-from calibrant.core.errors import InputError, error_source
+from calibrant.core.errors import InputError, error_source, require_known
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
-from calibrant.core.registry import require_known
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
 from calibrant.epistemic.guard import ANSWER

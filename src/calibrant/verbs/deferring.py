@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.errors import InputError, error_source
+from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call, Hint
-from calibrant.core.registry import did_you_mean, require_known
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers, every_question
 from calibrant.epistemic.deferral.choice import (
     FEWEST,

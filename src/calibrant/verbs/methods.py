@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 from calibrant.confidence import NEEDS, availability, compact_table
 from calibrant.confidence import methods as declared_methods
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Call, Hint
-from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study

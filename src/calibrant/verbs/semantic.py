@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Array, Floats
-from calibrant.core.registry import require_known
+from calibrant.core.errors import require_known
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.draws import class_numbers

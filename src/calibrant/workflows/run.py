@@ -20,10 +20,9 @@ from calibrant.collect.prices import study_prices
 from calibrant.collect.probes import POOL, STATED_POOL
 from calibrant.collect.runner import Collected, ProgressWatch, collect
 from calibrant.confidence import METHODS, Options, needs_of, score_table
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
-from calibrant.core.registry import require_known
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.candidates import candidate_scores, consistency_candidates
 from calibrant.inputs.streams.engines import engine_named

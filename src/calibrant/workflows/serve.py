@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
-from calibrant.core.registry import require_known
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.epistemic import load_policy
 from calibrant.epistemic.deferral.answers import QuestionEmbedding

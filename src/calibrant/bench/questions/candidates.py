@@ -12,8 +12,7 @@ import numpy.typing as npt
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.wording import Bounds
-from calibrant.core.errors import InputError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import InputError, require_known
 
 
 def inside(facts: Collection[Fact], bounds: Bounds, *, touching: bool) -> set[str] | None:

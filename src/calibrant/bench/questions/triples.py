@@ -10,9 +10,8 @@ from typing import Any
 import orjson
 
 from calibrant.bench.questions.wording import WORDINGS
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
 
 _ENTITY = "http://www.wikidata.org/entity/"

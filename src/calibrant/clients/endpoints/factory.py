@@ -14,8 +14,7 @@ from calibrant.clients.endpoints.provider import ProviderClient
 from calibrant.clients.endpoints.replay import ReplayClient
 from calibrant.clients.endpoints.secrets import key_from_environment
 from calibrant.clients.protocol import Client, PreparingClient
-from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.errors import InputError, did_you_mean
 
 SHARED = (
     "base_url",

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
-from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.epistemic.features import as_frame
 
 EVERY_QUESTION = {"every_question": "all"}

@@ -13,8 +13,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.document import dump_document
-from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers, gather_answers, model_matrix
 from calibrant.epistemic.deferral.stage import RULES, Aim, Stage

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calibrant.core.errors import InputError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import InputError, require_known
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.cascade import Cascade, Step
 from calibrant.epistemic.deferral.mixing import hash_share

@@ -11,10 +11,9 @@ import numpy as np
 from scipy import special
 
 from calibrant.core.arrays import Floats
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 
 # Up to so many models all orders of their sizes are gone through; beyond, so many are drawn.

@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Mask
-from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean, require_known
+from calibrant.core.errors import InputError, did_you_mean, require_known
 
 _OPERATORS = ("<=", ">=", "!=", "==", "<", ">", "=")
 _JOINED = re.compile(r"\s+and\s+", re.IGNORECASE)

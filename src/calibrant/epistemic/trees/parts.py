@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Floats, Ints
-from calibrant.core.errors import InputError
-from calibrant.core.registry import require_known
+from calibrant.core.errors import InputError, require_known
 from calibrant.metrics.calibrators import PlattCalibrator
 from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.recalibration import CALIBRATORS

@@ -15,9 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
-from calibrant.core.registry import require_known
 from calibrant.inputs.draws import GRADE, is_list, parsed_list, with_grades
 from calibrant.inputs.draws import listed as listed_cells
 from calibrant.records import Study, read_table, source_name

@@ -8,8 +8,7 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
-from calibrant.core.errors import SchemaError
-from calibrant.core.registry import did_you_mean
+from calibrant.core.errors import SchemaError, did_you_mean
 from calibrant.report.answers import claims_of
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.tables.remarks import wrong_table

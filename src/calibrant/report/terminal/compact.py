@@ -13,9 +13,8 @@ from rich.text import Text
 from calibrant.claims.next_step import next_step
 from calibrant.claims.words import count as counted
 from calibrant.core.document import kind_of
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import badge_of, claim_tone, claims_of, headline, warnings_of
 from calibrant.report.blocks import Paragraph, Table, cut_text
 from calibrant.report.cells import Cell, Form, Number, written

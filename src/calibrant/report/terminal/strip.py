@@ -11,9 +11,8 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.method_words import method_legend
-from calibrant.core.registry import did_you_mean
 from calibrant.metrics.registry import METRICS
 from calibrant.report.answers import (
     claims_by_entry,

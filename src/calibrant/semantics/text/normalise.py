@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from calibrant.core.registry import require_known
+from calibrant.core.errors import require_known
 from calibrant.semantics.text.encoding import (
     clean_text,
     repair_mojibake,
