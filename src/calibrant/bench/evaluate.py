@@ -31,24 +31,14 @@ from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
 from calibrant.report.typed import MultiAnswerResult
-from calibrant.verbs._options import (
-    TABLE,
-    About,
-    Level,
-    Margin,
-    Seed,
-    Similarity,
-    TableOptions,
-    Tau,
-    Variant,
-)
+from calibrant.verbs import _options as opt
 
 _TUNED = ("sca", "snca", "sfca")
 _REFERENCE = "sca"
 _QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
 
 
-@verb(example="calibrant bench evaluate scores.csv --reference consistency", shared=TABLE)
+@verb(example="calibrant bench evaluate scores.csv --reference consistency", shared=opt.TABLE)
 def bench_evaluate(
     data: Annotated[Any, Option(metavar="SCORES", group=INPUT, argument=True, place="read")],
     *,
@@ -60,10 +50,10 @@ def bench_evaluate(
     tau_grid: Annotated[
         Sequence[float], Option(metavar="A,B,..", group=ADVANCED, kind="numbers")
     ] = (),
-    about: About = None,
-    variant: Variant = None,
-    tau: Tau = None,
-    similarity: Similarity = None,
+    about: opt.About = None,
+    variant: opt.Variant = None,
+    tau: opt.Tau = None,
+    similarity: opt.Similarity = None,
     coverage_mass: Annotated[
         str, Option(group=ADVANCED, choices=("frequency", "probability", "draws"))
     ] = "frequency",
@@ -72,10 +62,10 @@ def bench_evaluate(
     ] = 0.1,
     resamples: Annotated[int, Option(metavar="N", group=ADVANCED, min=2, max=1_000_000)] = 1_000,
     items: Annotated[int, Option(metavar="N", group=ADVANCED, min=2, max=1_000_000)] = 1_000,
-    margin: Margin = COMPARISON_MARGIN,
-    level: Level = 0.95,
-    seed: Seed = 0,
-    **table: Unpack[TableOptions],
+    margin: opt.Margin = COMPARISON_MARGIN,
+    level: opt.Level = 0.95,
+    seed: opt.Seed = 0,
+    **table: Unpack[opt.TableOptions],
 ) -> MultiAnswerResult:
     """Evaluate confidences on questions with one and with several right answers.
 

@@ -8,29 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.ways import open_audit
-from calibrant.verbs._options import (
-    TABLE,
-    By,
-    Data,
-    Engine,
-    Graded,
-    JudgeModel,
-    JudgeUrl,
-    LabelStoreFile,
-    Level,
-    Margin,
-    MostJudgeCalls,
-    OutcomesOrColumn,
-    ReferenceColumn,
-    ReferencesFile,
-    Resamples,
-    RowOptions,
-    SampleColumn,
-    Seed,
-    WeightsColumn,
-    WrongRows,
-    split_table,
-)
+from calibrant.verbs import _options as opt
 
 if TYPE_CHECKING:
     from calibrant.report.typed import AuditResult
@@ -39,33 +17,33 @@ if TYPE_CHECKING:
 @verb(
     example="calibrant audit scores.csv --by domain --html audit.html",
     outputs=("json", "html", "fail_if", "allow_undecided", "junit"),
-    shared=TABLE,
+    shared=opt.TABLE,
 )
 def audit(
-    data: Data,
-    correct: OutcomesOrColumn = None,
+    data: opt.Data,
+    correct: opt.OutcomesOrColumn = None,
     *,
-    weights: WeightsColumn = None,
-    labels: LabelStoreFile = None,
-    samples: SampleColumn = None,
-    reference: ReferenceColumn = None,
-    references: ReferencesFile = None,
-    judge: JudgeModel = None,
-    judge_url: JudgeUrl = None,
-    max_judge_calls: MostJudgeCalls = None,
-    by: By = (),
+    weights: opt.WeightsColumn = None,
+    labels: opt.LabelStoreFile = None,
+    samples: opt.SampleColumn = None,
+    reference: opt.ReferenceColumn = None,
+    references: opt.ReferencesFile = None,
+    judge: opt.JudgeModel = None,
+    judge_url: opt.JudgeUrl = None,
+    max_judge_calls: opt.MostJudgeCalls = None,
+    by: opt.By = (),
     bins: Annotated[int | None, Option(metavar="N", min=1, max=100000)] = None,
-    level: Level = 0.95,
-    resamples: Resamples = 1000,
-    margin: Margin = 0.02,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 1000,
+    margin: opt.Margin = 0.02,
     recalibrate: Annotated[str | None, Option(metavar="NAME")] = None,
     metrics: Annotated[Sequence[str], Option(metavar="A,B,..", kind="names")] = (),
-    graded: Graded = False,
+    graded: opt.Graded = False,
     unlimited_draws: Annotated[bool, Option()] = False,
-    engine: Engine = None,
-    wrong: WrongRows = 0,
-    seed: Seed = 0,
-    **table: Unpack[RowOptions],
+    engine: opt.Engine = None,
+    wrong: opt.WrongRows = 0,
+    seed: opt.Seed = 0,
+    **table: Unpack[opt.RowOptions],
 ) -> AuditResult:
     """Audit confidences against outcomes.
 
@@ -148,7 +126,7 @@ def audit(
     >>> block["n"], round(block["metrics"]["brier"]["value"], 2)
     (500, 0.24)
     """
-    columns, rules = split_table(table)
+    columns, rules = opt.split_table(table)
     options = AuditOptions(
         columns={
             **columns,

@@ -26,22 +26,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.metrics import calibrator_from_dict
 from calibrant.report.typed import CascadeResult
-from calibrant.verbs._options import (
-    TABLE,
-    CostMap,
-    EmbedColumn,
-    EmbedDimensions,
-    Engine,
-    MinLeaf,
-    Recalibration,
-    ScoresData,
-    Seed,
-    TableOptions,
-    names,
-    refuse_mended,
-    share,
-    written,
-)
+from calibrant.verbs import _options as opt
 from calibrant.verbs.deferring import (
     aligned_answers,
     chosen_policy,
@@ -57,15 +42,15 @@ _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
 @verb(
     example="calibrant cascade scores.csv --models small,large --price 1,8 --features domain",
-    shared=TABLE,
+    shared=opt.TABLE,
 )
 def cascade(
-    data: ScoresData,
+    data: opt.ScoresData,
     *,
-    models: Annotated[Sequence[str], names()],
-    features: Annotated[Sequence[str], names()] = (),
-    embed: EmbedColumn = None,
-    embed_dimensions: EmbedDimensions = 8,
+    models: Annotated[Sequence[str], opt.names()],
+    features: Annotated[Sequence[str], opt.names()] = (),
+    embed: opt.EmbedColumn = None,
+    embed_dimensions: opt.EmbedDimensions = 8,
     price: Annotated[
         Mapping[str, float] | Sequence[float] | None,
         Option(metavar="1,8,70", kind="map or numbers", example=_PRICES_WRITTEN),
@@ -73,24 +58,24 @@ def cascade(
     cost: Annotated[str | None, Option(metavar="COL")] = None,
     only_method: Annotated[str | None, Option(metavar="NAME")] = None,
     decision: Annotated[str, Option(choices=("answer", "class"))] = "answer",
-    costs: CostMap = None,
-    threshold: Annotated[float | None, share()] = None,
-    recalibration: Recalibration = "platt",
-    min_samples_leaf: MinLeaf = 15,
+    costs: opt.CostMap = None,
+    threshold: Annotated[float | None, opt.share()] = None,
+    recalibration: opt.Recalibration = "platt",
+    min_samples_leaf: opt.MinLeaf = 15,
     strategies: Annotated[Sequence[str] | None, Option(metavar="A,B,..", kind="names")] = None,
     random_splits: Annotated[int, Option(metavar="N", group=ADVANCED, min=1, max=10000)] = 20,
     budget: Annotated[float | None, Option(metavar="SHARE", above=0, max=1000000.0)] = None,
-    accuracy: Annotated[float | None, share()] = None,
-    guarantee: Annotated[float | None, share()] = None,
-    delta: Annotated[float, share()] = 0.1,
+    accuracy: Annotated[float | None, opt.share()] = None,
+    guarantee: Annotated[float | None, opt.share()] = None,
+    delta: Annotated[float, opt.share()] = 0.1,
     strategy: Annotated[str | None, Option(metavar="NAME", group=ADVANCED)] = None,
     tolerance: Annotated[
         float | None, Option(metavar="RISK", min=0, max=1000000000000000.0)
     ] = None,
-    save: Annotated[str | Path | None, written()] = None,
-    engine: Engine = None,
-    seed: Seed = 0,
-    **table: Unpack[TableOptions],
+    save: Annotated[str | Path | None, opt.written()] = None,
+    engine: opt.Engine = None,
+    seed: opt.Seed = 0,
+    **table: Unpack[opt.TableOptions],
 ) -> CascadeResult:
     """Compare strategies of asking several models, and save the best policy.
 
@@ -180,7 +165,7 @@ def cascade(
     }
     chosen = _options(options)
     price = prices(price, models)
-    refuse_mended(table, save, "a policy")
+    opt.refuse_mended(table, save, "a policy")
     refuse_outcome(features, table["correct"])
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
     scores = read_scores(data, table, features=kept)

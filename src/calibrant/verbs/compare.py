@@ -13,21 +13,7 @@ from calibrant.inputs.compare_source import table_source
 from calibrant.inputs.door import open_input
 from calibrant.inputs.ways import is_large
 from calibrant.report.typed import CompareResult
-from calibrant.verbs._options import (
-    TABLE,
-    By,
-    Data,
-    Engine,
-    Graded,
-    LabelStoreFile,
-    Level,
-    Margin,
-    Models,
-    Resamples,
-    Seed,
-    TableOptions,
-    split_table,
-)
+from calibrant.verbs import _options as opt
 from calibrant.verbs._rows import with_rows
 from calibrant.verbs.compare_document import compare_document
 
@@ -35,28 +21,31 @@ from calibrant.verbs.compare_document import compare_document
 STREAM_ROWS = 1_000_000
 
 
-@verb(example="calibrant compare scores.csv --models small,large --html compare.html", shared=TABLE)
+@verb(
+    example="calibrant compare scores.csv --models small,large --html compare.html",
+    shared=opt.TABLE,
+)
 def compare(
-    data: Data,
+    data: opt.Data,
     *,
-    models: Models = None,
+    models: opt.Models = None,
     candidates: Annotated[Any, Option(metavar="TABLE", group=INPUT, place="read")] = None,
-    labels: LabelStoreFile = None,
-    by: By = (),
+    labels: opt.LabelStoreFile = None,
+    by: opt.By = (),
     bins: Annotated[int | None, Option(metavar="N", min=1, max=100_000)] = None,
     target: Annotated[
         str | float,
         Option(metavar="weakest|strongest|mean|NUMBER", kind="name or number", above=0, below=1),
     ] = "weakest",
-    level: Level = 0.95,
-    resamples: Resamples = 1000,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 1000,
     lipschitz: Annotated[float, Option(metavar="L", group=ADVANCED, min=0, max=1e6)] = 1.0,
-    graded: Graded = False,
-    margin: Margin = COMPARISON_MARGIN,
-    engine: Engine = None,
-    seed: Seed = 0,
+    graded: opt.Graded = False,
+    margin: opt.Margin = COMPARISON_MARGIN,
+    engine: opt.Engine = None,
+    seed: opt.Seed = 0,
     watch: Annotated[Callable[[str, int, int], None] | None, Supplied("steps")] = None,
-    **table: Unpack[TableOptions],
+    **table: Unpack[opt.TableOptions],
 ) -> CompareResult:
     """Say which model is better calibrated, and which is only more accurate.
 
@@ -126,7 +115,7 @@ def compare(
     >>> pair["verdict"], pair["winner"]  # both always say 90 %
     ('only more accurate', 'large')
     """
-    columns, rules = split_table({**table, "graded": graded})
+    columns, rules = opt.split_table({**table, "graded": graded})
     streamed = (
         candidates is None
         and not (graded or labels or table["right"] or table["repeats"] or table["cluster"])

@@ -32,41 +32,31 @@ from calibrant.inputs.provenance import document_head, input_files
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import DecideResult
 from calibrant.stats.graded.summary import grading_summary
-from calibrant.verbs._options import (
-    TABLE,
-    ScoresData,
-    Seed,
-    TableOptions,
-    WrongRows,
-    names,
-    refuse_mended,
-    share,
-    written,
-)
+from calibrant.verbs import _options as opt
 from calibrant.verbs._rows import with_rows
 from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
 
 
-@verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=TABLE)
+@verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=opt.TABLE)
 def decide(
-    data: ScoresData,
+    data: opt.ScoresData,
     *,
-    max_error: Annotated[float | None, share()] = None,
-    delta: Annotated[float, share()] = 0.1,
+    max_error: Annotated[float | None, opt.share()] = None,
+    delta: Annotated[float, opt.share()] = 0.1,
     costs: Annotated[
         Mapping[str, float] | None,
         Option(metavar="wrong=10,ask=1", kind="map", example="wrong=10,ask=1"),
     ] = None,
-    features: Annotated[Sequence[str], names()] = (),
+    features: Annotated[Sequence[str], opt.names()] = (),
     group: Annotated[str | None, Option(metavar="COL")] = None,
     each: Annotated[str | None, Option(metavar="COL")] = None,
     traffic: Annotated[Any, Option(metavar="TABLE", place="read")] = None,
     only_model: Annotated[str | None, Option(metavar="NAME")] = None,
     only_method: Annotated[str | None, Option(metavar="NAME")] = None,
-    save: Annotated[str | Path | None, written()] = None,
-    wrong: WrongRows = 0,
-    seed: Seed = 0,
-    **table: Unpack[TableOptions],
+    save: Annotated[str | Path | None, opt.written()] = None,
+    wrong: opt.WrongRows = 0,
+    seed: opt.Seed = 0,
+    **table: Unpack[opt.TableOptions],
 ) -> DecideResult:
     """Find where a model may answer alone, and promise how often it is then wrong.
 
@@ -151,7 +141,7 @@ def decide(
         "only_method": only_method,
         **table_settings(table),
     }
-    refuse_mended(table, save, "a policy")
+    opt.refuse_mended(table, save, "a policy")
     head = document_head("decide", data, seed=seed, settings=settings)
     with error_source(head["source"]):
         scores = read_scores(data, table, features=columns)

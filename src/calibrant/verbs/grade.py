@@ -19,20 +19,7 @@ from calibrant.inputs.samples.source import JudgeChoice, judged_options, ledger_
 from calibrant.records import Study
 from calibrant.records.mend_map import mended_columns
 from calibrant.report.typed import GradeResult
-from calibrant.verbs._options import (
-    CorrectColumn,
-    Data,
-    JudgeModel,
-    JudgeUrl,
-    MendColumns,
-    ModelColumn,
-    MostJudgeCalls,
-    QuestionColumn,
-    ReferenceColumn,
-    ReferencesFile,
-    SampleColumn,
-    Seed,
-)
+from calibrant.verbs import _options as opt
 
 
 @verb(
@@ -40,20 +27,20 @@ from calibrant.verbs._options import (
     outputs=("json",),
 )
 def grade(
-    data: Data,
+    data: opt.Data,
     out: Annotated[str | Path | None, Option(metavar="STUDY", group=OUTPUT, place="folder")] = None,
     *,
-    samples: SampleColumn = None,
-    reference: ReferenceColumn = None,
-    correct: CorrectColumn = None,
-    references: ReferencesFile = None,
-    judge: JudgeModel = None,
-    judge_url: JudgeUrl = None,
-    max_judge_calls: MostJudgeCalls = None,
-    question: QuestionColumn = None,
-    model: ModelColumn = None,
-    mend: MendColumns = None,
-    seed: Seed = 0,
+    samples: opt.SampleColumn = None,
+    reference: opt.ReferenceColumn = None,
+    correct: opt.CorrectColumn = None,
+    references: opt.ReferencesFile = None,
+    judge: opt.JudgeModel = None,
+    judge_url: opt.JudgeUrl = None,
+    max_judge_calls: opt.MostJudgeCalls = None,
+    question: opt.QuestionColumn = None,
+    model: opt.ModelColumn = None,
+    mend: opt.MendColumns = None,
+    seed: opt.Seed = 0,
 ) -> GradeResult:
     """Put sampled answers that mean the same together, grade and score them.
 

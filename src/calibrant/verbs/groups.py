@@ -36,46 +36,32 @@ from calibrant.inputs.features import (
 from calibrant.inputs.provenance import document_head
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import GroupsResult
-from calibrant.verbs._options import (
-    TABLE,
-    CostMap,
-    EmbedColumn,
-    EmbedDimensions,
-    Features,
-    Level,
-    ScoresData,
-    Seed,
-    TableOptions,
-    WrongRows,
-    names,
-    refuse_mended,
-    share,
-    written,
-)
+from calibrant.verbs import _options as opt
 from calibrant.verbs._rows import with_rows
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
 
 @verb(
-    example="calibrant groups scores.csv --features domain,length --html groups.html", shared=TABLE
+    example="calibrant groups scores.csv --features domain,length --html groups.html",
+    shared=opt.TABLE,
 )
 def groups(
-    data: ScoresData,
+    data: opt.ScoresData,
     *,
-    features: Features = (),
+    features: opt.Features = (),
     group: Annotated[Sequence[str], Option(metavar="RULE", kind="several")] = (),
-    embed: EmbedColumn = None,
-    embed_dimensions: EmbedDimensions = 8,
+    embed: opt.EmbedColumn = None,
+    embed_dimensions: opt.EmbedDimensions = 8,
     embed_with: Annotated[
         str, Option(group=ADVANCED, choices=("sentences", "words"))
     ] = "sentences",
-    models: Annotated[Sequence[str] | None, names()] = None,
+    models: Annotated[Sequence[str] | None, opt.names()] = None,
     min_group: Annotated[int, Option(metavar="N", min=2, max=10**9)] = 50,
-    alpha: Annotated[float, share()] = 0.05,
-    costs: CostMap = None,
-    threshold: Annotated[float | None, share()] = None,
-    level: Level = 0.95,
+    alpha: Annotated[float, opt.share()] = 0.05,
+    costs: opt.CostMap = None,
+    threshold: Annotated[float | None, opt.share()] = None,
+    level: opt.Level = 0.95,
     estimator: Annotated[
         str, Option(group=ADVANCED, choices=("boosting", "tree", "binned"))
     ] = "boosting",
@@ -83,10 +69,10 @@ def groups(
         Mapping[str, float] | None, Option(metavar="A=1,B=8", kind="map", group=ADVANCED)
     ] = None,
     tuned: Annotated[Sequence[str], Option(metavar="A=B,..", kind="names", group=ADVANCED)] = (),
-    save: Annotated[str | Path | None, written()] = None,
-    wrong: WrongRows = 0,
-    seed: Seed = 0,
-    **table: Unpack[TableOptions],
+    save: Annotated[str | Path | None, opt.written()] = None,
+    wrong: opt.WrongRows = 0,
+    seed: opt.Seed = 0,
+    **table: Unpack[opt.TableOptions],
 ) -> GroupsResult:
     """Find groups where a confidence is off beyond its overall error.
 
@@ -165,7 +151,7 @@ def groups(
     True
     """
     chosen = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed, estimator)
-    refuse_mended(table, save, "a saved correction")
+    opt.refuse_mended(table, save, "a saved correction")
     refuse_outcome(features, table["correct"])
     kept = [name for name in (*features, embed) if name is not None]
     settings = {**_settings(chosen), "models": models, **table_settings(table)}

@@ -20,15 +20,7 @@ from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
 from calibrant.records.tables import neutral_cells
 from calibrant.report.typed import ImportResult
-from calibrant.verbs._options import (
-    AnswerColumn,
-    ConfidenceColumn,
-    CorrectColumn,
-    MethodColumn,
-    ModelColumn,
-    QuestionColumn,
-    inputs,
-)
+from calibrant.verbs import _options as opt
 
 _PROBLEMS_SHOWN = 1_000
 _TABLE_ENDINGS = (".parquet", ".csv", ".jsonl")
@@ -45,7 +37,7 @@ def _unreadable(document: Mapping[str, Any]) -> str | None:
     checks=(Check("strict", "Exit with 1 where a part could not be read.", _unreadable),),
 )
 def import_logs(
-    logs: Annotated[str | Path | Sequence[str | Path], inputs(metavar="LOG..")],
+    logs: Annotated[str | Path | Sequence[str | Path], opt.inputs(metavar="LOG..")],
     out: Annotated[
         str | Path | None, Option(metavar="PATH", group=OUTPUT, place="file or folder")
     ] = None,
@@ -55,12 +47,12 @@ def import_logs(
     filter: Annotated[str | None, Option(metavar="NAME", group=INPUT)] = None,
     scale: Annotated[str, Option(group=INPUT, choices=("fraction", "percent"))] = "fraction",
     columns: Mapping[str, str] | None = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
+    confidence: opt.ConfidenceColumn = None,
+    correct: opt.CorrectColumn = None,
+    model: opt.ModelColumn = None,
+    method: opt.MethodColumn = None,
+    question: opt.QuestionColumn = None,
+    answer: opt.AnswerColumn = None,
 ) -> ImportResult:
     """Read foreign logs, and write their tables where `out` is given.
 

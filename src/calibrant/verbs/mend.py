@@ -23,27 +23,19 @@ from calibrant.mending import Mend, MendMap
 from calibrant.records import ScoreBlock
 from calibrant.records.mend_map import save_maps
 from calibrant.report.typed import MendResult
-from calibrant.verbs._options import (
-    TABLE,
-    OutcomesOrColumn,
-    RowOptions,
-    ScoresData,
-    Seed,
-    TableOptions,
-    written,
-)
+from calibrant.verbs import _options as opt
 
 _VALUES = 12
 
 
-@verb(example="calibrant mend scores.csv --save mend.json", shared=TABLE)
+@verb(example="calibrant mend scores.csv --save mend.json", shared=opt.TABLE)
 def mend(
-    data: ScoresData,
-    correct: OutcomesOrColumn = None,
+    data: opt.ScoresData,
+    correct: opt.OutcomesOrColumn = None,
     *,
-    save: Annotated[str | Path | None, written()] = None,
-    seed: Seed = 0,
-    **table: Unpack[RowOptions],
+    save: Annotated[str | Path | None, opt.written()] = None,
+    seed: opt.Seed = 0,
+    **table: Unpack[opt.RowOptions],
 ) -> MendResult:
     """Learn what stated confidences mean, and promise how far off that is.
 
@@ -84,7 +76,7 @@ def mend(
     if correct is not None and not isinstance(correct, str):
         said, right = plain_input(data, correct)
         data, correct = {"confidence": said, "correct": right}, None
-    columns: TableOptions = {**table, "correct": correct}
+    columns: opt.TableOptions = {**table, "correct": correct}
     head = document_head("mend", data, seed=seed, settings=table_settings(columns))
     with error_source(head["source"]):
         scores = read_scores(data, columns)

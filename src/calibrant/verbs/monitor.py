@@ -20,15 +20,7 @@ from calibrant.planning.watching.state import load_state, save_state
 from calibrant.planning.watching.watch import CalibrationWatch
 from calibrant.records import source_name
 from calibrant.report.typed import MonitorResult
-from calibrant.verbs._options import (
-    TABLE,
-    Date,
-    TableOptions,
-    column,
-    inputs,
-    refuse_mended,
-    source,
-)
+from calibrant.verbs import _options as opt
 from calibrant.verbs.monitoring import (
     MOST_ROWS,
     PartCounts,
@@ -58,14 +50,14 @@ def _drifted(document: Mapping[str, Any]) -> str | None:
 @verb(
     example="calibrant monitor days/*.parquet --time day --baseline verified.csv --fail-on-alarm",
     checks=(Check("fail-on-alarm", "Exit with 1 when the alarm goes off.", _drifted),),
-    shared=TABLE,
+    shared=opt.TABLE,
 )
 def monitor(
-    sources: Annotated[Any, inputs()],
+    sources: Annotated[Any, opt.inputs()],
     *,
-    time: Annotated[str | None, column()] = None,
+    time: Annotated[str | None, opt.column()] = None,
     every: Annotated[str | int | None, Option(metavar="UNIT|N")] = None,
-    baseline: Annotated[Any, source(metavar="TABLE")] = None,
+    baseline: Annotated[Any, opt.source(metavar="TABLE")] = None,
     baseline_rows: Annotated[int, Option(metavar="N", group=INPUT, min=0, max=MOST_ROWS)] = 0,
     group: Annotated[str | None, Option(metavar="COL")] = None,
     follow: Annotated[
@@ -80,10 +72,10 @@ def monitor(
     tolerance: Annotated[float, Option(metavar="SHARE", min=0, below=1)] = 0.0,
     precision: Annotated[float | None, Option(metavar="D", above=0, below=1)] = None,
     drift: Annotated[float | None, Option(metavar="RATE", min=0, max=1)] = None,
-    verified: Date = None,
+    verified: opt.Date = None,
     on_alarm: Annotated[Callable[[dict[str, Any]], None] | None, Supplied("alarms")] = None,
     stream: str | None = None,
-    **table: Unpack[TableOptions],
+    **table: Unpack[opt.TableOptions],
 ) -> MonitorResult:
     """Watch calibration over time and raise an alarm when it leaves its verified place.
 
@@ -268,8 +260,8 @@ def monitor(
     )
 
 
-def _promise(policy: str | Path, table: TableOptions) -> Promise:
-    refuse_mended(table, policy, "a policy")
+def _promise(policy: str | Path, table: opt.TableOptions) -> Promise:
+    opt.refuse_mended(table, policy, "a policy")
     return Promise(policy)
 
 

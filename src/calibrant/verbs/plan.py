@@ -30,14 +30,7 @@ from calibrant.planning.subjects import subject_rankings
 from calibrant.planning.theory import Theory, theory_document
 from calibrant.records import Scores, source_name
 from calibrant.report.typed import PlanResult
-from calibrant.verbs._options import (
-    TABLE,
-    By,
-    Seed,
-    TableOptions,
-    inputs,
-    share,
-)
+from calibrant.verbs import _options as opt
 from calibrant.verbs.plan_table import (
     MEASURED,
     measured_blocks,
@@ -53,14 +46,14 @@ _LEAST_SHARE = 1e-9
 _STEEPEST = 1e6
 
 
-@verb(example="calibrant plan --precision 0.05 --error-rate 0.2", shared=TABLE)
+@verb(example="calibrant plan --precision 0.05 --error-rate 0.2", shared=opt.TABLE)
 def plan(
-    scores: Annotated[Any, inputs(metavar="[TABLE..]")] = None,
+    scores: Annotated[Any, opt.inputs(metavar="[TABLE..]")] = None,
     *,
     claim: Annotated[str | None, Option(metavar="CLAIM")] = None,
-    power: Annotated[float, share()] = 0.8,
+    power: Annotated[float, opt.share()] = 0.8,
     target: Annotated[str, Option(choices=("pool", "population"))] = "pool",
-    by: By = (),
+    by: opt.By = (),
     precision: Annotated[float | None, Option(metavar="D", max=1)] = None,
     labels: Annotated[int | None, Option(metavar="M")] = None,
     error_rate: Annotated[float | None, Option(metavar="E")] = None,
@@ -90,8 +83,8 @@ def plan(
         Sequence[float], Option(metavar="ECE,G", kind="numbers", group=ADVANCED)
     ] = (),
     two_phase: Annotated[bool, Option(group=ADVANCED)] = False,
-    seed: Seed = 0,
-    **table: Unpack[TableOptions],
+    seed: opt.Seed = 0,
+    **table: Unpack[opt.TableOptions],
 ) -> PlanResult:
     """Plan labels: for a claim about a pool, for a precision, or from labels at hand.
 

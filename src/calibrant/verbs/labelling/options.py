@@ -26,14 +26,7 @@ from calibrant.planning.labelling.power import labels_for_claim
 from calibrant.planning.labelling.session import LabelledBlock
 from calibrant.planning.labelling.side import share_left
 from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
-from calibrant.verbs._options import (
-    TABLE,
-    Bins,
-    Judge,
-    Peers,
-    Seed,
-    TableOptions,
-)
+from calibrant.verbs import _options as opt
 
 # What most people who name no goal can use, for 130 to 350 labels.
 DEFAULT_PRECISION = 0.05
@@ -87,7 +80,7 @@ Existing: TypeAlias = Annotated[
 ]
 
 
-class StoreOptions(TableOptions, total=False):
+class StoreOptions(opt.TableOptions, total=False):
     """Options of every command of `label`: where labels are kept, how the table is read."""
 
     existing: Existing
@@ -97,9 +90,9 @@ class StoreOptions(TableOptions, total=False):
 class PoolOptions(StoreOptions, total=False):
     """Options of every command that estimates: side information and bins."""
 
-    judge: Judge
-    peers: Peers
-    bins: Bins
+    judge: opt.Judge
+    peers: opt.Peers
+    bins: opt.Bins
 
 
 class DrawOptions(PoolOptions, total=False):
@@ -108,7 +101,7 @@ class DrawOptions(PoolOptions, total=False):
     design: Design
     overlap: Overlap
     whole_questions: WholeQuestions
-    seed: Seed
+    seed: opt.Seed
 
 
 class GoalOptions(PoolOptions, total=False):
@@ -124,7 +117,7 @@ class ServeOptions(DrawOptions, GoalOptions, total=False):
 
 
 DEFAULTS: ServeOptions = {
-    **TABLE,
+    **opt.TABLE,
     "existing": "ignore",
     "labels": None,
     "judge": None,
@@ -184,9 +177,9 @@ def open_task(
         Whether to make a store where there is none.
     """
     head = document_head("label", table, seed=options.get("seed"))
-    columns = {name: options[name] for name in TABLE}
+    columns = {name: options[name] for name in opt.TABLE}
     own = {name: options[name] for name in options if name in DEFAULTS}
-    for name in (*TABLE, "precision", "threshold", "budget"):
+    for name in (*opt.TABLE, "precision", "threshold", "budget"):
         own.pop(name, None)
     work = open_pool(table, columns=columns, wave=wave, create=create, **own)
     return OpenTask(work, head, columns, goals_of(options))
