@@ -13,21 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.inputs import Checked, check
+from calibrant.stats import kernels
 from calibrant.stats.common_draws import Stream, batches
 from calibrant.stats.inversion import side_by_side
-from calibrant.stats.kernels import (
-    GridSums,
-    SmoothingPlan,
-    coarsened,
-    even_steps,
-    every_other,
-    fixed_point,
-    fixed_point_bandwidth,
-    grid_points,
-    grid_sums,
-    smoothing_matrix,
-    smoothing_plan,
-)
 
 # The grids of the bandwidths 2/1024, 4/1024 and 8/1024, which the search visits in this order
 # from the coarsest: one pass onto the finest serves all three.
@@ -46,17 +34,19 @@ class SmoothGrids:
 
     def __init__(self, data: Checked) -> None:
         self._data = _steady(data)
-        self._sums: dict[int, GridSums] = {}
+        self._sums: dict[int, kernels.GridSums] = {}
         self._spectra: dict[int, NDArray[np.complex128]] = {}
         self._errors: dict[float, float] = {}
         self._bandwidth: float | None = None
 
-    def sums(self, points: int) -> GridSums:
+    def sums(self, points: int) -> kernels.GridSums:
         """Return the sums on a grid of `points` points."""
         if points not in self._sums:
             finer = NESTED.get(points)
             self._sums[points] = (
-                coarsened(self.sums(finer)) if finer else grid_sums(*self._data, points)
+                kernels.coarsened(self.sums(finer))
+                if finer
+                else kernels.grid_sums(*self._data, points)
             )
         return self._sums[points]
 
@@ -64,18 +54,18 @@ class SmoothGrids:
         """Return the smoothed calibration error at a bandwidth."""
         if bandwidth in self._errors:
             return self._errors[bandwidth]
-        points = grid_points(bandwidth)
+        points = kernels.grid_points(bandwidth)
         sums = self.sums(points)
         if points not in self._spectra:
-            self._spectra[points] = SmoothingPlan.transform(sums.residual)
-        found = smoothing_plan(bandwidth).error(self._spectra[points], sums.weight)
+            self._spectra[points] = kernels.SmoothingPlan.transform(sums.residual)
+        found = kernels.smoothing_plan(bandwidth).error(self._spectra[points], sums.weight)
         self._errors[bandwidth] = found
         return found
 
     def bandwidth(self) -> float:
         """Return the bandwidth that equals its own error."""
         if self._bandwidth is None:
-            self._bandwidth = fixed_point_bandwidth(self.error)
+            self._bandwidth = kernels.fixed_point_bandwidth(self.error)
         return self._bandwidth
 
     def found(self, errors: dict[float, float], bandwidth: float) -> None:
@@ -96,21 +86,21 @@ def chosen_bandwidths(many: Sequence[SmoothGrids]) -> list[float]:
 
 
 def _choose_together(many: Sequence[SmoothGrids]) -> None:
-    points = grid_points(1.0)
+    points = kernels.grid_points(1.0)
     sums = [grids.sums(points) for grids in many]
-    spectra = SmoothingPlan.transform(np.stack([own.residual for own in sums]))
+    spectra = kernels.SmoothingPlan.transform(np.stack([own.residual for own in sums]))
     known: list[dict[float, float]] = [{} for _ in many]
 
     def answer(numbers: list[int], bandwidths: list[float]) -> list[float]:
         alike: defaultdict[int, list[int]] = defaultdict(list)
         for place, bandwidth in enumerate(bandwidths):
-            if grid_points(bandwidth) == points:
-                alike[smoothing_plan(bandwidth).left.size].append(place)
+            if kernels.grid_points(bandwidth) == points:
+                alike[kernels.smoothing_plan(bandwidth).left.size].append(place)
             else:
                 known[numbers[place]][bandwidth] = many[numbers[place]].error(bandwidth)
         for places in alike.values():
             who = [numbers[place] for place in places]
-            plans = [smoothing_plan(bandwidths[place]) for place in places]
+            plans = [kernels.smoothing_plan(bandwidths[place]) for place in places]
             smoothed = plans[0].evaluated(spectra[who] * np.stack([p.spectrum for p in plans]))
             sizes = np.abs(smoothed).sum(axis=-1)
             for size, place, number, plan in zip(sizes, places, who, plans, strict=True):
@@ -119,7 +109,7 @@ def _choose_together(many: Sequence[SmoothGrids]) -> None:
         return [known[k][bandwidth] for k, bandwidth in zip(numbers, bandwidths, strict=True)]
 
     for grids, errors, bandwidth in zip(
-        many, known, side_by_side([fixed_point() for _ in many], answer), strict=True
+        many, known, side_by_side([kernels.fixed_point() for _ in many], answer), strict=True
     ):
         grids.found(errors, bandwidth)
 
@@ -238,7 +228,7 @@ class Published:
 
     def nodes(self, bandwidth: float) -> Nodes:
         """Return the places with rows of the grid that is fine enough for a bandwidth."""
-        points = grid_points(max(bandwidth, 0.01))
+        points = kernels.grid_points(max(bandwidth, 0.01))
         key = (points, _fewest_points(points, bandwidth))
         if key not in self._nodes:
             self._nodes[key] = self._made(*key)
@@ -246,15 +236,15 @@ class Published:
 
     def _made(self, points: int, fewest: int) -> Nodes:
         whole = self._grids.sums(points)
-        of_value = self._grids.sums(grid_points(self._grids.bandwidth()))
+        of_value = self._grids.sums(kernels.grid_points(self._grids.bandwidth()))
         sums = _as_published(whole, of_value)
         while sums.shape[1] > fewest:
-            sums = every_other(sums)
+            sums = kernels.every_other(sums)
         residual, weight, drawn = sums
         # Places of the grid without rows have no residual and no noise.
         held = np.flatnonzero(weight)
         return Nodes(
-            even_steps(weight.size)[held],
+            kernels.even_steps(weight.size)[held],
             residual[held],
             weight[held],
             np.maximum(drawn[held], 0.0) * whole.weight.sum(),
@@ -276,7 +266,7 @@ class Place(NamedTuple):
     def of(cls, block: Published, bandwidth: float) -> Place:
         """Return a block at a bandwidth."""
         nodes = block.nodes(bandwidth)
-        matrix = smoothing_matrix(bandwidth, nodes.at)
+        matrix = kernels.smoothing_matrix(bandwidth, nodes.at)
         density = nodes.weight @ matrix
         scale = 1 / density.sum()
         smoothed = (nodes.residual @ matrix) * scale
@@ -284,7 +274,7 @@ class Place(NamedTuple):
 
     def add_noise(self, variance: Floats, out: NDArray[np.float32]) -> None:
         """Write the smoothed noise by point and draw; a residual has this variance there."""
-        node = np.interp(self.nodes.at, even_steps(variance.size), variance)
+        node = np.interp(self.nodes.at, kernels.even_steps(variance.size), variance)
         error = np.sqrt(self.nodes.drawn * node * self.scatter)
         spreading = self.matrix * (self.scale * error[:, None])
         _product(spreading.astype(np.float32).T, self.nodes.draws, out)
@@ -302,7 +292,7 @@ def _product(
         out[:, start : start + columns] = left @ right[:, start : start + columns]
 
 
-def _as_published(whole: GridSums, of_value: GridSums) -> Floats:
+def _as_published(whole: kernels.GridSums, of_value: kernels.GridSums) -> Floats:
     """Return residuals and weights as smooth ECE counts them, and weights for their variance.
 
     The published mirrored grid has its two end points once, all others twice, so that rows at

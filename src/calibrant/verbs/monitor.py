@@ -21,17 +21,7 @@ from calibrant.planning.watching.watch import CalibrationWatch
 from calibrant.records import source_name
 from calibrant.report.typed import MonitorResult
 from calibrant.verbs import _options as opt
-from calibrant.verbs.monitoring import (
-    MOST_ROWS,
-    PartCounts,
-    baseline_of,
-    batch_length,
-    in_order,
-    open_stream,
-    read_baselines,
-    stream_batches,
-    tables_of,
-)
+from calibrant.verbs import monitoring
 from calibrant.verbs.promised import Promise, marked_rows, promise_watch, require_watched
 
 
@@ -58,7 +48,9 @@ def monitor(
     time: Annotated[str | None, opt.column()] = None,
     every: Annotated[str | int | None, Option(metavar="UNIT|N")] = None,
     baseline: Annotated[Any, opt.source(metavar="TABLE")] = None,
-    baseline_rows: Annotated[int, Option(metavar="N", group=INPUT, min=0, max=MOST_ROWS)] = 0,
+    baseline_rows: Annotated[
+        int, Option(metavar="N", group=INPUT, min=0, max=monitoring.MOST_ROWS)
+    ] = 0,
     group: Annotated[str | None, Option(metavar="COL")] = None,
     follow: Annotated[
         float | None,
@@ -159,17 +151,17 @@ def monitor(
     'over-confident'
     """
     columns: dict[str, Any] = {**table, "repeats": True}
-    every = batch_length(every, time)
-    sources, stream = open_stream(sources, every, follow, stream)
+    every = monitoring.batch_length(every, time)
+    sources, stream = monitoring.open_stream(sources, every, follow, stream)
     coming = isinstance(sources, Iterator)
     waits = state is not None and time is not None and not coming
-    known = None if baseline is None else read_baselines(baseline, columns, group)
+    known = None if baseline is None else monitoring.read_baselines(baseline, columns, group)
     promise = None if policy is None else _promise(policy, table)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
-    counts = PartCounts()
+    counts = monitoring.PartCounts()
     rows_before = 0
-    for part in tables_of(sources):
+    for part in monitoring.tables_of(sources):
         with error_source(stream or source_name(part), rows_before=rows_before):
             scores = read_scores(part, columns, ungraded=True)
         if stream is not None:
@@ -180,7 +172,7 @@ def monitor(
             if key not in watches:
                 watches[key] = CalibrationWatch(
                     {"model": key[0], "method": key[1]},
-                    baseline=baseline_of(known, key, source_name(baseline)),
+                    baseline=monitoring.baseline_of(known, key, source_name(baseline)),
                     baseline_rows=baseline_rows,
                     horizon=horizon,
                     alpha=alpha,
@@ -191,7 +183,7 @@ def monitor(
             watch.late.given = label_days
             marked = marked_rows(promise, watch, rows)
             named = "question_id" not in scores.assumed
-            batches = stream_batches(
+            batches = monitoring.stream_batches(
                 marked, time, every, stream or scores.source, watch, named=named, group=group
             )
             for batch in batches:
@@ -201,7 +193,7 @@ def monitor(
                 elif batch.time <= resumed.get(key, -np.inf):
                     counts.seen_before(batch)
                 else:
-                    watch.update(in_order(batch, watch, coming, scores.source))
+                    watch.update(monitoring.in_order(batch, watch, coming, scores.source))
                     _tell(watch, on_alarm if stream is not None else None)
     counts.settle(watches.values())
     # A day written as text has become a date where options are checked.

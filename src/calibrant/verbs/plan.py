@@ -31,16 +31,7 @@ from calibrant.planning.theory import Theory, theory_document
 from calibrant.records import Scores, source_name
 from calibrant.report.typed import PlanResult
 from calibrant.verbs import _options as opt
-from calibrant.verbs.plan_table import (
-    MEASURED,
-    measured_blocks,
-    measured_pipeline,
-    pool_and_labels,
-    rankable,
-    ranked_models,
-    table_theory,
-    ungraded_rows,
-)
+from calibrant.verbs import plan_table
 
 _LEAST_SHARE = 1e-9
 _STEEPEST = 1e6
@@ -181,10 +172,15 @@ def plan(
     (50000, 500)
     """
     columns = dict(table)
-    from_table = stages == MEASURED
+    from_table = stages == plan_table.MEASURED
     if scores is None:
         _refuse_without_table(
-            {"rank": rank, "claim": claim, "stages": MEASURED if from_table else None, **columns}
+            {
+                "rank": rank,
+                "claim": claim,
+                "stages": plan_table.MEASURED if from_table else None,
+                **columns,
+            }
         )
     threshold = None if claim is None else parse_claim(claim)
     for name, given in (("precision", precision), ("error_rate", error_rate), ("drift", drift)):
@@ -194,9 +190,11 @@ def plan(
             raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
-        pool, labelled = pool_and_labels(scores, columns, by=by, ranked=rank is not None)
-        measured = measured_blocks(labelled, seed)
-        pipeline = measured_pipeline(measured) if from_table else {"stages": _stages(stages)}
+        pool, labelled = plan_table.pool_and_labels(scores, columns, by=by, ranked=rank is not None)
+        measured = plan_table.measured_blocks(labelled, seed)
+        pipeline = (
+            plan_table.measured_pipeline(measured) if from_table else {"stages": _stages(stages)}
+        )
     if measured:
         found = max(measured, key=lambda block: block["need"])["verification"]
         rate = found["error_rate"]
@@ -239,7 +237,9 @@ def plan(
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
     document["reading"] = None if pool is None else pool.reading.to_dict()
-    document["dropped"] = {} if pool is None else {**pool.dropped, **ungraded_rows(labelled)}
+    document["dropped"] = (
+        {} if pool is None else {**pool.dropped, **plan_table.ungraded_rows(labelled)}
+    )
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
     document["data"] = {"warnings": [*_known(pool, labelled), *_unseen(measured, goal)]}
@@ -268,7 +268,7 @@ def plan(
     )
     document["theory"] = {
         **(asked_for or {}),
-        **table_theory(pool, labelled, labels, seed),
+        **plan_table.table_theory(pool, labelled, labels, seed),
         **({"pipeline": pipeline} if from_table else {}),
     } or None
     claims = plan_claims(plain(document["plans"]))
@@ -289,9 +289,9 @@ def _rank(
     document["leaderboard"] = document["subjects"] = None
     if labelled is None or not rank:
         return
-    ranked, warnings = rankable(labelled)
+    ranked, warnings = plan_table.rankable(labelled)
     document["data"]["warnings"][:0] = warnings
-    document["leaderboard"] = ranked_models(ranked, rank, seed)
+    document["leaderboard"] = plan_table.ranked_models(ranked, rank, seed)
     if by:
         document["subjects"] = subject_rankings(ranked.frame, by[0], seed=seed)
 

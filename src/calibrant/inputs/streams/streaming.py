@@ -21,17 +21,7 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.imports import optional_import
 from calibrant.inputs.streams.engines import LocalEngine
-from calibrant.records.batches import (
-    Columns,
-    Part,
-    named_columns,
-    number_array,
-    opened_file,
-    parquet_files,
-    partition_of,
-    read_part,
-    table_parts,
-)
+from calibrant.records import batches
 from calibrant.records.formats import file_format, is_url
 from calibrant.records.guesses import require_column, resolve_roles
 from calibrant.records.part_sums import SumPlan
@@ -98,8 +88,8 @@ def sum_plan(
     columns
         Column names by role (confidence, correct, model, method, question, answer) or None.
     """
-    files = parquet_files(source)
-    names = named_columns(files, source)
+    files = batches.parquet_files(source)
+    names = batches.named_columns(files, source)
     asked = {**columns, "question_id": columns["question"]}
     with error_source(source):
         roles = resolve_roles(names, None, asked, partial(_peeked, source))
@@ -115,7 +105,7 @@ def sum_plan(
         ",".join(roles[role]) or None for role in ("model", "method", "question_id", "answer")
     )
     labels = tuple(dict.fromkeys(name for name in (model, method, *by) if name is not None))
-    read = Columns(
+    read = batches.Columns(
         tuple(roles["confidence"]),
         roles["correct"][0],
         labels,
@@ -141,7 +131,7 @@ def scan_part(file: str, source: str) -> pl.LazyFrame:
     """Return the rows of one file, with the columns that its folders name."""
     import polars as pl
 
-    known = {name: pl.lit(value) for name, value in partition_of(file, source).items()}
+    known = {name: pl.lit(value) for name, value in batches.partition_of(file, source).items()}
     return pl.scan_parquet(file, hive_partitioning=False).with_columns(**known)
 
 
@@ -152,17 +142,17 @@ def _peeked(source: str, names: Sequence[str]) -> Any:
     return read_table(source, columns=list(names))
 
 
-def _in_percent(source: str, columns: Columns, files: list[str]) -> bool:
+def _in_percent(source: str, columns: batches.Columns, files: list[str]) -> bool:
     """Return whether the confidences are percentages, by the first rows that have some."""
     if all(_at_most_1(name, files) for name in columns.confidence):
         return False
-    for part in table_parts(source, columns)[:1]:
-        for batch in read_part(part, columns):
+    for part in batches.table_parts(source, columns)[:1]:
+        for batch in batches.read_part(part, columns):
             for name in columns.confidence:
                 column = batch.confidence[name]
                 if str(column.type) not in _NUMBERS:
                     continue
-                values = number_array(column)
+                values = batches.number_array(column)
                 if np.nanmax(values, initial=0.0) > 1:
                     return _looks_like_percent(values)
             return False
@@ -197,7 +187,7 @@ def _at_most_1(column: str, files: list[str]) -> bool:
 def _statistics(column: str, files: list[str]) -> Iterator[Any]:
     """Yield what the files themselves say about each row group of a column."""
     for file in files:
-        with opened_file(file) as opened:
+        with batches.opened_file(file) as opened:
             metadata = opened.metadata
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             parts = map(group.column, range(group.num_columns))
@@ -208,7 +198,7 @@ def _statistics(column: str, files: list[str]) -> Iterator[Any]:
 _END = 8
 
 
-def footer_facts(files: Sequence[str], parts: Sequence[Part]) -> list[dict[str, Any]]:
+def footer_facts(files: Sequence[str], parts: Sequence[batches.Part]) -> list[dict[str, Any]]:
     """Return path, bytes, rows and the SHA-256 of the footer of every file.
 
     Hashing a large table would take longer than auditing it. The footer holds the schema, and for
@@ -229,7 +219,7 @@ def footer_facts(files: Sequence[str], parts: Sequence[Part]) -> list[dict[str, 
     return list(LocalEngine().map(partial(_facts, rows=rows), files))
 
 
-def streamed_input(shown: str, source: str, parts: Sequence[Part]) -> list[dict[str, Any]]:
+def streamed_input(shown: str, source: str, parts: Sequence[batches.Part]) -> list[dict[str, Any]]:
     """Return what names the input of a streamed document.
 
     Parameters
@@ -243,7 +233,7 @@ def streamed_input(shown: str, source: str, parts: Sequence[Part]) -> list[dict[
         The parts of the table.
     """
     if source == shown:
-        return footer_facts(parquet_files(source), parts)
+        return footer_facts(batches.parquet_files(source), parts)
     from calibrant.inputs.provenance import input_files
 
     return input_files(shown)

@@ -23,18 +23,7 @@ from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
-from calibrant.planning.watching.channel import (
-    LEAST_RANGE,
-    MEANS,
-    REST,
-    ROWS,
-    Channels,
-    DaySums,
-    day_sums,
-    fitted_curve,
-    inverse_scatter,
-    terms_of,
-)
+from calibrant.planning.watching import channel
 
 _BINS = 4
 # Share of alpha for all confidences together; the ranges have the rest. A change that shows in all
@@ -115,11 +104,11 @@ class ChangeDetector:
     peak: float = 0.0
     edges: Floats = field(default_factory=lambda: np.zeros(0))
     theta: Floats = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
-    channels: Channels | None = None
+    channels: channel.Channels | None = None
     findings: list[Finding] = field(default_factory=list)
     groups: tuple[str, ...] = ()
     epoch: int = 0
-    waiting: DaySums | None = None
+    waiting: channel.DaySums | None = None
 
     def __post_init__(self) -> None:
         if self.horizon < 1 or not 0.0 < self.alpha < 1.0:
@@ -170,25 +159,25 @@ class ChangeDetector:
                 hint="label more, or watch against perfect calibration without a baseline",
             )
         self.edges = np.quantile(p, np.linspace(0, 1, _BINS + 1))[1:-1]
-        terms, inside = terms_of(p, code, len(self.groups)), self._inside(p)
-        self.theta = fitted_curve(terms, y, weight)
+        terms, inside = channel.terms_of(p, code, len(self.groups)), self._inside(p)
+        self.theta = channel.fitted_curve(terms, y, weight)
         self._start(
             self._split(p, y, unit, weight, code),
-            np.stack([inverse_scatter(terms, weight * rows) for rows in inside]),
+            np.stack([channel.inverse_scatter(terms, weight * rows) for rows in inside]),
         )
 
     def set_perfect(self) -> None:
         """Watch against perfect calibration: accuracy equal to confidence, everywhere."""
         self.edges = np.array([0.5, 0.75, 0.9])
         self.theta = np.array([0.0, 1.0, 0.0])
-        nothing = np.zeros((_BINS + 1, MEANS + 2))
+        nothing = np.zeros((_BINS + 1, channel.MEANS + 2))
         self._start(nothing, np.zeros((_BINS + 1, 2, 2)), known=True)
 
-    def _start(self, sums: DaySums, inverse: Floats, *, known: bool = False) -> None:
+    def _start(self, sums: channel.DaySums, inverse: Floats, *, known: bool = False) -> None:
         share = np.array([_OVERALL] + [(1.0 - _OVERALL) / _BINS] * _BINS)
         if not known:
-            share = np.where(sums[:, ROWS] >= LEAST_RANGE, share, 0.0)
-        self.channels = Channels(share, known, sums, inverse, self.tolerance)
+            share = np.where(sums[:, channel.ROWS] >= channel.LEAST_RANGE, share, 0.0)
+        self.channels = channel.Channels(share, known, sums, inverse, self.tolerance)
         self.epoch = self.batches
         self.evidence = self.peak = 0.0
 
@@ -212,12 +201,12 @@ class ChangeDetector:
 
     def _split(
         self, p: Floats, y: Floats, unit: Indices, weight: Floats, code: Indices | None
-    ) -> DaySums:
+    ) -> channel.DaySums:
         """Return the sums of all rows, then of each range of confidences."""
-        terms = terms_of(p, code, len(self.groups))
+        terms = channel.terms_of(p, code, len(self.groups))
         rest = y - np.clip(self.theta[0] + terms @ self.theta[1:], 0.0, 1.0)
         inside = self._inside(p)
-        return day_sums(terms, rest, unit, weight, inside, code, len(self.groups))
+        return channel.day_sums(terms, rest, unit, weight, inside, code, len(self.groups))
 
     def update(
         self,
@@ -245,15 +234,15 @@ class ChangeDetector:
             return None
         return self._alarm(int(np.argmax(each)), found, self.channels)
 
-    def _alarm(self, which: int, found: Floats, channels: Channels) -> Finding:
+    def _alarm(self, which: int, found: Floats, channels: channel.Channels) -> Finding:
         start = channels.likely_start(found[which])
         every = channels.sums_since(start)
         since = every[which]
         earlier = channels.total[which] - since
-        moved = since[REST] / max(since[ROWS], 1.0)
-        if not channels.known and earlier[ROWS]:
-            moved -= earlier[REST] / earlier[ROWS]
-        noise = float(channels.spread[which] / max(channels.total[which, ROWS], 1.0))
+        moved = since[channel.REST] / max(since[channel.ROWS], 1.0)
+        if not channels.known and earlier[channel.ROWS]:
+            moved -= earlier[channel.REST] / earlier[channel.ROWS]
+        noise = float(channels.spread[which] / max(channels.total[which, channel.ROWS], 1.0))
         ends = np.concatenate([[0.0], self.edges, [1.0]])
         where = None if which == 0 else (float(ends[which - 1]), float(ends[which]))
         finding = Finding(
@@ -277,8 +266,8 @@ class ChangeDetector:
             return None
         rows, rest = [], []
         for sums in (since, earlier):
-            others = sums[MEANS + 2 : MEANS + 1 + count]
-            rows.append(np.concatenate([[sums[ROWS] - others.sum()], others]))
+            others = sums[channel.MEANS + 2 : channel.MEANS + 1 + count]
+            rows.append(np.concatenate([[sums[channel.ROWS] - others.sum()], others]))
             rest.append(sums[-count:])
 
         def move(
@@ -299,10 +288,10 @@ class ChangeDetector:
         most = int(np.argmax(np.where(apart, np.abs(shift) / np.sqrt(own), 0.0)))
         return self.groups[most], float(shift[most])
 
-    def _collect(self, sums: DaySums, channels: Channels) -> None:
+    def _collect(self, sums: channel.DaySums, channels: channel.Channels) -> None:
         """Begin anew with these labels where they are enough, else wait for more."""
         self.waiting = sums
-        if sums[0, ROWS] >= _NEW_BASELINE:
+        if sums[0, channel.ROWS] >= _NEW_BASELINE:
             self.waiting = None
             # The old curve stays as the centre: each channel's own mean takes up what moved.
             self._start(sums, channels.inverse)
@@ -341,7 +330,7 @@ class ChangeDetector:
             **plain,
             edges=np.array(state["edges"]),
             theta=np.array(state["theta"]),
-            channels=Channels.from_list(state["channels"]) if state["channels"] else None,
+            channels=channel.Channels.from_list(state["channels"]) if state["channels"] else None,
             groups=tuple(state["groups"]),
             findings=[
                 Finding(a, b, c and (c[0], c[1]), d, e, f and (f[0], f[1]))

@@ -8,19 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from calibrant.records.ledger import schema
 from calibrant.records.ledger.leases import Leases, end_sessions, start_session
 from calibrant.records.ledger.repair import ledger_error
-from calibrant.records.ledger.schema import (
-    Account,
-    Accounts,
-    Attempt,
-    Claim,
-    Failure,
-    LedgerKey,
-    Refusal,
-    StoredDraw,
-    other_accounts,
-)
 
 BATCH = 500
 """Keys per SQL statement; bounds both memory and the number of statement variables."""
@@ -39,12 +29,12 @@ class LedgerLookup:
     _session_is_new: bool
     _leases: Leases
     _lost: dict[int, set[int]]
-    _accounts: Accounts
+    _accounts: schema.Accounts
     _others: set[int] | None
-    _spent: tuple[Account, bool] | None
+    _spent: tuple[schema.Account, bool] | None
     _counter: int
 
-    def find(self, keys: Sequence[LedgerKey]) -> list[int | None]:
+    def find(self, keys: Sequence[schema.LedgerKey]) -> list[int | None]:
         """Return the ids of requests that the ledger knows, None for the others."""
         digests = [key.digest for key in keys]
         found = self._ids(digests)
@@ -58,7 +48,7 @@ class LedgerLookup:
         )
         return dict(rows.fetchall())
 
-    def held(self, keys: Sequence[LedgerKey]) -> list[set[int]]:
+    def held(self, keys: Sequence[schema.LedgerKey]) -> list[set[int]]:
         """Return, for each key, the indices of the draws that are committed."""
         ids = self.find(keys)
         held = self.held_by_id([id_ for id_ in ids if id_ is not None])
@@ -99,16 +89,16 @@ class LedgerLookup:
                 claimed.setdefault(request_id, set()).update(range(first, first + n))
         return claimed
 
-    def failures_by_id(self, request_ids: Sequence[int]) -> dict[int, Failure]:
+    def failures_by_id(self, request_ids: Sequence[int]) -> dict[int, schema.Failure]:
         """Return the last failure of each request that has one."""
         query = (
             "SELECT request_id, kind, message FROM failures WHERE request_id IN ({}) ORDER BY id"
         )
-        return {row[0]: Failure(*row) for row in self._in_batches(query, request_ids)}
+        return {row[0]: schema.Failure(*row) for row in self._in_batches(query, request_ids)}
 
     def draws(
         self, request_ids: Sequence[int], *, below: int | None = None
-    ) -> Iterator[StoredDraw]:
+    ) -> Iterator[schema.StoredDraw]:
         """Yield the draws of these requests with their payload, by request and draw index.
 
         Only indices under `below` are read where it is given.
@@ -120,27 +110,27 @@ class LedgerLookup:
             f"WHERE d.request_id IN ({{}}){limit} ORDER BY d.request_id, d.draw"
         )
         for row in self._in_batches(query, request_ids):
-            yield StoredDraw(*row)
+            yield schema.StoredDraw(*row)
 
-    def requests(self, *, purpose: str | None = None) -> Iterator[tuple[int, LedgerKey]]:
+    def requests(self, *, purpose: str | None = None) -> Iterator[tuple[int, schema.LedgerKey]]:
         """Yield every request that was ever registered, with its id."""
         query = "SELECT id, endpoint, model, purpose, body FROM requests"
         args: tuple[Any, ...] = ()
         if purpose is not None:
             query, args = query + " WHERE purpose = ?", (purpose,)
         for row in self._reader.execute(query + " ORDER BY id", args):
-            yield row[0], LedgerKey(*row[1:])
+            yield row[0], schema.LedgerKey(*row[1:])
 
-    def failures(self) -> list[tuple[LedgerKey, Failure]]:
+    def failures(self) -> list[tuple[schema.LedgerKey, schema.Failure]]:
         """Return every request that was set aside, with the last reason."""
-        last = dict[int, Failure]()
+        last = dict[int, schema.Failure]()
         for row in self._reader.execute(
             "SELECT request_id, kind, message FROM failures ORDER BY id"
         ):
-            last[row[0]] = Failure(*row)
+            last[row[0]] = schema.Failure(*row)
         return [(key, last[id_]) for id_, key in self.requests() if id_ in last]
 
-    def in_flight(self) -> list[Attempt]:
+    def in_flight(self) -> list[schema.Attempt]:
         """Return the calls that were sent, or about to be, and have no recorded end."""
         live = self._live_sessions(others=False)
         rows = self._reader.execute(
@@ -149,7 +139,7 @@ class LedgerLookup:
             "WHERE a.id NOT IN (SELECT attempt_id FROM attempt_ends) ORDER BY a.id"
         )
         return [
-            Attempt(id_, request, purpose, model, first, n, started, session in live)
+            schema.Attempt(id_, request, purpose, model, first, n, started, session in live)
             for id_, request, purpose, model, first, n, started, session in rows
         ]
 
@@ -227,11 +217,11 @@ class LedgerLookup:
 
     def claim(self, request_id: int, *, first_draw: int, n: int) -> int | None:
         """Start an attempt unless one of its draws is held or being asked for by others."""
-        attempt = self.claim_all([Claim(request_id, first_draw, n)])[0]
-        assert not isinstance(attempt, Refusal)
+        attempt = self.claim_all([schema.Claim(request_id, first_draw, n)])[0]
+        assert not isinstance(attempt, schema.Refusal)
         return attempt
 
-    def claim_all(self, claims: Sequence[Claim]) -> list[int | Refusal | None]:
+    def claim_all(self, claims: Sequence[schema.Claim]) -> list[int | schema.Refusal | None]:
         """Start the attempts, as far as draws are free and caps are kept.
 
         None stands for a claim of which a draw is held or asked for by others, a Refusal for
@@ -243,8 +233,8 @@ class LedgerLookup:
             self._others = live - {self._session}
             end_sessions(self._db, silent - {self._session})
         taken = self._taken([claim.request_id for claim in claims])
-        found: list[int | Refusal | None] = []
-        started: list[tuple[int, Claim]] = []
+        found: list[int | schema.Refusal | None] = []
+        started: list[tuple[int, schema.Claim]] = []
         for claim in claims:
             draws = range(claim.first_draw, claim.first_draw + claim.n)
             if not taken.get(claim.request_id, _NOTHING).isdisjoint(draws):
@@ -272,11 +262,11 @@ class LedgerLookup:
                 taken.setdefault(request_id, set()).update(draws)
         return taken
 
-    def _refusal(self, claim: Claim) -> Refusal | None:
+    def _refusal(self, claim: schema.Claim) -> schema.Refusal | None:
         if claim.caps is None:
             return None
         if self._spent is None:
-            self._spent = other_accounts(self._db, self.session, self._others or ())
+            self._spent = schema.other_accounts(self._db, self.session, self._others or ())
         others, may_free = self._spent
         return self._accounts.refusal(
             claim.caps,
@@ -290,10 +280,10 @@ class LedgerLookup:
         """Note that a call is about to be sent, and return its id."""
         (attempt,) = self._next_ids(1)
         self._accounts.set_aside(attempt, tokens=0, money=0.0)
-        self._start([(attempt, Claim(request_id, first_draw, n))])
+        self._start([(attempt, schema.Claim(request_id, first_draw, n))])
         return attempt
 
-    def _start(self, claims: Sequence[tuple[int, Claim]]) -> None:
+    def _start(self, claims: Sequence[tuple[int, schema.Claim]]) -> None:
         session, now = self.session, time.time()
         self._db.executemany(
             "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)",

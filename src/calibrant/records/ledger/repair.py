@@ -14,16 +14,9 @@ import orjson
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
+from calibrant.records.ledger import schema
 from calibrant.records.ledger.leases import this_machine
 from calibrant.records.ledger.page_scan import Row, scan_rows
-from calibrant.records.ledger.schema import (
-    SCHEMA_VERSION,
-    TABLES,
-    LedgerKey,
-    is_running,
-    open_accounts,
-    statements,
-)
 
 _REAL = (float, int)
 _TEXT = (str, type(None))
@@ -155,7 +148,7 @@ def _check_nobody_writes(path: Path) -> None:
         return  # too damaged to be written to
     finally:
         db.close()
-    at_work = [pid for (pid,) in rows if is_running(pid)]
+    at_work = [pid for (pid,) in rows if schema.is_running(pid)]
     if at_work:
         raise InputError(
             f"process {at_work[0]} is using the ledger",
@@ -245,9 +238,9 @@ class _Saved:
         new = _open(path, "rwc")
         try:
             new.execute("BEGIN")
-            for statement in statements(TABLES):
+            for statement in schema.statements(schema.TABLES):
                 new.execute(statement)
-            new.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+            new.execute("INSERT INTO meta VALUES ('schema', ?)", (str(schema.SCHEMA_VERSION),))
             others = {n: r for n, r in self._others.items() if n != "draws"}
             for name, rows in {**others, "requests": self.requests, "draws": draws}.items():
                 for id_, row in rows.items():
@@ -256,7 +249,7 @@ class _Saved:
                     new.execute(f"INSERT OR IGNORE INTO {name} VALUES ({marks})", values)
             bodies = [(id_, self._payloads[id_]) for id_ in draws]
             new.executemany("INSERT INTO payloads VALUES (?, ?)", bodies)
-            open_accounts(new)
+            schema.open_accounts(new)
             new.execute("COMMIT")
         finally:
             new.close()
@@ -302,7 +295,7 @@ def _is_request(values: tuple[object, ...]) -> bool:
     if not _fits(values, (type(None), bytes, str, str, str, bytes)):
         return False
     _, digest, *key = values
-    return bool(LedgerKey(*key).digest == digest)  # type: ignore[arg-type]
+    return bool(schema.LedgerKey(*key).digest == digest)  # type: ignore[arg-type]
 
 
 def _remade(request: int, draw: int, body: bytes) -> tuple[object, ...]:

@@ -14,17 +14,10 @@ from itertools import accumulate
 from pathlib import Path
 
 from calibrant.core.errors import InputError, SchemaError
+from calibrant.records.ledger import schema
 from calibrant.records.ledger.leases import Leases, beat, end_sessions
 from calibrant.records.ledger.lookup import LedgerLookup
 from calibrant.records.ledger.repair import ledger_error
-from calibrant.records.ledger.schema import (
-    SCHEMA_VERSION,
-    TABLES,
-    Accounts,
-    DrawRow,
-    LedgerKey,
-    statements,
-)
 
 CHECKPOINT_PAGES = 16_000
 """Pages of the journal at which a commit folds it into the file; `checkpoint` comes before."""
@@ -77,7 +70,7 @@ class Ledger(LedgerLookup):
         self._session_is_new = False
         self._counter = 0
         self._leases = Leases()
-        self._accounts = Accounts()
+        self._accounts = schema.Accounts()
         self._others = self._spent = None
         self._durable: bool | None = None
         self._lost = {}
@@ -119,18 +112,18 @@ class Ledger(LedgerLookup):
             db.execute("BEGIN IMMEDIATE")
             known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
             if known is None:
-                for statement in statements(TABLES):
+                for statement in schema.statements(schema.TABLES):
                     db.execute(statement)
-                db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+                db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(schema.SCHEMA_VERSION),))
             db.execute("COMMIT")
         row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
         version = row[0] if row else None
         accounts = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accounts'").fetchone()
-        if version == str(SCHEMA_VERSION) and accounts is None:
+        if version == str(schema.SCHEMA_VERSION) and accounts is None:
             version = "one without accounts"
-        if version != str(SCHEMA_VERSION):
+        if version != str(schema.SCHEMA_VERSION):
             raise SchemaError(
-                f"this version reads ledgers of schema {SCHEMA_VERSION}, got {version!r}",
+                f"this version reads ledgers of schema {schema.SCHEMA_VERSION}, got {version!r}",
                 source=str(self.path),
                 hint="open it with the version of calibrant that wrote it",
             )
@@ -196,7 +189,7 @@ class Ledger(LedgerLookup):
         """Note that this session is at work; others then leave its claims alone."""
         beat(self._db, self.session)
 
-    def register(self, keys: Sequence[LedgerKey]) -> list[int]:
+    def register(self, keys: Sequence[schema.LedgerKey]) -> list[int]:
         """Return the ids of the requests, adding those that are new."""
         digests = [key.digest for key in keys]
         self._db.executemany(
@@ -214,7 +207,7 @@ class Ledger(LedgerLookup):
         )
         self._accounts.give_back(attempt, unsent=status == "unsent")
 
-    def keep_all(self, answered: Sequence[tuple[int, Sequence[DrawRow]]]) -> list[int]:
+    def keep_all(self, answered: Sequence[tuple[int, Sequence[schema.DrawRow]]]) -> list[int]:
         """End attempts with their draws, and return how many draws of each were new.
 
         A draw that another process has committed meanwhile stays as it is; the late answer is
@@ -233,7 +226,7 @@ class Ledger(LedgerLookup):
             )
         return self._add([rows for _, rows in answered])
 
-    def add_draws(self, rows: Sequence[DrawRow]) -> int:
+    def add_draws(self, rows: Sequence[schema.DrawRow]) -> int:
         """Write draws and return how many were new; see `keep_all`."""
         return self._add([rows])[0]
 
@@ -241,7 +234,7 @@ class Ledger(LedgerLookup):
         """Take these draws, whose answers are not in the file, for missing; see `add_draws`."""
         self._lost.setdefault(request_id, set()).update(draws)
 
-    def _refill(self, rows: Sequence[DrawRow]) -> None:
+    def _refill(self, rows: Sequence[schema.DrawRow]) -> None:
         """Write the answers of draws that are noted without one."""
         for row in rows:
             lost = self._lost.get(row.request_id, set())
@@ -253,7 +246,7 @@ class Ledger(LedgerLookup):
                 )
                 lost.discard(row.draw)
 
-    def _add(self, groups: Sequence[Sequence[DrawRow]]) -> list[int]:
+    def _add(self, groups: Sequence[Sequence[schema.DrawRow]]) -> list[int]:
         now = time.time()
         rows = [row for group in groups for row in group]
         ids = self._next_ids(len(rows))

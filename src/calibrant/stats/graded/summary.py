@@ -9,18 +9,8 @@ import numpy as np
 from scipy.special import chdtrc
 
 from calibrant.core.arrays import Indices
+from calibrant.stats.graded import error
 from calibrant.stats.graded.checks import Checked, Graded, foreseen_width
-from calibrant.stats.graded.error import (
-    FACTOR,
-    cell_gaps,
-    cells_for,
-    graded_error,
-    unchecked_accuracy,
-    unchecked_auroc,
-    unchecked_difference,
-    unchecked_error,
-    unchecked_gap,
-)
 from calibrant.stats.graded.means import (
     GradedEstimate,
     graded_accuracy,
@@ -150,9 +140,9 @@ def grading_summary(
         else {"checks": needed - made, "width": accuracy.width_at(needed)},
     }
     if probability:
-        cell = equal_cells(graded, cells_for(made))
+        cell = equal_cells(graded, error.cells_for(made))
         entry["gap"] = _estimate(graded_gap(checked, rng, level))
-        entry["error"] = _estimate(graded_error(checked, cell, level)) | {
+        entry["error"] = _estimate(error.graded_error(checked, cell, level)) | {
             "cells": int(cell.max()) + 1,
             "p_calibrated": _p_calibrated(checked, cell),
         }
@@ -183,15 +173,15 @@ def difference_summary(first: Checked, second: Checked, rng: np.random.Generator
     }
     if min(made) < FEWEST_CHECKS:
         (low, high), (other_low, other_high) = (
-            unchecked_error(each, equal_cells(each, _CELLS)) for each in graded
+            error.unchecked_error(each, equal_cells(each, _CELLS)) for each in graded
         )
         return entry | {
-            "odds_factor": FACTOR,
-            "accuracy": _ends(unchecked_difference(*graded)),
+            "odds_factor": error.FACTOR,
+            "accuracy": _ends(error.unchecked_difference(*graded)),
             "error": _ends((low - other_high, high - other_low)),
         }
     a, b = (
-        graded_error(each, equal_cells(each.graded, cells_for(len(each.rows))))
+        error.graded_error(each, equal_cells(each.graded, error.cells_for(len(each.rows))))
         for each in (first, second)
     )
     # The errors of both are told independently: distances to the ends add as squares.
@@ -215,18 +205,18 @@ def _unchecked(graded: Graded, probability: bool) -> dict[str, Any]:
     checks = min(FORETOLD_CHECKS, graded.size)
     cell = equal_cells(graded, _CELLS)
     return {
-        "odds_factor": FACTOR,
-        "accuracy": _ends(unchecked_accuracy(graded)),
-        "gap": _ends(unchecked_gap(graded)) if probability else None,
-        "error": _ends(unchecked_error(graded, cell)) if probability else None,
-        "auroc": _ends(unchecked_auroc(graded)),
+        "odds_factor": error.FACTOR,
+        "accuracy": _ends(error.unchecked_accuracy(graded)),
+        "gap": _ends(error.unchecked_gap(graded)) if probability else None,
+        "error": _ends(error.unchecked_error(graded, cell)) if probability else None,
+        "auroc": _ends(error.unchecked_auroc(graded)),
         "foretold": {"checks": checks, "width": foreseen_width(graded, checks)},
     }
 
 
 def _p_calibrated(checked: Checked, cell: Indices) -> float:
     """Return the p-value of 'no cell has a gap', from the gaps and their standard errors."""
-    gap, variance, share, _ = cell_gaps(checked, cell)
+    gap, variance, share, _ = error.cell_gaps(checked, cell)
     return float(chdtrc(share.size, float((gap**2 / variance).sum())))
 
 
