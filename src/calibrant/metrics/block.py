@@ -13,20 +13,13 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Floats, MaybeArray
 from calibrant.core.estimate import Estimate
+from calibrant.metrics import inputs
 from calibrant.metrics.cell_error import CellError, Rows
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.families import Ends, Family, Metric, RowLoss
 from calibrant.metrics.gap_intervals import GapIntervals, gap_intervals, half_highs
 from calibrant.metrics.gap_model import GapModel, gap_model, gap_of_means, matched_error
-from calibrant.metrics.inputs import (
-    Checked,
-    check,
-    check_bins,
-    check_level,
-    is_graded,
-    undefined,
-)
 from calibrant.metrics.smooth import SmoothGrids, SmoothTask
 from calibrant.metrics.smooth_interval import smooth_intervals
 from calibrant.stats import ranking
@@ -80,13 +73,13 @@ class MetricBlock:
         units: MaybeArray,
         **how: Unpack[How],
     ) -> None:
-        checked = check(confidence, correct, weights, probability=how["probability"])
+        checked = inputs.check(confidence, correct, weights, probability=how["probability"])
         self.data = checked.present()
         if units is not None and self.data.rows < checked.rows:
             assert checked.weights is not None
             units = np.asarray(units)[checked.weights > 0]
         self.units = unit_codes(units, self.data.rows)
-        self.bins, self.level = check_bins(how["bins"]), check_level(how["level"])
+        self.bins, self.level = inputs.check_bins(how["bins"]), inputs.check_level(how["level"])
         self.resamples = check_resamples(how["resamples"])
         # Streams of their own, so that a metric has the same interval whatever else is asked.
         self.streams: dict[str, Stream] = dict(
@@ -94,10 +87,10 @@ class MetricBlock:
         )
         y = self.data.correct
         self.one_class = bool(y.min() == y.max())
-        self.graded = is_graded(y)
+        self.graded = inputs.is_graded(y)
 
     @classmethod
-    def of(cls, data: Checked, units: Units | None = None) -> Self:
+    def of(cls, data: inputs.Checked, units: Units | None = None) -> Self:
         """Return the block of checked data, for influences."""
         made = cls.__new__(cls)
         made.data = data
@@ -121,7 +114,7 @@ class MetricBlock:
         value, low, high, how = self.interval_of(metric.family)
         if math.isnan(value):
             self.undefined[metric.name] = how
-            value = low = high = undefined(metric.name, how)
+            value = low = high = inputs.undefined(metric.name, how)
             how = "undefined"
         ends = max(float(low), metric.range[0]), min(float(high), metric.range[1])
         return Estimate(float(value), *ends, self.units.count, self.level, interval=how)

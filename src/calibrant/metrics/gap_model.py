@@ -16,13 +16,7 @@ from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
-from calibrant.stats.intervals import (
-    joined_reach,
-    student_quantile,
-    student_share,
-    wald_interval,
-    wilson_ends,
-)
+from calibrant.stats import intervals
 from calibrant.stats.inversion import Search, rooting, side_by_side
 from calibrant.stats.units import MOST_SHARE, UnitInfluence, Units, freedom, unit_sums
 
@@ -176,7 +170,9 @@ def _caution(shares: Floats, relative: float) -> float:
     """
     if shares.size < 2 or np.ptp(shares) <= ROUNDING * shares.max():
         return 1.0
-    wider = student_quantile(LEVEL, freedom(shares) + 1) / student_quantile(LEVEL, math.inf)
+    wider = intervals.student_quantile(LEVEL, freedom(shares) + 1) / intervals.student_quantile(
+        LEVEL, math.inf
+    )
     most = float(shares @ shares)
     return max(min(wider**2, most / relative), 1.0)
 
@@ -225,15 +221,15 @@ def gap_of_means(
     value, n = said - right, pulls.count
     if n < 2:
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
-    reach = wald_interval(said, pulls.error, level, units=pulls.worth)[1] - said
+    reach = intervals.wald_interval(said, pulls.error, level, units=pulls.worth)[1] - said
     # As many independent outcomes as would have this error; units where none vary.
     worth = right * (1 - right) / turns.error**2 if turns.error > 0 else turns.worth
     if turns.effective is not None and turns.effective < n:
-        worth *= student_share(level, turns.worth)
-    lowest, highest = wilson_ends(right, max(worth, 1.0), level)
+        worth *= intervals.student_share(level, turns.worth)
+    lowest, highest = intervals.wilson_ends(right, max(worth, 1.0), level)
     common = pulls.correlation(turns)
-    low = value - joined_reach(highest - right, reach, common)
-    high = value + joined_reach(right - lowest, reach, common)
+    low = value - intervals.joined_reach(highest - right, reach, common)
+    high = value + intervals.joined_reach(right - lowest, reach, common)
     # No two shares differ by more than 1; of two or three rows the sum of the reaches may.
     return Estimate(value, max(low, -1.0), min(high, 1.0), n, level, interval="newcombe")
 

@@ -11,16 +11,9 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats, MaybeArray
+from calibrant.metrics import inputs
 from calibrant.metrics.binned import NORMS
 from calibrant.metrics.block import MetricBlock
-from calibrant.metrics.inputs import (
-    Checked,
-    check,
-    check_bins,
-    check_choice,
-    check_level,
-    is_graded,
-)
 from calibrant.metrics.registry import METRICS, named_metric
 from calibrant.metrics.smooth_bootstrap import smooth_replicates
 from calibrant.stats import bootstrap
@@ -82,7 +75,7 @@ def bootstrap_distribution(
     """
     bootstrap.check_resamples(resamples)
     function = _metric(metric)
-    data = check(confidence, correct, weights, probability=False)
+    data = inputs.check(confidence, correct, weights, probability=False)
     found = unit_codes(units, data.rows)
     generator = as_generator(rng)
     if fast and isinstance(metric, str) and data.weights is None and found.codes is None:
@@ -94,7 +87,7 @@ def bootstrap_distribution(
 
 def _by_rows(
     function: Function,
-    data: Checked,
+    data: inputs.Checked,
     units: Units,
     resamples: int,
     rng: np.random.Generator,
@@ -111,17 +104,17 @@ def _by_rows(
 
 def _short_cut(
     metric: str,
-    data: Checked,
+    data: inputs.Checked,
     resamples: int,
     rng: np.random.Generator,
     options: dict[str, Any],
 ) -> Floats | None:
     y = data.correct
-    binary = not is_graded(y)
+    binary = not inputs.is_graded(y)
     if metric == "ece" and binary and options.get("strategy", "width") == "width":
         return _ece_replicates(data, resamples, rng, **options)
     if metric == "smooth_ece" and binary and not options:
-        return smooth_replicates(check(*data), resamples, rng)
+        return smooth_replicates(inputs.check(*data), resamples, rng)
     if metric == "auroc" and binary and not options:
         positive = y.astype(np.bool_, copy=False)
         return bootstrap.area_replicates(data.confidence, positive, resamples, rng)
@@ -134,7 +127,7 @@ def _short_cut(
 
 
 def _ece_replicates(
-    data: Checked,
+    data: inputs.Checked,
     resamples: int,
     rng: np.random.Generator,
     *,
@@ -143,10 +136,10 @@ def _ece_replicates(
     strategy: str = "width",
 ) -> Floats:
     """Return replicates of ECE from (bin, outcome) counts."""
-    check_choice("norm", norm, NORMS)
-    check_choice("strategy", strategy, ("width",))
-    data = check(*data)
-    counts, mean, spread = _outcome_cells(data, check_bins(bins))
+    inputs.check_choice("norm", norm, NORMS)
+    inputs.check_choice("strategy", strategy, ("width",))
+    data = inputs.check(*data)
+    counts, mean, spread = _outcome_cells(data, inputs.check_bins(bins))
     drawn, sums = bootstrap.cell_replicates(counts, mean, spread, resamples, rng)
     # Cells come in pairs (wrong, right) per bin; a right row subtracts its outcome.
     gaps = sums[:, ::2] + sums[:, 1::2] - drawn[:, 1::2]
@@ -159,7 +152,7 @@ def _ece_replicates(
     return np.asarray(np.sqrt((mass * gaps**2).sum(axis=1) / data.rows))
 
 
-def _outcome_cells(data: Checked, bins: int) -> tuple[Floats, Floats, Floats]:
+def _outcome_cells(data: inputs.Checked, bins: int) -> tuple[Floats, Floats, Floats]:
     """Return rows, mean and spread of confidences in each (bin, outcome) cell, in pieces."""
     place = width_index(bins, data.confidence.dtype)
     sums = np.zeros((3, 2 * bins + 2))
@@ -217,8 +210,8 @@ def bootstrap_interval(
     >>> bool(found.low < found.value < found.high)
     True
     """
-    check_choice("kind", kind, KINDS)
-    check_level(level)
+    inputs.check_choice("kind", kind, KINDS)
+    inputs.check_level(level)
     function = _metric(metric)
     replicates = bootstrap_distribution(
         metric,
@@ -230,7 +223,7 @@ def bootstrap_interval(
         rng=rng,
         **options,
     )
-    data = check(confidence, correct, weights, probability=False)
+    data = inputs.check(confidence, correct, weights, probability=False)
     value = function(confidence, correct, weights=weights, **options)
     found = unit_codes(units, data.rows)
     low, high = bootstrap.percentile_interval(replicates, level)
@@ -280,10 +273,10 @@ def paired_gap(
     >>> round(gap.value, 4)
     0.0225
     """
-    check_level(level)
+    inputs.check_level(level)
     function = _metric(metric)
-    a = check(confidence_a, correct_a, weights, probability=False)
-    b = check(confidence_b, correct_b, weights, probability=False)
+    a = inputs.check(confidence_a, correct_a, weights, probability=False)
+    b = inputs.check(confidence_b, correct_b, weights, probability=False)
     if a.rows != b.rows:
         raise InputError(
             f"two models are compared on the same rows, got {a.rows} and {b.rows}",
@@ -309,8 +302,8 @@ def paired_gap(
 
 def _paired_replicates(
     function: Function,
-    a: Checked,
-    b: Checked,
+    a: inputs.Checked,
+    b: inputs.Checked,
     units: Units,
     resamples: int,
     rng: np.random.Generator,

@@ -8,14 +8,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.planning.formulas import (
-    deepest_pipeline,
-    recalibration_rounds,
-    transfer_labels,
-    two_phase,
-    verification_dynamics,
-    verification_horizon,
-)
+from calibrant.planning import formulas
 from calibrant.planning.published import effective_labels, general_floor, published_difference
 from calibrant.planning.published import scaling_labels as scaling
 
@@ -84,7 +77,7 @@ def theory_document(
         rate = _need(theory.label_rate, "label_rate", "decay")
         found["dynamics"] = {
             name: asdict(
-                verification_dynamics(
+                formulas.verification_dynamics(
                     decay=theory.decay,
                     rate=rate,
                     scale=error_rate or 1.0,
@@ -98,11 +91,13 @@ def theory_document(
         eps = _need(error_rate, "error_rate", "transfer")
         found["transfer"] = {
             "shift": theory.transfer,
-            "labels": transfer_labels(theory.transfer, error_rate=eps, shift_lipschitz=lipschitz),
+            "labels": formulas.transfer_labels(
+                theory.transfer, error_rate=eps, shift_lipschitz=lipschitz
+            ),
         }
     found |= _floors(theory, lipschitz, labels)
     if theory.two_phase:
-        found["two_phase"] = two_phase(
+        found["two_phase"] = formulas.two_phase(
             labels=_need(labels, "labels", "two_phase"),
             error_rate=_need(error_rate, "error_rate", "two_phase"),
             lipschitz=lipschitz,
@@ -110,7 +105,7 @@ def theory_document(
     if theory.rounds:
         if len(theory.rounds) != 2:
             raise InputError(f"rounds takes an error and a share, got {len(theory.rounds)} numbers")
-        found["rounds"] = recalibration_rounds(
+        found["rounds"] = formulas.recalibration_rounds(
             labels=_need(labels, "labels", "rounds"),
             error_rate=_need(error_rate, "error_rate", "rounds"),
             initial_ece=theory.rounds[0],
@@ -120,7 +115,7 @@ def theory_document(
     if steep and precision is not None and labels is not None and error_rate:
         found["depth"] = {
             "stage": max(steep),
-            "deepest": deepest_pipeline(
+            "deepest": formulas.deepest_pipeline(
                 precision, error_rate=error_rate, labels=labels, stage=max(steep)
             ),
         }
@@ -130,7 +125,7 @@ def theory_document(
 def _growth(theory: Theory, exponent: float, lipschitz: float, labels: float) -> dict[str, Any]:
     found: dict[str, Any] = {
         "horizon": {
-            name: verification_horizon(
+            name: formulas.verification_horizon(
                 labels=labels, exponent=exponent, lipschitz=lipschitz, active=name == "active"
             )
             for name in ("passive", "active")

@@ -14,14 +14,7 @@ from typing import Any, NoReturn
 import polars as pl
 
 from calibrant.core.errors import CalibrantError, InputError
-from calibrant.records.formats import (
-    MARKED,
-    file_format,
-    first_bytes,
-    packed_by,
-    plain_text,
-    separator_of,
-)
+from calibrant.records import formats
 
 _LOOKED_AT = 65_536
 
@@ -32,11 +25,11 @@ def scan_json_lines(path: Path) -> pl.LazyFrame:
     Objects that are written over several lines, and one object that holds a whole table, by
     columns or as a list of rows, are read as well.
     """
-    head = first_bytes(path, _LOOKED_AT)
-    plain = not head.startswith(MARKED) and packed_by(path) in (None, "gzip")
-    text = b"" if plain else plain_text(path)
+    head = formats.first_bytes(path, _LOOKED_AT)
+    plain = not head.startswith(formats.MARKED) and formats.packed_by(path) in (None, "gzip")
+    text = b"" if plain else formats.plain_text(path)
     if not _has_lines(head if plain else text[:_LOOKED_AT]):
-        return _whole_objects(text or plain_text(path), path)
+        return _whole_objects(text or formats.plain_text(path), path)
     if plain:
         return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
     return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None).lazy()
@@ -122,7 +115,7 @@ def _table(rows: Any, path: Path) -> pl.LazyFrame:
 
 def scan_json_list(path: Path) -> pl.LazyFrame:
     """Return a lazy view of a file with one list of JSON objects."""
-    return pl.read_json(io.BytesIO(plain_text(path)), infer_schema_length=None).lazy()
+    return pl.read_json(io.BytesIO(formats.plain_text(path)), infer_schema_length=None).lazy()
 
 
 _LONGEST = 1 << 28
@@ -132,10 +125,10 @@ _LONGEST = 1 << 28
 def bad_row(path: Path) -> tuple[int, str] | None:
     """Return the number of the first row that cannot be read and what is wrong, or None."""
     try:
-        kind = file_format(path) if path.is_file() else ""
+        kind = formats.file_format(path) if path.is_file() else ""
         if kind not in ("csv", "jsonl") or path.stat().st_size > _LONGEST:
             return None
-        raw = plain_text(path)
+        raw = formats.plain_text(path)
     except (CalibrantError, OSError):
         return None
     broken = _not_utf8(raw, headers=kind == "csv")
@@ -156,7 +149,7 @@ def _not_utf8(raw: bytes, *, headers: bool) -> tuple[int, str] | None:
 
 def _uneven(text: str) -> tuple[int, str] | None:
     header, _, _ = text.lstrip("\r\n").partition("\n")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(header))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=formats.separator_of(header))
     try:
         names = next((row for row in rows if row), [])
         for number, cells in enumerate(rows, start=1):

@@ -10,16 +10,8 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError, error_source
+from calibrant.records import guesses, tables
 from calibrant.records.cells import read_confidence, read_number, read_outcome
-from calibrant.records.guesses import (
-    ROLES,
-    Roles,
-    guessed_column,
-    question_text,
-    require_column,
-    resolve_roles,
-    run_columns,
-)
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.reading import Reading
 from calibrant.records.repeated import counted_once, heed_runs, rows_per_text
@@ -42,14 +34,6 @@ from calibrant.records.score_table import (
     rejected_rows,
     split_weightless,
 )
-from calibrant.records.tables import (
-    collect,
-    column_names,
-    joined_id,
-    scan_table,
-    source_name,
-    with_fields,
-)
 
 __all__ = ["ScoreBlock", "Scores", "load_scores"]
 
@@ -57,7 +41,7 @@ ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
 # Columns of a checked table that are no features of it.
-_OWN = (*(role for role in ROLES if role != "cluster"), CLUSTER)
+_OWN = (*(role for role in guesses.ROLES if role != "cluster"), CLUSTER)
 
 
 def load_scores(
@@ -150,27 +134,29 @@ leave such rows out and have them counted
         return mended_scores(load_scores(source, **{**options, "mend": None}), mend)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
-    name = source_name(source)
-    lazy = scan_table(source, names=_named_columns(model, method, question, answer), groups=by)
+    name = tables.source_name(source)
+    lazy = tables.scan_table(
+        source, names=_named_columns(model, method, question, answer), groups=by
+    )
     asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}
     asked |= {"method": method, "answer": answer, "weights": weights, "cluster": cluster}
-    lazy = with_fields(lazy, (*asked.values(), *(features or ())))
-    names = column_names(lazy, source)
+    lazy = tables.with_fields(lazy, (*asked.values(), *(features or ())))
+    names = tables.column_names(lazy, source)
     with error_source(name):
-        roles = resolve_roles(
+        roles = guesses.resolve_roles(
             names,
             None,
             asked,
-            lambda some: collect(lazy.select(some), source),
+            lambda some: tables.collect(lazy.select(some), source),
             optional=() if labels == "required" else ("correct",),
-            number_ids=question_text(names) is None,
+            number_ids=guesses.question_text(names) is None,
             beside_others=beside_others,
         )
-        text = None if roles["question_id"] else question_text(names)
+        text = None if roles["question_id"] else guesses.question_text(names)
         if text is not None:
             roles.columns["question_id"] = [text]
             roles = replace(roles, guessed=(*roles.guessed, "question_id"))
-        frame = collect(_select(lazy, names, roles, features, name), source)
+        frame = tables.collect(_select(lazy, names, roles, features, name), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
         several = 1.0 if text is None else rows_per_text(frame)
@@ -183,9 +169,9 @@ leave such rows out and have them counted
             repeats = True
             repeated = f"Rows with the same {text} are repeated answers to one question."
         known = {*by, *(features or ()), *(n for found in roles.columns.values() for n in found)}
-        runs = [column for column in run_columns(names) if column not in known]
+        runs = [column for column in guesses.run_columns(names) if column not in known]
         if runs and several is not None and repeated is None:
-            named, told = bool(roles["question_id"]), collect(lazy.select(runs), source)
+            named, told = bool(roles["question_id"]), tables.collect(lazy.select(runs), source)
             frame, repeated = heed_runs(frame, told, ids=named, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability)
     reading = replace(reading, repeats=repeated)
@@ -206,7 +192,7 @@ leave such rows out and have them counted
     told_apart |= {role: roles[role] for role in ("model", "method")}
     assumed = tuple(role for role, held in told_apart.items() if not held)
     unused = [column for column in names if column not in (*(features or ()), *by)]
-    likely = None if roles["weights"] else guessed_column("weights", unused)
+    likely = None if roles["weights"] else guesses.guessed_column("weights", unused)
     found = replace(checked, assumed=assumed, reading=reading, likely_weights=likely)
     plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
     return counted_once(found) if plain and labels == "required" else found
@@ -226,7 +212,7 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
         with error_source(str(name)):
             part = named_model(load_scores(source, **options), model)
         parts.append(replace(part, source=str(name)))
-    return joined_scores(parts, source_name(sources), repeats=options["repeats"])
+    return joined_scores(parts, tables.source_name(sources), repeats=options["repeats"])
 
 
 def _named_columns(*wanted: str | None) -> list[str]:
@@ -242,7 +228,7 @@ def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
 def _select(
     lazy: pl.LazyFrame,
     names: list[str],
-    roles: Roles,
+    roles: guesses.Roles,
     features: Sequence[str] | None,
     source: str,
 ) -> pl.LazyFrame:
@@ -253,7 +239,7 @@ def _select(
     if features is None:
         features = [name for name in names if name not in used and name not in _OWN]
     extra = [
-        require_column(name, names, source, role="a group or a feature")
+        guesses.require_column(name, names, source, role="a group or a feature")
         for name in dict.fromkeys(features)
         if name not in _OWN
     ]
@@ -262,7 +248,7 @@ def _select(
     columns = [
         row.cast(pl.Int64),
         (pl.col(*outcome) if (outcome := roles["correct"]) else pl.lit(None)).alias("correct"),
-        (joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
+        (tables.joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
         (pl.col(model[0]).cast(pl.String) if model else pl.lit("model")).alias("model"),
         *(pl.col(roles[role][0]).alias(role) for role in ("answer", "weights") if roles[role]),
         *(pl.col(name).cast(pl.String).fill_null("").alias(CLUSTER) for name in cluster),
@@ -275,7 +261,7 @@ def _select(
     )
 
 
-def _scored(column: str, roles: Roles, *, many: bool) -> list[pl.Expr]:
+def _scored(column: str, roles: guesses.Roles, *, many: bool) -> list[pl.Expr]:
     named = pl.col(roles["method"][0]).cast(pl.String()) if roles["method"] else pl.lit(column)
     if roles["method"] and many:
         named = pl.concat_str([named, pl.lit(column)], separator=":")
@@ -284,7 +270,7 @@ def _scored(column: str, roles: Roles, *, many: bool) -> list[pl.Expr]:
 
 def _typed(
     frame: pl.DataFrame,
-    roles: Roles,
+    roles: guesses.Roles,
     scale: str | None,
     right: str | None,
     non_probability: Collection[str],

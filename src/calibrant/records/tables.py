@@ -12,13 +12,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from calibrant.core.errors import IN_MEMORY, InputError
-from calibrant.records.formats import (
-    database_part,
-    entries_below,
-    file_format,
-    is_fetched,
-    require_unpackable,
-)
+from calibrant.records import formats
 from calibrant.records.json_tables import bad_row, scan_json_lines, scan_json_list
 from calibrant.records.places import fetched, read_database
 from calibrant.records.text_tables import scan_text_table
@@ -58,7 +52,7 @@ def scan_table(
     """
     if isinstance(source, str | Path):
         return _scan_path(
-            fetched(str(source)) if is_fetched(source) else Path(source), names, groups
+            fetched(str(source)) if formats.is_fetched(source) else Path(source), names, groups
         )
     if isinstance(source, pl.LazyFrame):
         return source
@@ -195,7 +189,7 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
 def _scan_path(
     path: Path, names: Collection[str] = (), groups: Collection[str] = ()
 ) -> pl.LazyFrame:
-    database, what = database_part(path)
+    database, what = formats.database_part(path)
     if what:
         return read_database(database, what).lazy()
     if any(mark in str(path) for mark in "*?[") and not path.exists():
@@ -203,15 +197,15 @@ def _scan_path(
     if not path.exists():
         raise InputError("there is no such file", source=str(path), hint="check the path")
     if path.is_dir():
-        if not entries_below(path, ".parquet"):
+        if not formats.entries_below(path, ".parquet"):
             raise InputError("the folder holds no parquet files", source=str(path))
         return _scan_parquet(path)
-    kind = file_format(path)
+    kind = formats.file_format(path)
     if kind == "parquet":
         return _scan_parquet(path)
     if kind == "sqlite":
         return read_database(path, "").lazy()
-    require_unpackable(path)
+    formats.require_unpackable(path)
     try:
         if kind == "arrow":
             return pl.scan_ipc(path, glob=False)
@@ -226,7 +220,7 @@ def _scan_pattern(path: Path, names: Collection[str], groups: Collection[str]) -
     found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
     if not found:
         raise InputError("no file matches this pattern", source=str(path), hint="check the path")
-    if all(file.is_file() and file_format(file) != "parquet" for file in found):
+    if all(file.is_file() and formats.file_format(file) != "parquet" for file in found):
         return pl.concat(
             [_scan_path(file, names, groups) for file in found], how="diagonal_relaxed"
         )

@@ -15,16 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Array, Floats, Indices, Ints
+from calibrant.stats import cell_sums
 from calibrant.stats.binning import width_edges
-from calibrant.stats.cell_sums import (
-    LOSS_UNIT,
-    OFFSET_BITS,
-    SQUARE_UNIT,
-    STEEP_CELLS,
-    CellGrid,
-    CellSums,
-    require_few,
-)
 
 # Rows that are worked on at a time, so that they stay in the cache of a core.
 PIECE = 65_536
@@ -42,7 +34,7 @@ BLOCK_SIZE = 2 << CELL_BITS
 SPARE_BITS = 19
 
 
-FINE_BITS = OFFSET_BITS + SPARE_BITS
+FINE_BITS = cell_sums.OFFSET_BITS + SPARE_BITS
 
 
 POSITION = (1 << FINE_BITS) - (1 << SPARE_BITS)
@@ -73,7 +65,7 @@ class SumTable:
     array([1, 1])
     """
 
-    def __init__(self, grid: CellGrid) -> None:
+    def __init__(self, grid: cell_sums.CellGrid) -> None:
         self.grid = grid
         self._numbers: dict[tuple[str, ...], int] = {}
         # Rows wait under the codes of their batch; this is the block of every code.
@@ -90,7 +82,7 @@ class SumTable:
         known = self._numbers.get(key)
         if known is not None:
             return known
-        require_few(len(self._numbers) + 1)
+        cell_sums.require_few(len(self._numbers) + 1)
         self._numbers[key] = len(self._numbers)
         self._order = np.append(self._order, self._numbers[key])
         return self._numbers[key]
@@ -115,12 +107,12 @@ class SumTable:
             np.add(lane, correct[piece], out=lane, casting="unsafe")
             self._add_piece(confidence[piece], lane)
 
-    def sums(self) -> Mapping[tuple[str, ...], CellSums]:
+    def sums(self) -> Mapping[tuple[str, ...], cell_sums.CellSums]:
         """Return the sums by block."""
         self._count()
         totals = self._sums.totals()
         return {
-            key: totals.get(number) or CellSums.empty(self.grid)
+            key: totals.get(number) or cell_sums.CellSums.empty(self.grid)
             for key, number in self._numbers.items()
         }
 
@@ -174,7 +166,7 @@ class SumTable:
 class _FinePlaces:
     """Where confidences lie, in units of 2^-39 cells; bits below 2^-20 cells mean nothing."""
 
-    def __init__(self, grid: CellGrid) -> None:
+    def __init__(self, grid: cell_sums.CellGrid) -> None:
         self.grid = grid
         self._edges: dict[np.dtype[Any], Array] = {}
         self._product, self._fine = np.empty(PIECE), np.empty(PIECE, np.int64)
@@ -192,7 +184,7 @@ class _FinePlaces:
         # The position inside a coarse cell, moved up: close to an edge it is small or overflows.
         inside = product.view(np.uint64)
         np.left_shift(fine.view(np.uint64), np.uint64(64 - grid.shift - FINE_BITS), out=inside)
-        low = slack << (64 - grid.shift - OFFSET_BITS)
+        low = slack << (64 - grid.shift - cell_sums.OFFSET_BITS)
         high = OVERFLOW - low
         if inside.min(initial=OVERFLOW - 1) < low or inside.max(initial=0) >= high:
             rows = np.flatnonzero((inside < low) | (inside >= high))
@@ -203,7 +195,7 @@ class _FinePlaces:
         """Return places on the side of the nearest edge on which the values are."""
         if values.dtype not in self._edges:
             self._edges[values.dtype] = width_edges(self.grid.coarse, values.dtype)
-        edges, width = self._edges[values.dtype], self.grid.shift + OFFSET_BITS
+        edges, width = self._edges[values.dtype], self.grid.shift + cell_sums.OFFSET_BITS
         edge = (place + slack) >> width
         lower = np.where(values < edges[edge], edge - 1, edge) << width
         mended: Ints = np.clip(place, lower, lower + (1 << width) - 1)
@@ -216,22 +208,22 @@ class _FinePlaces:
         row has, and the first cells of outcome 1.
         """
         inside, flag = self._fine[: place.size], self._flag[: place.size]
-        first = self.grid.cells - STEEP_CELLS
+        first = self.grid.cells - cell_sums.STEEP_CELLS
         np.subtract(place, first, out=inside)
         np.bitwise_and(inside, BLOCK_SIZE - 1, out=inside)
-        np.less(inside, (1 << CELL_BITS) + STEEP_CELLS - first, out=flag)
+        np.less(inside, (1 << CELL_BITS) + cell_sums.STEEP_CELLS - first, out=flag)
         return np.flatnonzero(flag)
 
 
 class _MixedSums:
     """Sums by block: rows and positions in one float, taken apart before they could run over."""
 
-    def __init__(self, grid: CellGrid) -> None:
+    def __init__(self, grid: cell_sums.CellGrid) -> None:
         self.grid = grid
         self._mixed = np.zeros((0, BLOCK_SIZE))
         self._fullest = 0.0
         self._crowded = False
-        self._totals: dict[int, CellSums] = {}
+        self._totals: dict[int, cell_sums.CellSums] = {}
         self._steep: list[tuple[Array, Ints]] = []
         self._steep_rows = 0
 
@@ -268,15 +260,15 @@ class _MixedSums:
         if self._steep_rows > MOST_STEEP:
             self._add_losses()
 
-    def totals(self) -> dict[int, CellSums]:
+    def totals(self) -> dict[int, cell_sums.CellSums]:
         """Return the sums by number of the block; blocks without rows may be missing."""
         self._take_apart()
         self._add_losses()
         return self._totals
 
-    def _total(self, number: int) -> CellSums:
+    def _total(self, number: int) -> cell_sums.CellSums:
         if number not in self._totals:
-            self._totals[number] = CellSums.empty(self.grid)
+            self._totals[number] = cell_sums.CellSums.empty(self.grid)
         return self._totals[number]
 
     def _take_apart(self) -> None:
@@ -307,8 +299,8 @@ class _MixedSums:
         loss[certain] = 0.0
         # Whole numbers below 2^53 add up exactly as floats.
         counts = np.bincount(lane, certain)
-        losses = np.bincount(lane, np.rint(loss / LOSS_UNIT))
-        squares = np.bincount(lane, np.rint(loss**2 / SQUARE_UNIT))
+        losses = np.bincount(lane, np.rint(loss / cell_sums.LOSS_UNIT))
+        squares = np.bincount(lane, np.rint(loss**2 / cell_sums.SQUARE_UNIT))
         for number in np.unique(lane).tolist():
             total, outcome = self._total(number >> 1), number & 1
             total.certain[outcome] += int(counts[number])

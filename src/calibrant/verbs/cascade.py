@@ -27,15 +27,7 @@ from calibrant.inputs.streams.engines import engine_named
 from calibrant.metrics import calibrator_from_dict
 from calibrant.report.typed import CascadeResult
 from calibrant.verbs import _options as opt
-from calibrant.verbs.deferring import (
-    aligned_answers,
-    chosen_policy,
-    how_asked,
-    one_method,
-    prices,
-    profile_of,
-    refuse_unknown_prices,
-)
+from calibrant.verbs import deferring
 
 _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
@@ -164,15 +156,15 @@ def cascade(
         "strategies": None if strategies is None else tuple(strategies),
     }
     chosen = _options(options)
-    price = prices(price, models)
+    price = deferring.prices(price, models)
     opt.refuse_mended(table, save, "a policy")
     refuse_outcome(features, table["correct"])
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
     scores = read_scores(data, table, features=kept)
-    scores = one_method(without_missing(scores, kept, table["on_invalid"]), only_method)
+    scores = deferring.one_method(without_missing(scores, kept, table["on_invalid"]), only_method)
     frame, names, embedder = embedded(scores.frame, list(features), embed, embed_dimensions)
-    refuse_unknown_prices(price, frame["model"].unique().to_list())
-    answers, left_out = aligned_answers(
+    deferring.refuse_unknown_prices(price, frame["model"].unique().to_list())
+    answers, left_out = deferring.aligned_answers(
         frame,
         models=models,
         features=names,
@@ -187,14 +179,16 @@ def cascade(
     target = Target(budget, accuracy, guarantee, delta, strategy)
     head = document_head("cascade", data, seed=seed)
     wanted = save is not None or target != Target()
-    policy, entry["policy"] = chosen_policy(answers, chosen, target, tolerance, seed, wanted=wanted)
+    policy, entry["policy"] = deferring.chosen_policy(
+        answers, chosen, target, tolerance, seed, wanted=wanted
+    )
     entry["policy"]["path"] = None if save is None else str(save)
     entry["measure"] = "worth" if chosen.costs is not None else "accuracy"
     if save is not None and policy is not None:
         origin = {name: head[name] for name in ("source", "input", "version")}
-        origin["asked"] = how_asked(data, scores.frame["method"][0])
+        origin["asked"] = deferring.how_asked(data, scores.frame["method"][0])
         with writing(save):
-            seen = profile_of(answers)
+            seen = deferring.profile_of(answers)
             replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
     settings = _settings(chosen, random_splits) | {
         "models": list(models),

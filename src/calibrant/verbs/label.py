@@ -18,14 +18,7 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.verb import Option, verb
 from calibrant.report.typed import LabelResult
 from calibrant.verbs._options import OutFile, Table, source, written
-from calibrant.verbs.labelling.batches import (
-    add_batch,
-    labelled_frame,
-    read_batch,
-    refuse_open_batch,
-    write_batch,
-    write_frame,
-)
+from calibrant.verbs.labelling import batches
 from calibrant.verbs.labelling.grades import grades_document, open_grades
 from calibrant.verbs.labelling.options import (
     DEFAULTS,
@@ -94,7 +87,7 @@ def label_next(
     """
     task = open_task(table, options, wave=size)
     session = task.work.session
-    refuse_open_batch(session, Path(out))
+    batches.refuse_open_batch(session, Path(out))
     items = session.take(who, size, keeps=True)
     if not items:
         raise InputError(
@@ -102,7 +95,7 @@ def label_next(
             source=task.work.source,
             hint=Hint("see what the labels show with {call}", call=Call("audit", "TABLE")),
         )
-    write_batch(session, items, Path(out))
+    batches.write_batch(session, items, Path(out))
     document = task.document()
     document["batch"] = {
         "path": str(out),
@@ -151,12 +144,12 @@ def label_add(
     refuse_overwriting(table, out)
     task = open_task(table, options)
     session = task.work.session
-    filled, empty = read_batch(Path(batch))
-    added = add_batch(session, filled, who, str(batch))
+    filled, empty = batches.read_batch(Path(batch))
+    added = batches.add_batch(session, filled, who, str(batch))
     document = task.document()
     document["added"] = {**added, "left_empty": empty, "written": str(session.store.path)}
     if out is not None:
-        write_frame(labelled_frame(session), Path(out))
+        batches.write_frame(batches.labelled_frame(session), Path(out))
         document["added"]["written"] = str(out)
     return LabelResult(document)
 
@@ -284,8 +277,8 @@ def label_export(
     refuse_overwriting(table, out)
     task = open_task(table, options)
     session = task.work.session
-    frame = pl.DataFrame(session.store.history()) if history else labelled_frame(session)
-    write_frame(frame, Path(out))
+    frame = pl.DataFrame(session.store.history()) if history else batches.labelled_frame(session)
+    batches.write_frame(frame, Path(out))
     document = task.document()
     document["added"] = {
         "labels": frame.height, "changed": 0, "left_empty": 0, "written": str(out)

@@ -11,16 +11,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
+from calibrant.epistemic.deferral import mixing
 from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.mixing import (
-    Mix,
-    at_accuracy,
-    at_budget,
-    careful_costs,
-    certified_settings,
-    cost_estimate,
-    mixed,
-)
 from calibrant.epistemic.deferral.strategies import (
     STRATEGIES,
     TOLERANT,
@@ -60,7 +52,7 @@ def reach(
     largest: float,
     *,
     questions: int | None = None,
-) -> tuple[Mix | None, str]:
+) -> tuple[mixing.Mix | None, str]:
     """Return the mix that reaches the target, or comes closest, and what it reaches.
 
     Parameters
@@ -76,19 +68,21 @@ def reach(
     """
     cost = np.asarray(spent.mean(axis=1))
     if target.budget is not None:
-        careful = careful_costs(spent, largest_cost, target.budget, questions)
-        found = at_budget(careful, accuracy, target.budget * float(largest_cost.mean()))
+        careful = mixing.careful_costs(spent, largest_cost, target.budget, questions)
+        found = mixing.at_budget(careful, accuracy, target.budget * float(largest_cost.mean()))
         if found is not None:
-            found = mixed(found.first, found.second, found.share, cost, accuracy)
+            found = mixing.mixed(found.first, found.second, found.share, cost, accuracy)
         return found, "most accurate in budget"
     wanted = largest if target.accuracy is None else target.accuracy
-    found = at_accuracy(cost, accuracy, wanted)
+    found = mixing.at_accuracy(cost, accuracy, wanted)
     if found is not None:
         return found, "cheapest that is accurate enough"
-    return at_budget(cost, accuracy, np.inf), "most accurate; the accuracy asked for is not reached"
+    return mixing.at_budget(
+        cost, accuracy, np.inf
+    ), "most accurate; the accuracy asked for is not reached"
 
 
-def per_question(mix: Mix, values: Floats) -> Floats:
+def per_question(mix: mixing.Mix, values: Floats) -> Floats:
     """Return the expected value of each question under a mix, from those of the settings."""
     return np.asarray((1 - mix.share) * values[mix.first] + mix.share * values[mix.second])
 
@@ -143,7 +137,7 @@ def given_tolerance(
     judged = _judged(answers, [], replace(options, strategies=names, tolerance=tolerance), seed)
     one, singles = judged[own], judged["single"]
     at = len(one.cost) - 1
-    mix = mixed(at, at, 0.0, one.cost, one.accuracy)
+    mix = mixing.mixed(at, at, 0.0, one.cost, one.accuracy)
     how = "the tolerance that was given"
     target = Target(budget=mix.cost / float(answers.cost[:, -1].mean()))
     found, _ = _reached(judged, answers, target)
@@ -217,7 +211,7 @@ def _beyond_budget(answers: Answers, budget: float | None) -> str:
     )
     if budget is None or cost[at] > budget * largest:
         return text
-    high = careful_costs(answers.cost[:, [at]].T, answers.cost[:, -1], budget)[0] / largest
+    high = mixing.careful_costs(answers.cost[:, [at]].T, answers.cost[:, -1], budget)[0] / largest
     return f"{text}, and by {len(answers):,} questions it may be {high:.3g}: costs differ too much"
 
 
@@ -268,7 +262,7 @@ def _on_unseen(
 
 def _chosen(
     one: _Judged,
-    mix: Mix,
+    mix: mixing.Mix,
     measured: tuple[Floats, Floats, Floats],
     reasons: dict[str, str],
     how: str,
@@ -282,7 +276,7 @@ def _chosen(
         mix.share,
         mix,
         _mean(right),
-        cost_estimate(spent),
+        mixing.cost_estimate(spent),
         _mean(right - largest),
         reasons,
         certified,
@@ -296,7 +290,7 @@ def _mean(values: Floats) -> Estimate:
     return Estimate(mean, mean - half, mean + half, n=len(values), interval="normal")
 
 
-def _score(mix: Mix, target: Target) -> tuple[float, float]:
+def _score(mix: mixing.Mix, target: Target) -> tuple[float, float]:
     """Return what is compared: accuracy in a budget, else cost once accurate enough."""
     if target.budget is not None:
         return (mix.accuracy, -mix.cost)
@@ -316,7 +310,7 @@ def _winner(found: dict[str, Reached], target: Target) -> str:
     return best if lead > _REPLACES else default
 
 
-def _rank(mix: Mix, target: Target, reached: bool) -> tuple[float, float]:
+def _rank(mix: mixing.Mix, target: Target, reached: bool) -> tuple[float, float]:
     if target.budget is None and reached:
         return (-mix.cost, mix.accuracy)
     return _score(mix, target)
@@ -333,7 +327,7 @@ def _lead(one: Reached, other: Reached, target: Target) -> float:
     return float(gap.mean()) / error if error > 0 else 0.0
 
 
-def _reason(other: Mix, mix: Mix, winner: str) -> str:
+def _reason(other: mixing.Mix, mix: mixing.Mix, winner: str) -> str:
     gap, extra = other.accuracy - mix.accuracy, other.cost / mix.cost - 1
     dear, good = ("more" if size > 0 else "less" for size in (extra, gap))
     taken = STRATEGIES.get(winner, "always one model")
@@ -369,7 +363,7 @@ def _certified(judged: dict[str, _Judged], answers: Answers, target: Target) -> 
     largest_cost = float(answers.cost[:, -1].mean())
     budget = None if target.budget is None else target.budget * largest_cost
     assert target.margin is not None
-    passed = certified_settings(
+    passed = mixing.certified_settings(
         certifying.right,
         certifying.spent,
         singles.fitted.curves[0].right[-1],
@@ -381,18 +375,18 @@ def _certified(judged: dict[str, _Judged], answers: Answers, target: Target) -> 
     )
     if not passed:
         last = len(answers.models) - 1
-        mix = mixed(last, last, 0.0, singles.cost, singles.accuracy)
+        mix = mixing.mixed(last, last, 0.0, singles.cost, singles.accuracy)
         how = "nothing is certified: always the largest model"
         return _chosen(singles, mix, _measured(singles, mix, singles), {}, how, 0)
     at = min(passed, key=lambda setting: one.cost[setting])
-    mix = mixed(at, at, 0.0, one.cost, one.accuracy)
+    mix = mixing.mixed(at, at, 0.0, one.cost, one.accuracy)
     how = "cheapest setting whose guarantee holds"
     return _chosen(one, mix, _measured(one, mix, singles), {}, how, len(passed))
 
 
-def _measured(one: _Judged, mix: Mix, singles: _Judged) -> tuple[Floats, Floats, Floats]:
+def _measured(one: _Judged, mix: mixing.Mix, singles: _Judged) -> tuple[Floats, Floats, Floats]:
     return per_question(mix, one.right), per_question(mix, one.spent), singles.right[-1]
 
 
 # A strategy, the mix that comes closest to the target, and what that reaches.
-Reached = tuple[_Judged, Mix, str]
+Reached = tuple[_Judged, mixing.Mix, str]

@@ -13,15 +13,8 @@ from calibrant.core.arrays import Indices
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.inputs.audit_source import AuditOptions
+from calibrant.inputs.streams import streaming
 from calibrant.inputs.streams.engines import Engine, LocalEngine, engine_named
-from calibrant.inputs.streams.streaming import (
-    Streamed,
-    as_parquet,
-    scan_part,
-    streamed_head,
-    streamed_input,
-    sum_plan,
-)
 from calibrant.records.batches import Part, parquet_files, table_parts
 from calibrant.records.formats import is_url
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
@@ -53,8 +46,8 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
         The options of `audit`.
     """
     runner = engine_named(options.engine)
-    with as_parquet(str(data), columns=options.columns, by=options.by) as source:
-        streamed = sum_plan(
+    with streaming.as_parquet(str(data), columns=options.columns, by=options.by) as source:
+        streamed = streaming.sum_plan(
             source,
             bins=options.bins,
             by=options.by,
@@ -65,7 +58,7 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
         parts = table_parts(source, streamed.plan.columns)
         if not parts:
             raise InputError("the table has no rows", source=str(data))
-        files = streamed_input(str(data), source, parts)
+        files = streaming.streamed_input(str(data), source, parts)
         total = sum_table(parts, streamed.plan, runner, shown=str(data), read_from=source)
         if not total.blocks:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
@@ -80,14 +73,16 @@ def _source(
     shown: str,
     files: list[dict[str, Any]],
     total: PartSums,
-    streamed: Streamed,
+    streamed: streaming.Streamed,
     parts: int,
     options: AuditOptions,
 ) -> AuditSource:
     # Loaded here: the parts are read first, and reading needs none of it.
     from calibrant.inputs.audit_source import AuditSource
 
-    head = streamed_head("audit", shown, files, seed=options.seed, settings=options.settings)
+    head = streaming.streamed_head(
+        "audit", shown, files, seed=options.seed, settings=options.settings
+    )
     plan = streamed.plan
     reading = {"way": "streamed", "rows": total.rows, "parts": parts, "cells": plan.grid.cells}
     reading |= streamed.reading.to_dict()
@@ -224,7 +219,7 @@ def _block(
 
 
 def sums_coverage(
-    total: PartSums, streamed: Streamed, only: Sequence[str] | None = None
+    total: PartSums, streamed: streaming.Streamed, only: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Return what the sums say about the data; which questions are missing they do not know.
 
@@ -261,7 +256,7 @@ SURELY_REPEATED = 1.05
 LOOKED_AT = 2_000_000
 
 
-def refuse_repeats(streamed: Streamed, rows: int) -> None:
+def refuse_repeats(streamed: streaming.Streamed, rows: int) -> None:
     """Raise where a model has several rows for one question.
 
     Of a large table one question in so many is looked at, with all its rows: a table without
@@ -313,7 +308,7 @@ def _questions(
     """Return the rows of one question in `share`; None where the file has no questions."""
     import polars as pl
 
-    scan = scan_part(file, source)
+    scan = streaming.scan_part(file, source)
     if question not in scan.collect_schema().names():
         return None
     ids = pl.col(question).cast(pl.String)

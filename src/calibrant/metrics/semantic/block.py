@@ -12,26 +12,11 @@ from scipy.special import stdtr
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.binned import reliability_bins
+from calibrant.metrics.semantic import estimators, theory
 from calibrant.metrics.semantic.bounds import density_bound, ece_bound, near_an_edge
 from calibrant.metrics.semantic.chance import NoiseFloor, noise_floor
 from calibrant.metrics.semantic.convergence import convergence_curve, gap_slope
-from calibrant.metrics.semantic.estimators import (
-    Bootstrap,
-    QuestionScores,
-    SemEce,
-    Splits,
-    sem_ece_of_pool,
-)
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
-from calibrant.metrics.semantic.theory import (
-    JENSEN_BOUNDARY,
-    confidence_error_bound,
-    oracle_advantage,
-    pointwise_bias_bound,
-    pool_gap,
-    selection_error_bound,
-    standardised_margin,
-)
 from calibrant.metrics.semantic.unlimited import unlimited_draws_ece
 from calibrant.stats.intervals import wald_interval
 
@@ -57,7 +42,7 @@ class MarginStratum:
 
 
 def margin_strata(
-    scores: QuestionScores,
+    scores: estimators.QuestionScores,
     *,
     strata: int = 10,
     bins: int = 10,
@@ -66,7 +51,7 @@ def margin_strata(
     rng: RngLike = 0,
 ) -> list[MarginStratum]:
     """Return both calibration errors by top-two margin, in equal-width strata of [0, 1]."""
-    how = Bootstrap(bins, level, resamples, as_generator(rng))
+    how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
     place = np.minimum((scores.margin * strata).astype(np.int64), strata - 1)
     found = []
     for number in range(strata):
@@ -83,7 +68,9 @@ def margin_strata(
     return found
 
 
-def regime_summary(scores: QuestionScores, *, level: float = 0.95) -> list[dict[str, Any]]:
+def regime_summary(
+    scores: estimators.QuestionScores, *, level: float = 0.95
+) -> list[dict[str, Any]]:
     """Return per regime: questions, over-confidence and mean gap of the two confidences."""
     rows: list[dict[str, Any]] = []
     for name in ("jensen", "low-margin", "large-margin"):
@@ -96,9 +83,9 @@ def regime_summary(scores: QuestionScores, *, level: float = 0.95) -> list[dict[
     return rows
 
 
-def regime_plane(scores: QuestionScores, *, step: float = 0.25) -> list[dict[str, Any]]:
+def regime_plane(scores: estimators.QuestionScores, *, step: float = 0.25) -> list[dict[str, Any]]:
     """Return where the questions lie: standardised margin, in steps, and classes (Figure 1a)."""
-    place = np.floor(standardised_margin(scores.margin, scores.mass, scores.n) / step)
+    place = np.floor(theory.standardised_margin(scores.margin, scores.mass, scores.n) / step)
     cells, count = np.unique(np.column_stack([scores.classes, place]), axis=0, return_counts=True)
     return [
         {"classes": int(classes), "margin": float((at + 0.5) * step), "n": int(n)}
@@ -107,7 +94,7 @@ def regime_plane(scores: QuestionScores, *, step: float = 0.25) -> list[dict[str
 
 
 def boundary_alignment(
-    scores: QuestionScores,
+    scores: estimators.QuestionScores,
     *,
     window: float = 0.1,
     bins: int = 10,
@@ -121,10 +108,10 @@ def boundary_alignment(
     `window` (a share) of the boundary; the predicted one is phi(m) / sqrt(n) there, without any
     fitted constant and with p = 1. Questions with one class have no boundary of large margin.
     """
-    how = Bootstrap(bins, level, resamples, as_generator(rng))
+    how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
     root = np.sqrt(scores.n)
     standards = {
-        "jensen": np.full(scores.n.size, 2 * JENSEN_BOUNDARY),
+        "jensen": np.full(scores.n.size, 2 * theory.JENSEN_BOUNDARY),
         "large_margin": np.sqrt(np.log(scores.classes)),
     }
     rows: list[dict[str, Any]] = []
@@ -141,7 +128,7 @@ def boundary_alignment(
     return rows
 
 
-def leading_answer(scores: QuestionScores, *, level: float = 0.95) -> dict[str, Any]:
+def leading_answer(scores: estimators.QuestionScores, *, level: float = 0.95) -> dict[str, Any]:
     """Return how sure and how right the answer is that leads a half of the draws.
 
     Returns
@@ -169,7 +156,7 @@ def leading_answer(scores: QuestionScores, *, level: float = 0.95) -> dict[str, 
     }
 
 
-def hardest_questions(scores: QuestionScores, *, most: int = 20) -> list[dict[str, Any]]:
+def hardest_questions(scores: estimators.QuestionScores, *, most: int = 20) -> list[dict[str, Any]]:
     """Return the questions with the largest gap between Sem1 and Sem2, hardest first."""
     order = np.argsort(-scores.gap, kind="stable")[:most]
     named = ("sem1", "sem2", "gap", "margin")
@@ -205,7 +192,7 @@ def sem_ece_block(
     correct: npt.ArrayLike,
     *,
     bins: int = 10,
-    splits: Splits = 200,
+    splits: estimators.Splits = 200,
     label: str = "split",
     conflicts: str = "error",
     level: float = 0.95,
@@ -220,7 +207,7 @@ def sem_ece_block(
     """
     generator = as_generator(rng)
     pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
-    found = sem_ece_of_pool(
+    found = estimators.sem_ece_of_pool(
         pool,
         bins=bins,
         splits=splits,
@@ -245,11 +232,11 @@ def sem_ece_block(
             "ece": found.gaps.ece,
             "ece_close": found.gaps.ece_close,
         },
-        "predicted_gap": pool_gap(pool, scores.selection_n),
+        "predicted_gap": theory.pool_gap(pool, scores.selection_n),
         "tied_splits": float(scores.tied.mean()),
         "bounds": _bounds(found, bins),
         "boundaries": {
-            "jensen": 2 * JENSEN_BOUNDARY / float(np.sqrt(np.median(scores.n))),
+            "jensen": 2 * theory.JENSEN_BOUNDARY / float(np.sqrt(np.median(scores.n))),
             "large_margin": float(
                 np.sqrt(np.log(max(np.median(scores.classes), 2)) / np.median(scores.n))
             ),
@@ -277,24 +264,24 @@ def sem_ece_block(
     }
 
 
-def _bounds(found: SemEce, bins: int) -> dict[str, float]:
+def _bounds(found: estimators.SemEce, bins: int) -> dict[str, float]:
     """Return plug-in bounds, each cut at 1 per question and then averaged; condition (8)."""
     s = found.questions
     held_out = s.n - s.selection_n
     race = (s.margin, s.mass, s.classes)
-    selection = float(selection_error_bound(*race, s.selection_n).mean())
+    selection = float(theory.selection_error_bound(*race, s.selection_n).mean())
     errors = {
-        "sem1": float(confidence_error_bound(s.top, *race, s.n).mean()),
+        "sem1": float(theory.confidence_error_bound(s.top, *race, s.n).mean()),
         "sem2": float(
-            confidence_error_bound(s.top, *race, s.selection_n, evaluation_n=held_out).mean()
+            theory.confidence_error_bound(s.top, *race, s.selection_n, evaluation_n=held_out).mean()
         ),
     }
     bounds = {
         "selection_error": selection,
         "sem1_confidence_error": errors["sem1"],
         "sem2_confidence_error": errors["sem2"],
-        "sem1_bias": float(pointwise_bias_bound(*race, s.n).mean()),
-        "sem2_bias": float(pointwise_bias_bound(*race, s.selection_n, held_out=True).mean()),
+        "sem1_bias": float(theory.pointwise_bias_bound(*race, s.n).mean()),
+        "sem2_bias": float(theory.pointwise_bias_bound(*race, s.selection_n, held_out=True).mean()),
     }
     for name, error in errors.items():
         for key, form in (("ece", ece_bound), ("ece_density", density_bound)):
@@ -306,10 +293,10 @@ def _bounds(found: SemEce, bins: int) -> dict[str, float]:
     return bounds
 
 
-def _oracle(scores: QuestionScores) -> dict[str, Any]:
+def _oracle(scores: estimators.QuestionScores) -> dict[str, Any]:
     """Theorem 5.7 on the questions that it is about: how much closer Sem2 is to unlimited draws."""
     close = scores.regime == "jensen"
-    advantage = oracle_advantage(
+    advantage = theory.oracle_advantage(
         scores.margin, scores.mass, scores.n, selection_n=scores.selection_n
     )
     return {"n": int(close.sum()), "value": float(advantage[close].mean()) if close.any() else None}
@@ -326,7 +313,7 @@ def _floor(found: NoiseFloor) -> dict[str, Any]:
 
 
 def _convergence(
-    pool: DrawPool, found: SemEce, bins: int, rng: np.random.Generator
+    pool: DrawPool, found: estimators.SemEce, bins: int, rng: np.random.Generator
 ) -> dict[str, Any] | None:
     if int(np.median(pool.size)) < _SMALLEST_CURVE:
         return None

@@ -12,13 +12,7 @@ from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
-from calibrant.metrics.semantic.estimators import (
-    Bootstrap,
-    QuestionScores,
-    Splits,
-    percentile_estimate,
-    question_scores,
-)
+from calibrant.metrics.semantic import estimators
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.theory import regimes
 
@@ -66,7 +60,7 @@ def convergence_curve(
     sizes: Sequence[int] | None = None,
     *,
     bins: int = 10,
-    splits: Splits = 50,
+    splits: estimators.Splits = 50,
     subsamples: int = 20,
     level: float = 0.95,
     resamples: int = 200,
@@ -90,7 +84,7 @@ def convergence_curve(
     rng
         Seed or generator.
     """
-    how = Bootstrap(bins, level, resamples, as_generator(rng))
+    how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
     wanted = list(sizes or _default_sizes(int(np.median(pool.size))))
     # Half of the smallest sub-sample must hold an answer whichever draws it gets.
     refusals = pool.size - pool.answers.sum(axis=1)
@@ -127,33 +121,35 @@ def _default_sizes(pool: int) -> list[int]:
 
 
 def _runs(
-    pool: DrawPool, n: int, splits: Splits, subsamples: int, rng: np.random.Generator
-) -> list[QuestionScores]:
+    pool: DrawPool, n: int, splits: estimators.Splits, subsamples: int, rng: np.random.Generator
+) -> list[estimators.QuestionScores]:
     if (pool.size == n).all():
-        return [question_scores(pool, splits=splits, rng=rng)]
+        return [estimators.question_scores(pool, splits=splits, rng=rng)]
     parts = (subsample(pool, n, rng) for _ in range(subsamples))
-    return [question_scores(part, splits=splits, rng=rng) for part in parts]
+    return [estimators.question_scores(part, splits=splits, rng=rng) for part in parts]
 
 
 def _point(
-    n: int, runs: list[QuestionScores], standing: _Standing, how: Bootstrap
+    n: int, runs: list[estimators.QuestionScores], standing: _Standing, how: estimators.Bootstrap
 ) -> ConvergencePoint:
     questions = standing.close.size
     rows = _resampled(questions, how)
     gap = np.mean([run.gap for run in runs], axis=0)
     scored = [run.scored() for run in runs]
     sem1, sem2 = (_mean([how.ece(pair[place]) for pair in scored]) for place in (0, 1))
-    mean_gap = percentile_estimate(gap[rows].mean(axis=1), questions, how.level)
+    mean_gap = estimators.percentile_estimate(gap[rows].mean(axis=1), questions, how.level)
     gap_low = ece_gap_low = None
     if (near := gap[standing.close]).size:
         close_rows = _resampled(near.size, how)
-        gap_low = percentile_estimate(near[close_rows].mean(axis=1), near.size, how.level)
+        gap_low = estimators.percentile_estimate(
+            near[close_rows].mean(axis=1), near.size, how.level
+        )
     if (low := standing.margin < np.sqrt(standing.log_classes / n)).any():
         ece_gap_low = _mean([how.gaps(*run.scored(low)).ece for run in runs])
     return ConvergencePoint(n, sem1, sem2, mean_gap, gap_low, ece_gap_low)
 
 
-def _resampled(size: int, how: Bootstrap) -> Ints:
+def _resampled(size: int, how: estimators.Bootstrap) -> Ints:
     """Return all places, and below them as many drawn ones for every resample."""
     return np.vstack([np.arange(size), how.rng.integers(0, size, (how.resamples, size))])
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from calibrant.report.charts import svg
 from calibrant.report.charts.chart import (
     Area,
     Axis,
@@ -19,14 +20,6 @@ from calibrant.report.charts.chart import (
     Rule,
 )
 from calibrant.report.charts.scales import Scale, span, ticks_of
-from calibrant.report.charts.svg import (
-    Drawing,
-    cut_names,
-    draw_legend,
-    draw_shape,
-    legend_rows,
-    text_width,
-)
 
 _NEAR, _FAR = 12, 48
 _CROWDED = 3
@@ -51,7 +44,7 @@ class Size:
 WIDE, MEDIUM, NARROW = Size(760, 430), Size(480, 400), Size(350, 380)
 
 
-def draw_plane(chart: Chart, size: Size) -> Drawing:
+def draw_plane(chart: Chart, size: Size) -> svg.Drawing:
     """Return the chart as a drawing: the frame first, then the marks."""
     drawing, x, y = _frame(chart, size)
     for kind in (Area, Band, Rule, Line, Label):
@@ -75,19 +68,19 @@ def marks_alone(chart: Chart, size: Size) -> str:
     return draw_plane(chart, size).marks[len(frame.marks) :]
 
 
-def _frame(chart: Chart, size: Size) -> tuple[Drawing, Scale, Scale]:
+def _frame(chart: Chart, size: Size) -> tuple[svg.Drawing, Scale, Scale]:
     assert isinstance(chart.x, Axis)
     assert isinstance(chart.y, Axis)
     room = _room_for_names(chart) if size.wide else 14.0
     counted = any(isinstance(mark, Counts) for mark in chart.marks)
     named = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
     lines = [] if size.wide else [(mark.tone, "line", mark.name) for mark in named]
-    keys = legend_rows([*lines, *chart.legend], size.width)
+    keys = svg.legend_rows([*lines, *chart.legend], size.width)
     top = 26.0 + 18 * len(keys)
     height = size.height + (40 if counted else 0) + 18 * len(keys)
     foot = height - 48
     kind = "lines" if any(isinstance(mark, Line) for mark in chart.marks) else "points"
-    drawing = Drawing(size.width, height, chart.title, kind=kind)
+    drawing = svg.Drawing(size.width, height, chart.title, kind=kind)
     x = _scale(chart.x, chart.marks, 0, 58, size.width - room - 8)
     y = _scale(chart.y, chart.marks, 1, foot - (_STRIP if counted else 0), top)
     drawing.plot = (x.start, x.end, y.start, y.end)
@@ -99,13 +92,13 @@ def _frame(chart: Chart, size: Size) -> tuple[Drawing, Scale, Scale]:
     drawing.text(0, top - 11, chart.y.title, "axis")
     if counted:
         drawing.text(x.start + 4, y.start + 17, "rows", "small")
-    draw_legend(drawing, keys)
+    svg.draw_legend(drawing, keys)
     return drawing, x, y
 
 
 def _room_for_names(chart: Chart) -> float:
     names = [mark.name for mark in chart.marks if isinstance(mark, Line) and mark.name]
-    return min(max((text_width(name, 13.5) for name in names), default=2.0) + 14, 210.0)
+    return min(max((svg.text_width(name, 13.5) for name in names), default=2.0) + 14, 210.0)
 
 
 def _scale(axis: Axis, marks: Sequence[Mark], along: int, start: float, end: float) -> Scale:
@@ -132,7 +125,7 @@ def _values(mark: Mark, along: int) -> Iterator[float]:
         yield from (mark.start[along], mark.end[along])
 
 
-def _level_lines(drawing: Drawing, axis: Axis, x: Scale, y: Scale) -> None:
+def _level_lines(drawing: svg.Drawing, axis: Axis, x: Scale, y: Scale) -> None:
     at = [(value, axis.words(value)) for value in axis.at] or ticks_of(y, axis.words, 5)
     for value, words in at:
         drawing.line(x.start, y(value), x.end, y(value), "grid")
@@ -140,7 +133,7 @@ def _level_lines(drawing: Drawing, axis: Axis, x: Scale, y: Scale) -> None:
 
 
 def _upright_lines(
-    drawing: Drawing, axis: Axis, x: Scale, reach: tuple[float, float], *, most: int
+    drawing: svg.Drawing, axis: Axis, x: Scale, reach: tuple[float, float], *, most: int
 ) -> None:
     if axis.names:
         _named_ticks(drawing, axis.names, x, reach[1] + 17)
@@ -151,16 +144,16 @@ def _upright_lines(
         drawing.text(x(value), reach[1] + 17, words, "tick", anchor="middle")
 
 
-def _named_ticks(drawing: Drawing, names: Sequence[str], x: Scale, y: float) -> None:
+def _named_ticks(drawing: svg.Drawing, names: Sequence[str], x: Scale, y: float) -> None:
     """Write as many names as keep clear of each other and of the edge."""
-    widest = max(text_width(name, 12) for name in names)
+    widest = max(svg.text_width(name, 12) for name in names)
     step = max(1, -(-int((widest + 12) * len(names)) // int(x.end - x.start)))
     for place in range(0, len(names), step):
-        if place == 0 or x(place) + text_width(names[place], 12) / 2 <= x.end + 14:
+        if place == 0 or x(place) + svg.text_width(names[place], 12) / 2 <= x.end + 14:
             drawing.text(x(place), y, names[place], "tick", anchor="middle")
 
 
-def _draw(drawing: Drawing, mark: Mark, x: Scale, y: Scale, place: int) -> None:
+def _draw(drawing: svg.Drawing, mark: Mark, x: Scale, y: Scale, place: int) -> None:
     if isinstance(mark, Area):
         (left, bottom), (right, top) = mark.start, mark.end
         with drawing.group(mark.tone):
@@ -175,7 +168,7 @@ def _draw(drawing: Drawing, mark: Mark, x: Scale, y: Scale, place: int) -> None:
         drawing.text(x(mark.x), y(mark.y), mark.words, "small", anchor=mark.anchor)
 
 
-def _band(drawing: Drawing, mark: Band, x: Scale, y: Scale) -> None:
+def _band(drawing: svg.Drawing, mark: Band, x: Scale, y: Scale) -> None:
     if len(mark.places) < 2:
         return
     # Whole pixels: hundreds of bands may be on one page.
@@ -185,7 +178,7 @@ def _band(drawing: Drawing, mark: Band, x: Scale, y: Scale) -> None:
         drawing.polygon([*upper, *lower], "area" if mark.tone else "band")
 
 
-def _rule(drawing: Drawing, mark: Rule, x: Scale, y: Scale, height: float) -> None:
+def _rule(drawing: svg.Drawing, mark: Rule, x: Scale, y: Scale, height: float) -> None:
     """Draw the line; words of several stand below each other, since they may lie close."""
     with drawing.group(mark.tone, mark.words):
         look = "dashed" if mark.dashed else "zero"
@@ -199,7 +192,7 @@ def _rule(drawing: Drawing, mark: Rule, x: Scale, y: Scale, height: float) -> No
             drawing.text(x.end, y(mark.at) - 5, mark.words, "small", anchor="end")
 
 
-def _line(drawing: Drawing, mark: Line, x: Scale, y: Scale) -> None:
+def _line(drawing: svg.Drawing, mark: Line, x: Scale, y: Scale) -> None:
     places = [(x(px), y(py)) for px, py in mark.places]
     with drawing.group(mark.tone, mark.name, key=mark.key):
         drawing.polyline(places, f"series {mark.look}".strip())
@@ -209,24 +202,24 @@ def _line(drawing: Drawing, mark: Line, x: Scale, y: Scale) -> None:
                     drawing.circle(px, py, 6, "hit")
 
 
-def _dot(drawing: Drawing, mark: Dot, x: Scale, y: Scale) -> None:
+def _dot(drawing: svg.Drawing, mark: Dot, x: Scale, y: Scale) -> None:
     px, py = x(mark.x), y(mark.y)
     with drawing.group("", mark.tip or mark.label, key=mark.key):
         if mark.low is not None and mark.high is not None:
             faint = " pale-stick" if mark.size < 0.1 else ""
             drawing.line(px, y(mark.low), px, y(mark.high), f"stick{faint}")
         radius = 7.0 if mark.shape == "ring" else _LEAST + (_MOST - _LEAST) * mark.size**0.5
-        draw_shape(drawing, mark.shape, px, py, radius)
+        svg.draw_shape(drawing, mark.shape, px, py, radius)
         if mark.label:
             _label(drawing, mark, (px, py), x)
 
 
-def _label(drawing: Drawing, mark: Dot, place: tuple[float, float], x: Scale) -> None:
+def _label(drawing: svg.Drawing, mark: Dot, place: tuple[float, float], x: Scale) -> None:
     """Put the name where it stays inside of the picture: left of its point in the right half."""
     px, py = place
     late = px > (x.start + x.end) / 2
     # At the right edge begin the names of the curves.
-    fits = px + 13 + text_width(mark.label, 13.5) <= x.end
+    fits = px + 13 + svg.text_width(mark.label, 13.5) <= x.end
     below = 22 if mark.shape == "ring" else -12
     shift_x, shift_y, anchor = {
         "above": (8, -13, "end"),
@@ -238,14 +231,14 @@ def _label(drawing: Drawing, mark: Dot, place: tuple[float, float], x: Scale) ->
     drawing.text(px + shift_x, py + shift_y, mark.label, "label", anchor=anchor)
 
 
-def _names(drawing: Drawing, chart: Chart, axes: tuple[Scale, Scale], size: Size) -> None:
+def _names(drawing: svg.Drawing, chart: Chart, axes: tuple[Scale, Scale], size: Size) -> None:
     """Write the names of curves where they end, apart from each other."""
     named = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
     if not size.wide or not named:
         return
     x, y = axes
     ends = sorted((y(line.places[-1][1]), number) for number, line in enumerate(named))
-    short = cut_names([line.name for line in named], _room_for_names(chart) - 4)
+    short = svg.cut_names([line.name for line in named], _room_for_names(chart) - 4)
     places = _apart([place for place, _ in ends], 17.0, y.end, y.start - 8)
     for place, (end_y, number) in zip(places, ends, strict=True):
         line = named[number]
@@ -281,7 +274,7 @@ def _apart(places: list[float], least: float, top: float, bottom: float) -> list
     return [max(place, top) for place in found]
 
 
-def _counts(drawing: Drawing, mark: Counts, x: Scale, top: float) -> None:
+def _counts(drawing: svg.Drawing, mark: Counts, x: Scale, top: float) -> None:
     if not any(mark.counts):
         return
     most, foot = max(mark.counts), top + _STRIP - 8
