@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.inputs.door import open_input
 from calibrant.inputs.opened import Opened
 from calibrant.inputs.rows import OWN, ROW, Rows
+from calibrant.inputs.stored_rows import StoredRows
 from calibrant.inputs.ways import is_large
 from calibrant.records import Scores, load_scores, read_table, scan_table
 from calibrant.records.guesses import NAMES, question_text
@@ -28,7 +30,7 @@ _ALL: dict[str, Any] = {
     "repeats": True, "on_invalid": "drop", "graded": True, "labels": "optional", "features": None,
 }  # fmt: skip
 _CHUNK = 500_000
-# A file of so many rows per part is read at one place without reading the rest.
+# A file of so many rows per group is read at one place without reading the rest.
 _GROUP = 10_000
 _HALF = 0.5
 
@@ -55,7 +57,8 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
     facets = _facets(frame)
     index = _sorted(_index(frame, facets))
     texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
-    return Rows(index, _numbered(frame), texts, facets, opened.draws(table), told)
+    stored = StoredRows([_numbered(frame).lazy()], [frame.height])
+    return Rows(index, stored, texts, facets, opened.draws(table), told)
 
 
 def _numbered(source: Any) -> Any:
@@ -107,10 +110,13 @@ def _index(frame: pl.DataFrame, facets: Sequence[str], first: int = 0) -> pl.Dat
 
 
 def _sorted(index: pl.DataFrame) -> pl.DataFrame:
-    wrong = (pl.col("correct") < _HALF).fill_null(False)
-    ranked = index.sort(~wrong, -pl.col("confidence"), nulls_last=True, maintain_order=True)
+    """Return the most confidently wrong rows first; memory is little more than twice the table."""
     # Questions by their number: what is told of each of them has a place in an array.
-    return ranked.with_columns(pl.col("question").rank("dense") - 1)
+    index = index.with_columns(pl.col("question").rank("dense") - 1)
+    said, wrong = index["confidence"].to_numpy(), index["correct"].to_numpy() < _HALF
+    both = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
+    order = [own[np.argsort(-said[own], kind="stable")].astype(np.uint32) for own in both]
+    return index[np.concatenate(order)]
 
 
 def _with_questions(frame: pl.DataFrame, opened: Opened) -> pl.DataFrame:
@@ -136,7 +142,7 @@ def _staged(data: Any, table: Mapping[str, Any]) -> Rows:
         lazy.sink_parquet(folder / "given.parquet")
         lazy = pl.scan_parquet(folder / "given.parquet")
     total = lazy.select(pl.len()).collect().item()
-    scores, kept, first = None, [], 0
+    scores, kept, parts, first = None, list[pl.DataFrame](), list[pl.LazyFrame](), 0
     facets: list[str] = []
     for start in range(0, total, _CHUNK):
         part = lazy.slice(start, _CHUNK).collect().with_row_index(ROW, offset=start + 1)
@@ -144,13 +150,14 @@ def _staged(data: Any, table: Mapping[str, Any]) -> Rows:
         scores = load_scores(part, **rules, **_ALL)
         frame = scores.graded
         facets = facets or _facets(frame)
-        frame.write_parquet(folder / f"part-{start:012}.parquet", row_group_size=_GROUP)
+        frame.write_parquet(folder / f"{start}.parquet", row_group_size=_GROUP)
+        parts.append(pl.scan_parquet(folder / f"{start}.parquet"))
         kept.append(_index(frame, facets, first))
         first += frame.height
     if scores is None:
         raise InputError("the table has no rows", source=str(data))
-    stored = pl.scan_parquet(folder / "part-*.parquet")
     texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
+    stored = StoredRows(parts, [part.height for part in kept])
     return Rows(_sorted(pl.concat(kept)), stored, texts, facets, sentence=told)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError, require_known
 from calibrant.inputs.page_questions import by_meaning, page_question
+from calibrant.inputs.stored_rows import StoredRows
 
 OWN = frozenset({"question_id", "model", "method", "confidence", "correct", "weights"})
 ROW = "row_in_file"
@@ -19,8 +21,9 @@ ROW = "row_in_file"
 _HALF = 0.5
 _MEANING = {"question_id", "model", "class_id", "answer", "correct"}
 SORTS = ("worst", "confidence", "-confidence", "row")
-# Rows that are searched before the clock is looked at again.
+# Rows that are searched before the clock is looked at again, and walked before they are counted.
 _STRETCH = 100_000
+Places = np.ndarray[Any, np.dtype[np.uint32]]
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,9 @@ class RowPage:
 
 @dataclass(slots=True)
 class _Search:
-    """Which rows hold some words, by place, as far as they were searched."""
+    """Which places hold some words, as far as they were searched."""
 
-    holds: np.ndarray[Any, np.dtype[np.bool_]]
+    found: list[Places] = field(default_factory=list)
     done: int = 0
 
 
@@ -78,7 +81,7 @@ class Rows:
         Numbers of every row, the most confidently wrong first; `place` is where its texts stand,
         `question` counts the questions.
     stored
-        All columns, in the order of places.
+        All columns, by place.
     texts
         Columns that hold question, answer and reference, by role.
     facets
@@ -98,7 +101,7 @@ class Rows:
     """
 
     index: pl.DataFrame
-    stored: pl.DataFrame | pl.LazyFrame
+    stored: StoredRows
     texts: Mapping[str, str]
     facets: Sequence[str]
     draws: pl.DataFrame | None = None
@@ -106,10 +109,11 @@ class Rows:
     _names: dict[str, list[str]] = field(default_factory=dict, repr=False)
     _gaps: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
     _values: dict[str, dict[str, int]] = field(default_factory=dict, repr=False)
-    _split: pl.Series | None = field(default=None, repr=False)
-    _orders: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict, repr=False)
+    _marks: dict[str, pl.Series] = field(default_factory=dict, repr=False)
+    _orders: dict[str, Places] = field(default_factory=dict, repr=False)
     _searches: dict[str, _Search] = field(default_factory=dict, repr=False)
     _masks: dict[RowQuery, pl.Series] = field(default_factory=dict, repr=False)
+    _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
     def models(self) -> list[str]:
@@ -147,18 +151,12 @@ class Rows:
         if query.words:
             held, searched = self._holding(query.words, patience)
             mask = mask & held
-        if query.sort in SORTS[1:]:
-            order = self._order(query.sort)
-            found = pl.Series(order[mask.to_numpy()[order]])
-        else:
-            found = mask.arg_true()
-        here = self.index[found.slice(query.start, query.size)]
-        grades = self.index["correct"]
+        here = self.index[self._some(mask, query)]
         return RowPage(
             self._told(here),
-            len(found),
-            int((mask & (grades < _HALF).fill_null(False)).sum()),
-            int((mask & grades.is_not_null()).sum()),
+            int(mask.sum()),
+            int((mask & self._mark("wrong")).sum()),
+            int((mask & self._mark("graded")).sum()),
             searched,
         )
 
@@ -176,7 +174,7 @@ class Rows:
             raise InputError(f"there is no row {place}")
         told = self._told(row)[0]
         alike = self.index.filter(pl.col("question") == row["question"][0]).head(400)
-        whole = self._fetched([place]).row(0, named=True)
+        whole = self.stored.at([place]).row(0, named=True)
         return {
             **told,
             "columns": {
@@ -230,7 +228,7 @@ class Rows:
             mask = self.index.select(pl.all_horizontal(found).fill_null(False)).to_series()
             mask = mask if mask.len() == self.index.height else mask.new_from_index(0, self.height)
             if query.split:
-                mask &= self._split_questions()
+                mask &= self._mark("split")
             self._masks[query] = mask
         return self._masks[query]
 
@@ -245,36 +243,65 @@ class Rows:
         """Number of rows."""
         return self.index.height
 
-    def _split_questions(self) -> pl.Series:
+    def _mark(self, name: str) -> pl.Series:
+        """Return the rows that are graded, or wrong, or whose models disagree: a bit for each."""
+        with self._turn:
+            if name not in self._marks:
+                grades = self.index["correct"]
+                self._marks[name] = (
+                    self._disagreed()
+                    if name == "split"
+                    else grades.is_not_null()
+                    if name == "graded"
+                    else (grades < _HALF).fill_null(False)
+                )
+        return self._marks[name]
+
+    def _disagreed(self) -> pl.Series:
         """Return the rows of questions that some models answer right and others wrong."""
-        if self._split is None:
-            codes, grades = self.index["question"].to_numpy(), self.index["correct"].to_numpy()
-            right, wrong = np.zeros((2, int(codes.max(initial=0)) + 1), dtype=bool)
-            right[codes[grades >= _HALF]] = True
-            wrong[codes[grades < _HALF]] = True
-            self._split = pl.Series((right & wrong)[codes])
-        return self._split
+        codes, grades = self.index["question"].to_numpy(), self.index["correct"].to_numpy()
+        right, wrong = np.zeros((2, int(codes.max(initial=0)) + 1), dtype=bool)
+        right[codes[grades >= _HALF]] = True
+        wrong[codes[grades < _HALF]] = True
+        return pl.Series((right & wrong)[codes])
 
     def prepare(self) -> None:
         """Make orders and disagreements ahead of the click that asks for them."""
-        for sort in SORTS[1:]:
+        for sort in ("row", "-confidence"):
             self._order(sort)
-        self._split_questions()
+        for name in ("wrong", "graded", "split"):
+            self._mark(name)
 
-    def _order(self, sort: str) -> np.ndarray[Any, Any]:
+    def _some(self, mask: pl.Series, query: RowQuery) -> Places:
+        """Return the rows of one page: a list is walked only as far as the page goes."""
+        order = None if query.sort not in SORTS[1:] else self._order(query.sort)
+        fits, end = mask.to_numpy(), query.start + query.size
+        found, before = [np.empty(0, np.uint32)], 0
+        for at in range(0, self.height if query.size else 0, _STRETCH):
+            own = np.arange(at, min(at + _STRETCH, self.height), dtype=np.uint32)
+            own = own if order is None else order[own]
+            own = own[fits[own]]
+            found.append(own[max(query.start - before, 0) : max(end - before, 0)])
+            before += own.size
+            if before >= end:
+                break
+        return np.concatenate(found)
+
+    def _order(self, sort: str) -> Places:
         """Return all rows in an order: it is made once, since every page needs it."""
-        if sort not in self._orders:
-            if sort == "row":
+        said = self.index["confidence"]
+        with self._turn:
+            if sort == "confidence":
+                order, stated = self._order("-confidence"), self.height - said.null_count()
+                return np.concatenate([order[:stated][::-1], order[stated:]])
+            if sort not in self._orders and sort == "row":
                 order = np.empty(self.height, np.uint32)
                 order[self.index["place"].to_numpy()] = np.arange(self.height, dtype=np.uint32)
-            else:
-                said = self.index["confidence"].to_numpy()
+                self._orders[sort] = order
+            elif sort not in self._orders:
                 # Two sorted stretches, the wrong ones and the others: a stable sort joins them.
-                order = np.argsort(-said, kind="stable").astype(np.uint32)
-                if sort == "confidence":
-                    stated = int(np.count_nonzero(~np.isnan(said)))
-                    order = np.concatenate([order[:stated][::-1], order[stated:]])
-            self._orders[sort] = order
+                order = np.argsort(-said.to_numpy(), kind="stable").astype(np.uint32)
+                self._orders[sort] = order
         return self._orders[sort]
 
     def _holding(self, words: str, patience: float | None) -> tuple[pl.Series, float]:
@@ -282,7 +309,7 @@ class Rows:
         if words not in self._searches:
             if len(self._searches) > 4:
                 self._searches.pop(next(iter(self._searches)))
-            self._searches[words] = _Search(np.zeros(self.height, dtype=bool))
+            self._searches[words] = _Search()
         search, began = self._searches[words], time.monotonic()
         names = [*dict.fromkeys([*self.texts.values(), "question_id"])]
         pattern = f"(?i){pl.escape_regex(words)}"
@@ -290,23 +317,19 @@ class Rows:
             pl.col(name).cast(pl.String).fill_null("").str.contains(pattern) for name in names
         )
         while search.done < self.height:
-            some = self.stored.lazy().slice(search.done, _STRETCH).select(holds).collect()
-            search.holds[search.done : search.done + some.height] = some.to_series().to_numpy()
-            search.done += _STRETCH
+            some = self.stored.stretch(search.done, _STRETCH).select(holds).collect().to_series()
+            search.found.append((some.arg_true().to_numpy() + search.done).astype(np.uint32))
+            search.done += some.len()
             if patience is not None and time.monotonic() - began > patience:
                 break
-        share = min(1.0, search.done / max(self.height, 1))
-        return pl.Series(search.holds[self.index["place"].to_numpy()]), share
-
-    def _fetched(self, places: Sequence[int]) -> pl.DataFrame:
-        if isinstance(self.stored, pl.DataFrame):
-            return self.stored[list(places)]
-        return pl.concat([self.stored.slice(place, 1).collect() for place in places])
+        fits = np.zeros(self.height, dtype=bool)
+        fits[self._order("row")[np.concatenate([np.empty(0, np.uint32), *search.found])]] = True
+        return pl.Series(fits), search.done / max(self.height, 1)
 
     def _told(self, some: pl.DataFrame) -> list[dict[str, Any]]:
         if not some.height:
             return []
-        texts = self._fetched(some["place"].to_list())
+        texts = self.stored.at(some["place"].to_list())
         return [
             {
                 "place": row["place"],

@@ -24,7 +24,7 @@ from calibrant.workflows.app.corrections import Corrections
 from calibrant.workflows.app.worker import Stopped, Worker
 
 MOST_UPLOADED = 512 * 1024**2
-"""Bytes of a file that may be dropped on the app."""
+"""Bytes of files that may be dropped on the app together."""
 _KEPT = 32
 
 
@@ -55,13 +55,18 @@ class AppData:
         A path, or several.
     table
         How the table is read, as every verb takes it.
+    folder
+        A folder of this process that holds what was dropped.
     """
 
-    def __init__(self, data: str | Sequence[str], table: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, data: str | Sequence[str], table: Mapping[str, Any] | None = None, *,
+        folder: Path | None = None,
+    ) -> None:  # fmt: skip
         self.data = data
         self.table = {name: value for name, value in (table or {}).items() if value}
         self.worker = Worker()
-        self._folder: Path | None = None
+        self._folder = folder
         self._jobs: dict[str, Job] = {}
         self._rows: Job | None = None
         self._rows_turn, self._turn = threading.Lock(), threading.Lock()
@@ -179,7 +184,7 @@ class AppData:
 
     def corrected(self) -> pl.DataFrame:
         """Return the whole table with the corrected grades in it."""
-        frame = self.rows().stored.lazy().collect()
+        frame = self.rows().stored.whole()
         answer = self.rows().texts.get("answer")
         fixed = [
             self.corrections.grade({**row, "answer": row[answer] if answer else None})
@@ -191,18 +196,32 @@ class AppData:
         return frame.with_columns(correct=pl.coalesce(grades, pl.col("correct").cast(pl.Float64)))
 
 
-async def uploaded(stream: Any, name: str, folder: Path) -> Path:
-    """Keep a dropped file in a folder of this process; one that is too large is refused."""
-    plain = re.sub(r"[^\w.\- ]", "_", Path(name).name)[-120:].lstrip(".") or "table.csv"
-    path, size = folder / plain, 0
-    with path.open("wb") as file:
-        async for part in stream.iter_chunked(1 << 20):
-            size += len(part)
-            if size > MOST_UPLOADED:
-                path.unlink()
-                raise InputError(
-                    f"a dropped file may have {MOST_UPLOADED >> 20} MB",
-                    hint="name it on the command line instead: calibrant view FILE",
-                )
-            await asyncio.to_thread(file.write, part)
-    return path
+class Dropped:
+    """Files that are dropped on the app together, in a folder of this process."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="calibrant-view-"))
+        self.paths: list[str] = []
+        self._size = 0
+
+    async def take(self, stream: Any, name: str) -> None:
+        """Keep one more; what is too large is refused."""
+        plain = re.sub(r"[^\w.\- ]", "_", Path(name).name)[-120:].lstrip(".") or "table.csv"
+        path = self.folder / plain
+        while path.exists():
+            path = path.with_name(f"_{path.name}")
+        with path.open("wb") as file:
+            async for part in stream.iter_chunked(1 << 20):
+                self._size += len(part)
+                if self._size > MOST_UPLOADED:
+                    shutil.rmtree(self.folder)
+                    raise InputError(
+                        f"dropped files may have {MOST_UPLOADED >> 20} MB",
+                        hint="name them on the command line instead: calibrant view FILE",
+                    )
+                await asyncio.to_thread(file.write, part)
+        self.paths.append(str(path))
+
+    def opened(self) -> AppData:
+        """Return them as what is looked at."""
+        return AppData(self.paths[0] if len(self.paths) == 1 else self.paths, folder=self.folder)

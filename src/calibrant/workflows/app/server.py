@@ -17,7 +17,7 @@ from calibrant.core.hints import Call
 from calibrant.core.loopback import LOOPBACK, Handler, Loopback, said
 from calibrant.records.formats import store_path
 from calibrant.report.page import page_asset, page_templates
-from calibrant.workflows.app.opened import MOST_UPLOADED, AppData, Job, uploaded
+from calibrant.workflows.app.opened import MOST_UPLOADED, AppData, Dropped, Job
 from calibrant.workflows.app.saving import saved
 from calibrant.workflows.app.state import PAGE, State, read_state
 from calibrant.workflows.app.tabs import (
@@ -120,6 +120,7 @@ class AppServer(LocalServer):
     def __init__(self, data: AppData | None = None) -> None:
         super().__init__(_POLICY)
         self.data = data
+        self._dropped: Dropped | None = None
         self._labels: Any = None
         self._address = ""
         if data is not None:
@@ -251,12 +252,21 @@ class AppServer(LocalServer):
         return said(200, "forgotten")
 
     async def _open(self, request: web.Request) -> web.Response:
-        holder = AppData("dropped")
-        path = await uploaded(request.content, request.query.get("name", ""), holder.folder)
-        opened = AppData(str(path))
-        opened._folder = holder.folder
-        before, self.data = self.data, opened
-        opened.worker.start()
+        """Take a dropped file; `left` more come before they are opened together."""
+        asked, dropped = request.query, self._dropped
+        if dropped is None or asked.get("more") != "1":
+            dropped = Dropped()
+        self._dropped = None
+        await dropped.take(request.content, asked.get("name", ""))
+        if asked.get("left", "0") != "0":
+            self._dropped = dropped
+            return said(200, "taken")
+        before, self.data = self.data, dropped.opened()
+        self.data.worker.start()
+        if self._labels is not None:
+            # Labels belong to what was open before.
+            await self._labels.stop()
+            self._labels = None
         if before is not None:
             await asyncio.to_thread(before.close)
         return said(200, "opened")

@@ -238,6 +238,7 @@ def _decision(document: Mapping[str, Any]) -> dict[str, Any]:
         "chart": None if chart is None else Markup(draw_plane(chart, MEDIUM).svg()),
         "curve": safe_json(sorted(curve, key=lambda point: point[1])),
         "limit": entry.get("max_error"),
+        "at": entry.get("max_error") or (entry.get("error") or {}).get("value"),
         "costs": (document.get("settings") or {}).get("costs") or {},
     }
 

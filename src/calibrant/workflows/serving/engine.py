@@ -7,7 +7,7 @@ import datetime as dt
 import hashlib
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -22,6 +22,8 @@ from calibrant.records.ledger import Ledger
 from calibrant.records.mend_map import MendMap
 from calibrant.workflows.serving.measure import Asked, Measure, Measured, UpstreamError
 
+RECENT = 200
+"""Questions of late that are held against the labelled ones."""
 FAILURES = 5
 """Failures in a row after which a model is left alone for a while."""
 LEFT_ALONE_S = 20.0
@@ -133,6 +135,9 @@ class Engine:
     answered_by: Counter[str] = field(default_factory=Counter)
     cost: float = 0.0
     seconds: float = 0.0
+    first_words: float = 0.0
+    """Seconds until the first words of streams, all together."""
+    recent: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT))
     breakers: dict[str, Breaker] = field(default_factory=dict)
     _flights: dict[tuple[str, bytes], asyncio.Task[Measured]] = field(default_factory=dict)
     _commit: GroupCommit | None = None
@@ -315,9 +320,12 @@ class Engine:
             "policy": self.about["id"],
             "cost": told.cost,
             "seconds": seconds,
+            "promised": self.promise_for(told) == self.about["promise"],
+            "shift": self.shift,
             # A replay of recorded traffic says itself when a question was asked.
             "time": asked.known.get("time") or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
+        self.recent.append(row)
         with self.rows.open("ab") as file:
             file.write(orjson.dumps(row, default=str) + b"\n")
 

@@ -112,6 +112,7 @@ class Front:
         shape: Callable[[dict[str, Any]], dict[str, Any]],
         events: Callable[[dict[str, Any]], Iterator[bytes]],
     ) -> web.StreamResponse:
+        began = time.perf_counter()
         try:
             told, answer = await self._answer(body)
         except UpstreamError as error:
@@ -125,6 +126,8 @@ class Front:
             headers={**headers, "Content-Type": "text/event-stream; charset=utf-8"}
         )
         await response.prepare(request)
+        self.engine.counts["streams"] += 1
+        self.engine.first_words += time.perf_counter() - began
         for event in events(answer):
             await response.write(event)
         await response.write_eof()
@@ -214,6 +217,8 @@ class Front:
             ("upstream_calls_total", "counter", engine.counts["calls"]),
             ("cost_total", "counter", engine.cost),
             ("request_seconds_total", "counter", engine.seconds),
+            ("streams_total", "counter", engine.counts["streams"]),
+            ("first_words_seconds_total", "counter", engine.first_words),
         ):
             lines += [f"# TYPE calibrant_{name} {kind}", f"calibrant_{name} {value}"]
         for name, on in (("shifted", engine.shift), ("promise_expired", engine.expired)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +18,8 @@ from calibrant.epistemic import load_policy
 from calibrant.records.label_store import LabelStore
 from calibrant.records.tables import read_table
 from calibrant.verbs.monitor import monitor
-from calibrant.workflows.serving.engine import Engine
+from calibrant.workflows.serving.engine import RECENT, Engine
 
-WINDOW = 200
-"""Questions between two looks at their kind, and the number of late ones that are looked at."""
 EVERY_S = 60.0
 
 
@@ -65,25 +64,28 @@ class Watch:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
+        looked = time.monotonic()
         while True:
             await asyncio.sleep(min(1.0, self.every_s))
-            await self.look()
+            due = time.monotonic() - looked >= self.every_s
+            looked = time.monotonic() if due else looked
+            await self.look(labels=due)
 
-    async def look(self) -> None:
+    async def look(self, *, labels: bool = True) -> None:
         """Look once, in a thread: answers are not held up by it."""
         async with self._looking:
             count = self.engine.counts["questions"]
-            if self.check is not None and count - self._seen >= WINDOW:
-                self._seen = count
-                self.engine.shift = await asyncio.to_thread(self._shift)
-            if self.labels is not None and self.engine.expired is None:
+            if self.check is not None and count - self._seen >= RECENT:
+                self._seen, rows = count, list(self.engine.recent)
+                self.engine.shift = await asyncio.to_thread(self._shift, rows)
+            if labels and self.labels is not None and self.engine.expired is None:
                 self.engine.expired = await asyncio.to_thread(self._broken)
 
-    def _shift(self) -> str | None:
+    def _shift(self, rows: list[dict[str, Any]]) -> str | None:
         """Return what is unlike the labelled questions, in a sentence."""
         assert self.check is not None
         with contextlib.suppress(InputError):
-            found = self.check(served_rows(self.engine.rows).tail(WINDOW))
+            found = self.check(pl.DataFrame(rows, infer_schema_length=None))
             return None if found.holds else str(found.text)
         return self.engine.shift
 

@@ -238,7 +238,7 @@ function readyBrush(box, focus) {
 function readyDrag() {
   const box = main.querySelector(".drag"), svg = box && box.querySelector("svg");
   if (!svg || box.dataset.limit === "") return;
-  const s = scaleOf(svg), curve = JSON.parse(box.dataset.curve), tried = byId("tried");
+  const s = scaleOf(svg), curve = JSON.parse(box.dataset.curve), costs = JSON.parse(box.dataset.costs), tried = byId("tried");
   let limit = Number(box.dataset.limit), waiting = 0;
   const handle = mark("g", { class: "handle", tabindex: 0, role: "slider", "aria-label": "Largest share of wrong answers among those given", "aria-valuemin": 0.5, "aria-valuemax": Math.round(100 * s.d) });
   handle.append(mark("rect", { class: "hit", x: s.x0, y: -14, width: s.x1 - s.x0, height: 28 }), mark("path", { class: "limit", d: `M${s.x0} 0H${s.x1}` }),
@@ -253,9 +253,9 @@ function readyDrag() {
   };
   const words = () => {
     const able = curve.filter((point) => point[2] <= limit), best = able.length ? able[able.length - 1] : null;
-    tried.textContent = best ? `At most ${percent(limit)} wrong: on these rows ${percent(best[1])} could be answered alone. Let go to certify it.` : `At most ${percent(limit)} wrong: no threshold on these rows keeps that.`;
+    tried.textContent = best ? `At most ${percent(limit)} wrong: on these rows ${percent(best[1])} could be answered alone${costs.wrong ? `, at a cost of ${(best[1] * best[2] * costs.wrong + (1 - best[1]) * costs.ask).toPrecision(3)} a question` : ""}. Let go to certify it.` : `At most ${percent(limit)} wrong: no threshold on these rows keeps that.`;
   };
-  const ask = (soon) => { clearTimeout(waiting); waiting = setTimeout(() => go({ "decide.max_error": String(+limit.toFixed(3)), "decide.costs": null }), soon); };
+  const ask = (soon) => { clearTimeout(waiting); waiting = setTimeout(() => go({ "decide.max_error": String(+limit.toFixed(3)) }), soon); };
   place(limit);
   let dragging = false;
   handle.addEventListener("pointerdown", (event) => { dragging = true; handle.setPointerCapture(event.pointerId); event.preventDefault(); handle.focus(); });
@@ -367,20 +367,24 @@ async function label() {
   if (!answer.ok) { main.append(made("p", await answer.text(), "trouble")); return; }
   location.assign((await answer.json()).address);
 }
-async function openFile(file) {
-  if (!file) return;
+async function openFiles(files) {
+  if (!files.length) return;
   const box = byId("trouble");
+  let answer = null;
   main.setAttribute("aria-busy", "true");
-  const answer = await send("/api/open?name=" + encodeURIComponent(file.name), file).catch(() => null);
+  for (const [number, file] of [...files].entries()) {
+    answer = await send(`/api/open?more=${number ? 1 : 0}&left=${files.length - 1 - number}&name=${encodeURIComponent(file.name)}`, file).catch(() => null);
+    if (!answer || !answer.ok) break;
+  }
   if (answer && answer.ok) { location.assign("/?tab=overview"); return; }
   const words = answer ? await answer.text() : "The file could not be sent.";
   main.removeAttribute("aria-busy");
   if (box) { box.hidden = false; box.textContent = words; } else trouble(words);
 }
-for (const input of document.querySelectorAll("input[type=file]")) input.addEventListener("change", () => openFile(input.files[0]));
+for (const input of document.querySelectorAll("input[type=file]")) input.addEventListener("change", () => openFiles(input.files));
 document.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
 document.addEventListener("dragleave", () => document.body.classList.remove("over"));
-document.addEventListener("drop", (event) => { event.preventDefault(); document.body.classList.remove("over"); openFile(event.dataTransfer.files[0]); });
+document.addEventListener("drop", (event) => { event.preventDefault(); document.body.classList.remove("over"); openFiles(event.dataTransfer.files); });
 document.addEventListener("click", async ({ target }) => {
   const copy = target.closest(".copy"), menu = byId("save");
   if (copy) { await navigator.clipboard.writeText(copy.parentElement.querySelector("code").textContent).then(() => { copy.textContent = "Copied"; }, () => window.getSelection().selectAllChildren(copy.parentElement.querySelector("code"))); }
