@@ -42,6 +42,8 @@ LABELLED, UNSEEN, DRAWS = 2_000, 2_000, 10
 ALPHA = {"verb": 0.3, "consistency": 0.25, "perplexity": 0.25}
 """Shares of wrong answers that these models can keep at all: right in 65 % and 72 % of all."""
 REQUESTS, AT_A_TIME, FAULTS = 20_000, 50, 0.01
+WARM = 2_000
+"""Requests after which caches are filled: memory is looked at from then on."""
 # A program of LiteLLM's proxy in an environment of its own; left out where it is not there.
 LITELLM = os.environ.get("CALIBRANT_LITELLM", "")
 
@@ -251,7 +253,13 @@ async def _litellm(url, folder):
         program.wait(20)
 
 
-async def _times(address, count, *, headers=None, at_a_time=AT_A_TIME):
+def _megabytes():
+    """Memory that this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1024**2
+
+
+async def _times(address, count, *, headers=None, at_a_time=AT_A_TIME, memory=None):
     """Return the seconds of each request, and how many ended with each status."""
     times, statuses, numbers = [], {}, iter(range(count))
 
@@ -263,6 +271,8 @@ async def _times(address, count, *, headers=None, at_a_time=AT_A_TIME):
             async with client.post(f"{address}/chat/completions", json=body) as reply:
                 await reply.read()
             times.append(time.perf_counter() - began)
+            if memory is not None and len(times) in (WARM, count):
+                memory.append(_megabytes())
             statuses[reply.status] = statuses.get(reply.status, 0) + 1
 
     connector = aiohttp.TCPConnector(limit=0)
@@ -289,19 +299,18 @@ async def _overhead(folder, count, peer_count):
                 times, statuses = await _times(address, peer_count)
             rows.append(("LiteLLM's proxy", peer_count, times, statuses))
         endpoint.answered = 0
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = [_megabytes()]
         front = open_front(policy, endpoints={"m": url}, keys={}, price={}, per_token=False,
                            ledger=folder / "served.sqlite", token=TOKEN,
                            measured_by="perplexity")  # fmt: skip
         address = await front.start()
         headers = {"Authorization": f"Bearer {TOKEN}"}
-        times, statuses = await _times(address, count, headers=headers)
+        times, statuses = await _times(address, count, headers=headers, memory=memory)
         await front.stop()
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         rows.append(("calibrant serve", count, times, statuses))
     with Ledger(folder / "served.sqlite", read_only=True) as ledger:
         kept = ledger.totals()
-    return rows, {"answered": endpoint.answered, "kept": kept["draws"], "grown": grown}
+    return rows, {"answered": endpoint.answered, "kept": kept["draws"], "memory": memory}
 
 
 def overhead(count=REQUESTS, peer_count=5_000):
@@ -329,7 +338,9 @@ def main() -> None:
     )  # fmt: skip
     page.text(
         f"The endpoint counts {paid['answered']:,} answers, the ledger {paid['kept']:,}: nothing "
-        f"was paid twice or lost. The process grew by {paid['grown']:,.0f} MB over the run."
+        f"was paid twice or lost. The process held {paid['memory'][0]:,.0f} MB before, "
+        f"{paid['memory'][1]:,.0f} MB after {WARM:,} requests and {paid['memory'][-1]:,.0f} MB "
+        f"after {REQUESTS:,}."
     )
     found = kept_promise()
     page.table(

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from calibrant.clients.dispatch.dispatcher import Dispatcher
 
 DEAD_AFTER_S = 120.0
+# One for all: a server has a caller per request, and seeding takes longer than the rest of it.
+_RNG = random.Random()
 RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
 """Errors after which no other call can succeed."""
 
@@ -119,7 +121,6 @@ class Caller:
         self._fail = fail
         self._ended = ended
         self._stop = asyncio.Event()
-        self._rng = random.Random()
 
     def stop(self) -> None:
         """Try nothing again; what is out may still come back."""
@@ -273,7 +274,7 @@ class Caller:
             )
             refused.status, refused.retry_after = error.status, error.retry_after
             raise refused
-        wait = backoff_s(call.tries + call.refusals, rng=self._rng, first=of.first_backoff_s)
+        wait = backoff_s(call.tries + call.refusals, rng=_RNG, first=of.first_backoff_s)
         wait = max(wait, error.retry_after or 0.0)
         most = min(of.patience_s, DEAD_AFTER_S)
         if isinstance(error, UnreachableError) and of.trouble.is_dead(wait_s=wait, most_s=most):
