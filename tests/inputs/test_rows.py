@@ -63,7 +63,9 @@ def expected(table, query):
     keys = {"worst": ["correct", "confidence"], "row": [], "-confidence": ["confidence"],
             "confidence": ["confidence"]}[query.sort]  # fmt: skip
     down = [name == "confidence" and query.sort != "confidence" for name in keys]
-    return found.sort(keys, descending=down, nulls_last=True, maintain_order=True) if keys else found
+    return (
+        found.sort(keys, descending=down, nulls_last=True, maintain_order=True) if keys else found
+    )
 
 
 FILTERS = [
