@@ -24,6 +24,7 @@ from calibrant.claims.claim import Claim
 from calibrant.claims.monitor import traffic_claim
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.hints import Call
+from calibrant.core.stored import Stored
 
 ANSWER, ANSWER_LENGTH = "answer", "answer length"
 _CELLS = 10
@@ -36,7 +37,7 @@ GuardOutcome: TypeAlias = Literal["as certified", "new groups", "mix changed", "
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(Stored):
     """A column whose rows are no longer spread as in the fit.
 
     `p` is the chance of so large a difference had nothing changed, corrected for the number of
@@ -111,17 +112,14 @@ class GuardCheck:
             "outcome": self.outcome,
             "rows": self.rows,
             "new_groups": dict(self.new_groups),
-            "changes": [
-                {"column": c.column, "p": c.p, "name": c.name, "before": c.before, "now": c.now}
-                for c in self.changes
-            ],
+            "changes": [change.to_dict() for change in self.changes],
             "unchecked": list(self.unchecked),
             "next": None if self.call is None else self.call.shell(),
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Stored):
     """What a promise was made on: rows per group, and per cell of every number.
 
     Parameters
@@ -235,25 +233,6 @@ class Profile:
             str(self.group), p, str(name), float(shares[0][most]), float(shares[1][most])
         )
         return [found] if p <= _LEVEL else []
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        columns = {
-            name: {"ends": self.ends[name].tolist(), "counts": self.counts[name].tolist()}
-            for name in self.ends
-        }
-        return {"group": self.group, "names": list(self.names), "columns": columns}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Profile:
-        """Return the profile that `to_dict` described."""
-        columns = data["columns"]
-        return cls(
-            data["group"],
-            tuple(data["names"]),
-            {name: np.array(part["ends"], dtype=np.float64) for name, part in columns.items()},
-            {name: np.array(part["counts"], dtype=np.float64) for name, part in columns.items()},
-        )
 
 
 def same_spread(before: Floats, now: Floats) -> float:

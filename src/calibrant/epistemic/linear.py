@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats
+from calibrant.core.stored import Stored
 from calibrant.epistemic.features import FeatureEncoder, column_numbers
 from calibrant.stats.logistic import intercept_free
 
@@ -146,7 +147,8 @@ class Columns:
         return cls()._with(FeatureEncoder.from_dict(data["encoder"]), numbers)
 
 
-class ConfidenceBasis:
+@dataclass
+class ConfidenceBasis(Stored):
     """Columns that describe any smooth or jumpy dependence on a confidence.
 
     An intercept, one indicator per frequent value (an atom: at least 30 rows and 1 % of them) and
@@ -159,55 +161,41 @@ class ConfidenceBasis:
     [[1.0, 1.0], [1.0, 0.0]]
     """
 
-    atoms_: Floats
-    quantiles_: Floats
-    knots_: Floats
-    all_atoms_: bool
+    atoms: Floats = field(default_factory=lambda: np.empty(0))
+    quantiles: Floats = field(default_factory=lambda: np.empty(0))
+    knots: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def all_atoms(self) -> bool:
+        """Whether there is nothing beside the atoms."""
+        return not len(self.quantiles)
 
     def fit(self, confidence: Floats, *, knots: int | None = None) -> ConfidenceBasis:
         """Learn atoms and ranks from the confidences; `knots` overrides n^(1/3), at most 20."""
         values, counts = np.unique(confidence, return_counts=True)
-        self.atoms_ = values[counts >= max(_ATOM_ROWS, _ATOM_SHARE * len(confidence))]
-        others = confidence[~np.isin(confidence, self.atoms_)]
-        self.all_atoms_ = len(others) < _ATOM_ROWS
-        if self.all_atoms_:
-            self.quantiles_ = self.knots_ = np.empty(0)
+        self.atoms = values[counts >= max(_ATOM_ROWS, _ATOM_SHARE * len(confidence))]
+        others = confidence[~np.isin(confidence, self.atoms)]
+        self.quantiles = self.knots = np.empty(0)
+        if len(others) < _ATOM_ROWS:
             return self
         grid = np.linspace(0, 1, _QUANTILES)
-        self.quantiles_ = np.quantile(others, grid)
+        self.quantiles = np.quantile(others, grid)
         count = min(_MOST_KNOTS, max(2, round(len(others) ** (1 / 3)))) if knots is None else knots
-        self.knots_ = np.linspace(0, 1, count + 1)[1:-1]
+        self.knots = np.linspace(0, 1, count + 1)[1:-1]
         return self
 
     def transform(self, confidence: Floats) -> Floats:
         """Return one row of columns per confidence; the first column is 1."""
         f = np.asarray(confidence, dtype=np.float64)
         # With nothing but atoms the last indicator follows from the intercept.
-        atoms = self.atoms_[:-1] if self.all_atoms_ else self.atoms_
+        atoms = self.atoms[:-1] if self.all_atoms else self.atoms
         columns = [np.ones(len(f)), *((f == atom).astype(np.float64) for atom in atoms)]
-        if not self.all_atoms_:
-            rank = np.interp(f, self.quantiles_, np.linspace(0, 1, len(self.quantiles_)))
-            beside = ~np.isin(f, self.atoms_)
+        if not self.all_atoms:
+            rank = np.interp(f, self.quantiles, np.linspace(0, 1, len(self.quantiles)))
+            beside = ~np.isin(f, self.atoms)
             columns += [np.where(beside, rank, 0.0)]
-            columns += [np.where(beside, np.maximum(rank - knot, 0), 0.0) for knot in self.knots_]
+            columns += [np.where(beside, np.maximum(rank - knot, 0), 0.0) for knot in self.knots]
         return np.column_stack(columns)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "atoms": self.atoms_.tolist(),
-            "quantiles": self.quantiles_.tolist(),
-            "knots": self.knots_.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ConfidenceBasis:
-        """Return the basis that `to_dict` described."""
-        basis = cls()
-        for name in ("atoms", "quantiles", "knots"):
-            setattr(basis, f"{name}_", np.asarray(data[name], dtype=np.float64))
-        basis.all_atoms_ = len(basis.quantiles_) == 0
-        return basis
 
 
 def projector(columns: Floats) -> Floats:

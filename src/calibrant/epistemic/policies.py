@@ -12,12 +12,10 @@ from calibrant.core.hints import Call, Hint
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.deferral.policy import MixedPolicy, inner_policy
 from calibrant.epistemic.guard import Change, GuardCheck
-from calibrant.epistemic.policy import CONFIDENCE, Decision, Policy, Row, as_rows
+from calibrant.epistemic.policy import CONFIDENCE, SCHEMA, Decision, Policy, Row, as_rows
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.records.mend_map import SCHEMA as MEND_SCHEMA
 from calibrant.records.mend_map import MendMap, load_mend
-
-SCHEMA = "calibrant.policy/1"
 
 
 def load_policy(path: str | Path) -> Policy:

@@ -12,16 +12,18 @@ import polars as pl
 
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
+from calibrant.core.stored import Stored
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.features import as_frame, level_text
 from calibrant.epistemic.guard import GuardCheck, Profile
 
+SCHEMA = "calibrant.policy/1"
 CONFIDENCE = "confidence"
 Decision: TypeAlias = Literal["answer", "ask"]
 Row: TypeAlias = Mapping[str, Any]
 
 
-class Policy(ABC):
+class Policy(Stored, ABC):
     """A saved permission to answer: what it decides, promises, and when that ends.
 
     Attributes
@@ -65,9 +67,10 @@ class Policy(ABC):
     def route(self, question: Row, asked: Mapping[str, Any]) -> Step:
         """Return what to do next with one question, given the answers so far by model."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""
+        asked = {"models": self.models, "needs": list(self.needs)}
+        return {"schema": SCHEMA, **super().to_dict(), **asked}
 
     def answers(self, confidence: float | None) -> bool:
         """Return whether an answer with this confidence may be given; None is never enough."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calibrant.core.errors import InputError, require_known
+from calibrant.core.stored import NOT_STORED, Stored, read_by
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.cascade import Cascade, Step
 from calibrant.epistemic.deferral.mixing import hash_share
@@ -17,7 +18,7 @@ from calibrant.epistemic.policy import CONFIDENCE, Decision, Policy, Row
 
 
 @dataclass(frozen=True, slots=True)
-class ValuePolicy:
+class ValuePolicy(Stored):
     """Ask on while the chance of a better answer is worth its price.
 
     Parameters
@@ -29,6 +30,8 @@ class ValuePolicy:
     direct
         Whether the first model is chosen by the question; else the cheapest is asked first.
     """
+
+    stored_as = "value"
 
     model: ValueModel
     money: float
@@ -83,25 +86,12 @@ class ValuePolicy:
         money, direct = dial
         return ValuePolicy(self.model, float(money), bool(direct))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "schema": "calibrant.policy/1",
-            "kind": "value",
-            "money": self.money,
-            "direct": self.direct,
-            "model": self.model.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ValuePolicy:
-        """Return a policy that decides as the one that `to_dict` described."""
-        return cls(ValueModel.from_dict(data["model"]), float(data["money"]), bool(data["direct"]))
-
 
 @dataclass(frozen=True, slots=True)
-class AlwaysOne:
+class AlwaysOne(Stored):
     """Always ask the same model."""
+
+    stored_as = "one"
 
     models: list[str]
     name: str
@@ -113,20 +103,6 @@ class AlwaysOne:
     def with_dial(self, dial: Any) -> AlwaysOne:
         """Return the policy for another model, by its place."""
         return AlwaysOne(self.models, self.models[int(dial)])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "schema": "calibrant.policy/1",
-            "kind": "one",
-            "models": self.models,
-            "name": self.name,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> AlwaysOne:
-        """Return the policy that `to_dict` described."""
-        return cls(list(data["models"]), data["name"])
 
 
 Inner = ValuePolicy | AlwaysOne | Cascade | Router
@@ -172,7 +148,9 @@ class MixedPolicy(Policy):
         What embeds it, see `embed_with`; it is not saved, its name is.
     """
 
-    policy: Inner
+    stored_as = "mixed"
+
+    policy: Inner = field(metadata=read_by(inner_policy))
     dials: tuple[Any, Any]
     share: float
     promise: Mapping[str, Any] = field(default_factory=dict)
@@ -183,7 +161,9 @@ class MixedPolicy(Policy):
     known: Mapping[str, Sequence[str]] = field(default_factory=dict)
     columns: Sequence[str] = ()
     embedding: Mapping[str, Any] | None = None
-    embedder: QuestionEmbedding | None = field(default=None, repr=False, compare=False)
+    embedder: QuestionEmbedding | None = field(
+        default=None, repr=False, compare=False, metadata=NOT_STORED
+    )
 
     def __post_init__(self) -> None:
         pair = tuple(
@@ -249,43 +229,6 @@ class MixedPolicy(Policy):
                 hint="call policy.embed_with(embedder), as `calibrant serve` does",
             )
         return question
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the policy as plain data."""
-        return {
-            "schema": "calibrant.policy/1",
-            "kind": "mixed",
-            "promise": dict(self.promise),
-            "made": self.made,
-            "n": self.n,
-            "fitted_on": dict(self.fitted_on),
-            "models": self.models,
-            "dials": list(self.dials),
-            "share": self.share,
-            "columns": list(self.columns),
-            "known": {name: list(levels) for name, levels in self.known.items()},
-            "profile": None if self.profile is None else self.profile.to_dict(),
-            "embedding": self.embedding,
-            "policy": self.policy.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> MixedPolicy:
-        """Return a policy that decides as the one that `to_dict` described."""
-        first, second = data["dials"]
-        return cls(
-            inner_policy(data["policy"]),
-            (first, second),
-            float(data["share"]),
-            data["promise"],
-            data["made"],
-            int(data["n"]),
-            data["fitted_on"],
-            None if data["profile"] is None else Profile.from_dict(data["profile"]),
-            data["known"],
-            data["columns"],
-            data["embedding"],
-        )
 
 
 def question_key(question: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
+from calibrant.core.stored import Stored, read_by
 from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwise_risk
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
@@ -30,7 +31,7 @@ _ANSWER_COSTS = CostMatrix(c00=0.0, c01=0.0, c10=1.0, c11=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class Aim(Stored):
     """What is decided and what it costs.
 
     Parameters
@@ -106,19 +107,6 @@ class Aim:
         result: Floats = (spent - least) / (most - least)
         return result
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "decision": self.decision,
-            "costs": self.matrix.to_dict(),
-            "threshold": self.threshold,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Aim:
-        """Return the aim that `to_dict` described."""
-        return cls(data["decision"], CostMatrix(**data["costs"]), data["threshold"])
-
 
 def _range(costs: CostMatrix) -> tuple[float, float]:
     """Return the least and the most that a decision can cost."""
@@ -126,15 +114,19 @@ def _range(costs: CostMatrix) -> tuple[float, float]:
     return min(values), max(values)
 
 
+def _rivals(stored: list[dict[str, Any]]) -> tuple[ResidualModel, ...]:
+    return tuple(map(residual_model_from_dict, stored))
+
+
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Stored):
     """A fitted model of a cascade."""
 
     name: str
     price: float
-    recalibrator: Calibrator | None
-    residual: ResidualModel | None
-    rivals: tuple[ResidualModel, ...] | None = None
+    recalibrator: Calibrator | None = field(metadata=read_by(calibrator_from_dict))
+    residual: ResidualModel | None = field(metadata=read_by(residual_model_from_dict))
+    rivals: tuple[ResidualModel, ...] | None = field(default=None, metadata=read_by(_rivals))
     """Excess risk: per later model, what its answer is worth beyond this one's."""
 
     @staticmethod
@@ -175,26 +167,3 @@ class Stage:
         if self.residual is not None:
             p = p + self.residual.predict_one(query)
         return float(pointwise_risk(p, f, aim.matrix, threshold=aim.cut)[0])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "name": self.name,
-            "price": self.price,
-            "recalibrator": None if self.recalibrator is None else self.recalibrator.to_dict(),
-            "residual": None if self.residual is None else self.residual.to_dict(),
-            **({} if self.rivals is None else {"rivals": [one.to_dict() for one in self.rivals]}),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Stage:
-        """Return the stage that `to_dict` described."""
-        recalibrator, residual = data["recalibrator"], data["residual"]
-        rivals = data.get("rivals")
-        return cls(
-            data["name"],
-            float(data["price"]),
-            None if recalibrator is None else calibrator_from_dict(recalibrator),
-            None if residual is None else residual_model_from_dict(residual),
-            None if rivals is None else tuple(map(residual_model_from_dict, rivals)),
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from scipy.special import ndtri
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.core.stored import Stored
 from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.loss.boosting import encode, fold_of_unit
 from calibrant.epistemic.loss.grouping import CrossFit, cross_fit, mean_error
 
 
 @dataclass(frozen=True, slots=True)
-class CostMatrix:
+class CostMatrix(Stored):
     """What a decision costs: `c10` is the cost of deciding 1 where the truth is 0, and so on.
 
     The optimal threshold is t* = (c10 - c00) / S with S = c10 + c01 - c00 - c11, which must be
@@ -60,10 +61,6 @@ class CostMatrix:
     def threshold(self) -> float:
         """The optimal threshold t*; outside [0, 1] where one decision is always right."""
         return (self.c10 - self.c00) / self.scale
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the four costs."""
-        return asdict(self)
 
     @classmethod
     def of(cls, costs: Any) -> CostMatrix:

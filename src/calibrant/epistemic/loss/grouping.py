@@ -191,7 +191,7 @@ class GroupingLoss:
         while True:
             copied = cross_fit(nothing, f, y, fold, knots=knots)
             self.copy_ = self._bound(copied, units).lower
-            used = knots or len(ConfidenceBasis().fit(f).knots_) + 1
+            used = knots or len(ConfidenceBasis().fit(f).knots) + 1
             if self.copy_ == 0.0 or 2 * used > _MOST_KNOTS:
                 self.knots_ = used
                 return knots

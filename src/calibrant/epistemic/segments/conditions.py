@@ -13,6 +13,7 @@ import polars as pl
 
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import InputError, did_you_mean, require_known
+from calibrant.core.stored import Stored
 
 _OPERATORS = ("<=", ">=", "!=", "==", "<", ">", "=")
 _JOINED = re.compile(r"\s+and\s+", re.IGNORECASE)
@@ -20,7 +21,7 @@ _PART = re.compile(r"^\s*(?P<name>.+?)\s*(?P<sign><=|>=|!=|==|<|>|=)\s*(?P<value
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Stored):
     """One comparison: a column, ``<``, ``<=``, ``>``, ``>=``, ``=`` or ``!=``, and a value."""
 
     column: str
@@ -65,7 +66,7 @@ def _compare(values: Any, sign: str, at: float) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Stored):
     """Conditions that must all hold; `name` is what people call the group."""
 
     conditions: tuple[Condition, ...]
@@ -91,22 +92,6 @@ class Rule:
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Return whether one row belongs to the group."""
         return all(condition.holds(row) for condition in self.conditions)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "name": self.name,
-            "conditions": [[c.column, c.sign, c.value] for c in self.conditions],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Rule:
-        """Return the rule that `to_dict` described."""
-        parts = tuple(
-            Condition(column, sign, value if isinstance(value, str) else float(value))
-            for column, sign, value in data["conditions"]
-        )
-        return cls(parts, data["name"])
 
 
 def parse_rule(text: str, frame: pl.DataFrame) -> Rule:

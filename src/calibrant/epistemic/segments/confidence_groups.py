@@ -17,6 +17,7 @@ from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.document import dump_document, load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.rng import named_stream
+from calibrant.core.stored import Stored
 from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.segments.candidates import Candidates, candidate_rules
@@ -28,7 +29,7 @@ _RIDGE = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class GroupCorrector:
+class GroupCorrector(Stored):
     """Recalibrate a confidence over all rows and shift it within the groups that stand out.
 
     Parameters
@@ -53,6 +54,8 @@ class GroupCorrector:
     >>> round(corrector.predict_one({"topic": "law"}, 0.7), 1)
     0.5
     """
+
+    stored_as = "corrector"
 
     basis: ConfidenceBasis
     coefficients: Floats
@@ -87,46 +90,17 @@ class GroupCorrector:
             rate += shift if rule.holds(row) else 0.0
         return min(max(rate, 0.0), 1.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the corrector as plain data."""
-        return {
-            "schema": "calibrant.policy/1",
-            "kind": "corrector",
-            "made": self.made,
-            "n": self.n,
-            "fitted_on": dict(self.fitted_on),
-            "basis": self.basis.to_dict(),
-            "coefficients": self.coefficients.tolist(),
-            "groups": [
-                {**rule.to_dict(), "shift": shift}
-                for rule, shift in zip(self.rules, self.shifts, strict=True)
-            ],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> GroupCorrector:
-        """Return the corrector that `to_dict` described."""
-        return cls(
-            ConfidenceBasis.from_dict(data["basis"]),
-            np.asarray(data["coefficients"], dtype=np.float64),
-            tuple(Rule.from_dict(group) for group in data["groups"]),
-            tuple(float(group["shift"]) for group in data["groups"]),
-            data["made"],
-            int(data["n"]),
-            data["fitted_on"],
-        )
-
     @classmethod
     def load(cls, path: str | Path) -> GroupCorrector:
         """Read what `save` wrote; nothing in the file is run."""
         data = load_document(path)
-        if data.get("kind") != "corrector":
+        if data.get("kind") != cls.stored_as:
             raise SchemaError("this is no corrected confidence", source=str(path))
         return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:
         """Write the corrector as JSON."""
-        Path(path).write_bytes(dump_document(self.to_dict()))
+        Path(path).write_bytes(dump_document({"schema": "calibrant.policy/1", **self.to_dict()}))
 
 
 def fit_corrector(

@@ -11,6 +11,7 @@ import polars as pl
 
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import InputError
+from calibrant.core.stored import read_by
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.features import level_text, require
 from calibrant.epistemic.guard import Profile, level_texts
@@ -47,7 +48,9 @@ class SelectivePolicy(Policy):
     'ask'
     """
 
-    score: Score
+    stored_as = "selective"
+
+    score: Score = field(metadata=read_by(score_from_dict))
     threshold: float | None
     promise: Mapping[str, Any] = field(default_factory=dict)
     made: str = ""
@@ -110,35 +113,3 @@ class SelectivePolicy(Policy):
     def _cut(self, threshold: float | None) -> float:
         exact = self.score.kind == CONFIDENCE
         return float("inf") if threshold is None else threshold - (0.0 if exact else _ROUNDING)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the policy as plain data."""
-        return {
-            "schema": "calibrant.policy/1",
-            "kind": "selective",
-            "promise": dict(self.promise),
-            "made": self.made,
-            "n": self.n,
-            "fitted_on": dict(self.fitted_on),
-            "needs": list(self.needs),
-            "threshold": self.threshold,
-            "thresholds": None if self.thresholds is None else dict(self.thresholds),
-            "known": {name: list(levels) for name, levels in self.known.items()},
-            "profile": None if self.profile is None else self.profile.to_dict(),
-            "score": self.score.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SelectivePolicy:
-        """Return a policy that decides as the one that `to_dict` described."""
-        return cls(
-            score_from_dict(data["score"]),
-            None if data["threshold"] is None else float(data["threshold"]),
-            data["promise"],
-            data["made"],
-            int(data["n"]),
-            data["fitted_on"],
-            None if data["profile"] is None else Profile.from_dict(data["profile"]),
-            data["known"],
-            data["thresholds"],
-        )

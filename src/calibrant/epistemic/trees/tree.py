@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask
 from calibrant.core.errors import CalibrantError
+from calibrant.core.stored import Stored
 
 Ints = npt.NDArray[np.int32]
 
@@ -22,17 +23,10 @@ _EXACT_UP_TO = 10_000
 # Small enough that the rows of a chunk stay in cache while they walk down the tree.
 _CHUNK = 16_384
 _COMPRESS_EVERY = 4
-_STORED: dict[str, Any] = {
-    "feature": np.int32,
-    "threshold": np.float64,
-    "left": np.int32,
-    "right": np.int32,
-    "value": np.float64,
-}
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Stored):
     """A binary tree: a row goes left where its feature is at most the threshold.
 
     Parameters
@@ -125,15 +119,6 @@ class Tree:
     def leaf_values(self) -> Floats:
         """Return the value of each leaf, in the order of leaf numbers."""
         return self.value[self.feature < 0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the tree as plain data."""
-        return {name: getattr(self, name).tolist() for name in _STORED}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Tree:
-        """Return the tree that `to_dict` described."""
-        return cls(*(np.asarray(data[name], dtype=kind) for name, kind in _STORED.items()))
 
 
 def _descend(columns: Floats, start: int, stop: int, walk: _Walk) -> Indices:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats
+from calibrant.core.stored import Stored
 
 # Starts of a change that are looked back to, in batches.
 WINDOW = 250
@@ -104,7 +105,7 @@ def day_sums(
 
 
 @dataclass(slots=True)
-class Channels:
+class Channels(Stored):
     """Cumulative sums of all channels: all rows, then those of each range of confidences.
 
     Parameters
@@ -227,39 +228,6 @@ class Channels:
         """Return the batch (counted from 0) at which the change most likely began."""
         first = self.since - (1 if len(ratios) > WINDOW else 0)
         return max(first, 0) + int(np.argmax(ratios))
-
-    def to_list(self) -> list[dict[str, Any]]:
-        """Return the state as plain data, channel by channel."""
-        return [
-            {
-                "share": float(self.share[at]),
-                "known": self.known,
-                "baseline": self.baseline[at].tolist(),
-                "inverse": self.inverse[at].tolist(),
-                "tolerance": self.tolerance,
-                "days": [day[at].tolist() for day in self.days],
-                "spread": float(self.spread[at]),
-                "before": self.before[at].tolist(),
-                "since": self.since,
-            }
-            for at in range(len(self.share))
-        ]
-
-    @classmethod
-    def from_list(cls, state: list[dict[str, Any]]) -> Channels:
-        """Go on from a saved state."""
-        parts = {name: [channel[name] for channel in state] for name in state[0]}
-        return cls(
-            np.array(parts["share"]),
-            state[0]["known"],
-            np.array(parts["baseline"]),
-            np.array(parts["inverse"]),
-            state[0]["tolerance"],
-            [np.array(day) for day in zip(*parts["days"], strict=True)],
-            np.array(parts["spread"]),
-            np.array(parts["before"]),
-            state[0]["since"],
-        )
 
 
 def _means(sums: DaySums) -> Floats:

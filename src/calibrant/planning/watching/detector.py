@@ -14,8 +14,9 @@ Shin, Ramdas, Rinaldo (2024), E-detectors.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +24,7 @@ from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
+from calibrant.core.stored import Stored
 from calibrant.planning.watching import channel
 
 _BINS = 4
@@ -35,11 +37,11 @@ _LEAST_BASELINE = 100
 _NEW_BASELINE = 500
 # Labels of the baseline that a group needs for a level of its own; rows of others are left out.
 LEAST_GROUP = 15
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Stored):
     """A change that set off the alarm.
 
     Parameters
@@ -65,7 +67,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class ChangeDetector:
+class ChangeDetector(Stored):
     """Watch accuracy at a given confidence, batch by batch.
 
     Parameters
@@ -298,47 +300,17 @@ class ChangeDetector:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain data, at most 250 small rows per channel."""
-        return {
-            "version": STATE_VERSION,
-            "horizon": self.horizon,
-            "alpha": self.alpha,
-            "reset": self.reset,
-            "tolerance": self.tolerance,
-            "batches": self.batches,
-            "evidence": self.evidence,
-            "peak": self.peak,
-            "edges": self.edges.tolist(),
-            "theta": self.theta.tolist(),
-            "channels": [] if self.channels is None else self.channels.to_list(),
-            "groups": list(self.groups),
-            "findings": [list(astuple(finding)) for finding in self.findings],
-            "epoch": self.epoch,
-            "waiting": [] if self.waiting is None else self.waiting.tolist(),
-        }
+        return {"version": STATE_VERSION, **Stored.to_dict(self)}
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> ChangeDetector:
+    def from_dict(cls, state: Mapping[str, Any]) -> Self:
         """Go on from a saved state, as if the watch had never stopped."""
         if state.get("version") != STATE_VERSION:
             raise InputError(
                 f"the state of a monitor has version {STATE_VERSION}, got {state.get('version')!r}",
                 hint="start the watch anew with a baseline",
             )
-        names = ("horizon", "alpha", "reset", "tolerance", "batches", "evidence", "peak")
-        plain = {name: state[name] for name in names}
-        return cls(
-            **plain,
-            edges=np.array(state["edges"]),
-            theta=np.array(state["theta"]),
-            channels=channel.Channels.from_list(state["channels"]) if state["channels"] else None,
-            groups=tuple(state["groups"]),
-            findings=[
-                Finding(a, b, c and (c[0], c[1]), d, e, f and (f[0], f[1]))
-                for a, b, c, d, e, f in state["findings"]
-            ],
-            epoch=state["epoch"],
-            waiting=np.array(state["waiting"]) if state["waiting"] else None,
-        )
+        return super(ChangeDetector, cls).from_dict(state)
 
 
 def _kish(weights: ArrayLike | None, rows: int) -> Floats:

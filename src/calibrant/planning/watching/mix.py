@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from calibrant.core.stored import Stored
 from calibrant.epistemic.guard import LEAST_ROWS, same_spread
 
 _WEEK = 7
@@ -18,7 +19,7 @@ _HEAVIER = 2.5
 
 
 @dataclass(slots=True)
-class MixWatch:
+class MixWatch(Stored):
     """Count groups, and test seven batches at a time against the baseline.
 
     Parameters
@@ -81,7 +82,3 @@ class MixWatch:
         """Return what the watch found, for a document."""
         last = self.alarms[-1] if self.alarms else None
         return {"alarm": last, "alarms": self.alarms, "p_value": self.peak}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain data, to go on tomorrow."""
-        return asdict(self)

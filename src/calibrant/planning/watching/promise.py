@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.core.stored import Stored
 from calibrant.stats.intervals import wilson_interval
 
 # Odds of a wrong answer that are bet on, as multiples of the odds promised.
@@ -29,7 +30,7 @@ _MOST = 1e200
 
 
 @dataclass(slots=True)
-class PromiseWatch:
+class PromiseWatch(Stored):
     """Watch the answers that a policy gives alone, batch by batch.
 
     Parameters
@@ -144,20 +145,3 @@ class PromiseWatch:
             "p_value": min(1.0, 1.0 / self.peak) if self.peak > 0 else 1.0,
             "broken": self.broken,
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain data, to go on tomorrow."""
-        names = ("max_error", "horizon", "alpha", "delta", "made", "given", "wrong", "peak")
-        plain = {name: getattr(self, name) for name in names}
-        return {
-            **plain,
-            "capital": self.capital.tolist(),
-            "history": [list(entry) for entry in self.history],
-            "broken": self.broken,
-        }
-
-    @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> PromiseWatch:
-        """Go on from a saved state, as if the watch had never stopped."""
-        history = [(label, given, wrong) for label, given, wrong in state["history"]]
-        return cls(**{**state, "capital": np.array(state["capital"]), "history": history})

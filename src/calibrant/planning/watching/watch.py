@@ -263,7 +263,7 @@ class CalibrationWatch:
         if state.get("promise") is not None:
             watch.promise = PromiseWatch.from_dict(state["promise"])
         watch._held = [StreamBatch.from_list(parts) for parts in state["held"]]
-        watch.mix = None if state["mix"] is None else MixWatch(**state["mix"])
+        watch.mix = None if state["mix"] is None else MixWatch.from_dict(state["mix"])
         watch.late = WaitingDays.from_dict(state["late"])
         return watch
 

@@ -1,0 +1,96 @@
+"""Dataclasses as plain data, and back: what a field holds follows from its annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache, partial
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+NOT_STORED = {"stored": False}
+"""Metadata of a field that is not saved."""
+
+
+def read_by(read: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the metadata of a field that a function reads, where several classes may stand."""
+    return {"read": read}
+
+
+class Stored:
+    """A dataclass that is saved as plain data, field by field, under their names.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from calibrant.core.arrays import Floats
+    >>> @dataclass
+    ... class Curve(Stored):
+    ...     stored_as = "curve"
+    ...     knots: Floats
+    ...     name: str = "plain"
+    >>> saved = Curve(np.array([0.0, 1.0])).to_dict()
+    >>> saved
+    {'kind': 'curve', 'knots': [0.0, 1.0], 'name': 'plain'}
+    >>> Curve.from_dict(saved).knots.dtype
+    dtype('float64')
+    """
+
+    __slots__ = ()
+    stored_as: ClassVar[str] = ""
+    """Kind that is written, where several classes may stand in one place."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        found = {name: _plain(getattr(self, name)) for name in _readers_of(type(self))}
+        return {"kind": self.stored_as, **found} if self.stored_as else found
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return what `to_dict` described, bit for bit; a field that is missing is an error."""
+        return cls(**{name: read(data[name]) for name, read in _readers_of(cls).items()})
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _found(kind: Any) -> dict[str, Callable[[Any], Any]]:
+    hints = get_type_hints(kind)
+    return {
+        field.name: partial(_read, field.metadata.get("read"), hints[field.name])
+        for field in fields(kind)
+        if field.init and field.metadata.get("stored", True)
+    }
+
+
+_readers_of: Callable[[Any], dict[str, Callable[[Any], Any]]] = cache(_found)
+
+
+def _read(own: Callable[[Any], Any] | None, hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if own is not None:
+        return own(value)
+    if hasattr(hint, "from_dict"):
+        return hint.from_dict(value)
+    kind, parts = get_origin(hint), get_args(hint)
+    if kind is np.ndarray:
+        return np.asarray(value, dtype=get_args(parts[1])[0])
+    if type(None) in parts:
+        return _read(None, next(part for part in parts if part is not type(None)), value)
+    if kind is tuple:
+        inner = parts if parts[-1] is not Ellipsis else parts[:1] * len(value)
+        return tuple(_read(None, *pair) for pair in zip(inner, value, strict=True))
+    if isinstance(value, list):
+        return [_read(None, parts[0] if parts else Any, item) for item in value]
+    if isinstance(value, dict) and parts:
+        return {key: _read(None, parts[1], item) for key, item in value.items()}
+    return float(value) if hint is float else value
