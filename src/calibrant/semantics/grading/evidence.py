@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from itertools import pairwise
 
@@ -34,12 +35,13 @@ _UNSURE = re.compile(rf"\b(?:{phrases('unsure')})\b", re.IGNORECASE)
 _GLUED_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z]{3})")
 # A footnote mark is often glued to a year ('20102').
 _GLUED_YEAR = re.compile(r"^(?:1[0-9]|20)\d{3}$")
+_MAYBE_GLUED = re.compile(r"[a-z\d](?:[A-Z][a-z]|(?<=[a-z])\d|(?<=\d)[a-z]{3})").search
 # '950.00' is 950.
 _WHOLE = re.compile(r"\.0+$")
 _MOST_READ = 6000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bag:
     """The words of a text, in order and as a set, with an index by first letter."""
 
@@ -48,8 +50,16 @@ class Bag:
     words: tuple[str, ...]
     known: frozenset[str]
     content: tuple[str, ...]
-    by_letter: dict[str, list[str]] = field(default_factory=dict)
     dates: tuple[tuple[str, ...], ...] = ()
+
+    @cached_property
+    def by_letter(self) -> dict[str, list[str]]:
+        """Words long enough to have near spellings, by first letter."""
+        found: dict[str, list[str]] = {}
+        for word in self.known:
+            if len(word) > 4:
+                found.setdefault(word[0], []).append(word)
+        return found
 
     def has(self, word: str) -> bool:
         """Return whether the word or a near spelling of it is there."""
@@ -76,21 +86,29 @@ class BagReader:
     def _read(self, text: str) -> Bag:
         text = squeeze(text[:_MOST_READ])
         key = self.normaliser(text)
-        words: list[str] = []
-        for word in _TOKEN.findall(key):
-            if not (word in _ENDINGS and words and words[-1].isdigit()):
-                words.append(_WHOLE.sub("", word))
-        known = set(words) | {word[:4] for word in words if _GLUED_YEAR.match(word)}
-        if _GLUED_WORD.search(text):
+        words = words_of(key)
+        known = set(words) | {w[:4] for w in words if len(w) == 5 and _GLUED_YEAR.match(w)}
+        if _MAYBE_GLUED(text):
             # 'wasByron': a missing space hides both words.
             known.update(_TOKEN.findall(self.normaliser(_GLUED_WORD.sub(" ", text))))
         content = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
-        by_letter: dict[str, list[str]] = {}
-        for word in known:
-            if len(word) > 4:
-                by_letter.setdefault(word[0], []).append(word)
-        dates = tuple(match.groups() for match in _DATE.finditer(key))
-        return Bag(text, key, tuple(words), frozenset(known), content, by_letter, dates)
+        dates = tuple(match.groups() for match in _DATE.finditer(key)) if "_" in key else ()
+        return Bag(text, key, tuple(words), frozenset(known), content, dates)
+
+
+def words_of(key: str) -> list[str]:
+    """Return the words of a normalised text, endings of figures left out.
+
+    Examples
+    --------
+    >>> words_of("950.00 men of the 5 th legion")
+    ['950', 'men', 'of', 'the', '5', 'legion']
+    """
+    words: list[str] = []
+    for word in _TOKEN.findall(key):
+        if not (word in _ENDINGS and words and words[-1].isdigit()):
+            words.append(_WHOLE.sub("", word) if "." in word else word)
+    return words
 
 
 def _share(words: Sequence[str], bag: Bag) -> float:

@@ -24,6 +24,7 @@ from calibrant.semantics.grading.evidence import (
     evidence,
     phrase_probability,
     repeats_figure,
+    words_of,
 )
 from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.rules import relate
@@ -194,7 +195,7 @@ class Grader:
         """
         if question is None or "plurals" not in self.normaliser.steps:
             return False
-        if not set(self._bag(alias).words) <= self._bag(question).known:
+        if not self._bag(question).known.issuperset(words_of(self.normaliser(alias))):
             return False
         exact = self._with_endings.normaliser
         return not set(exact(alias).split()) <= set(exact(question).split())
@@ -219,10 +220,12 @@ class Grader:
     def by_rules(self, text: str, aliases: Sequence[str], cues: Cues) -> Ruled:
         """Return the grade where rules decide, else the aliases that stay possible."""
         answer = self.reader(text)
-        forms = [self.reader(alias) for alias in aliases]
         # What has a type is compared by it: '[0, 1)' is not '[0, 1]', though both have one key.
         untyped = not answer.types or text in aliases
-        if untyped and any(form.key == answer.key or form.bare == answer.key for form in forms):
+        if untyped and any(self.normaliser(alias) == answer.key for alias in aliases):
+            return Ruled(_ruled(True, "exact"))
+        forms = [self.reader(alias) for alias in aliases]
+        if untyped and any(form.bare == answer.key for form in forms):
             return Ruled(_ruled(True, "exact"))
         possible: list[str] = []
         against: set[str] = set()

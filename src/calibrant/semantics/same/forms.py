@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 
 from calibrant.semantics.same.marks import SMALL_WORDS
 from calibrant.semantics.same.mathematics import looks_like_formula
@@ -22,8 +25,9 @@ _WRITTEN = frozenset(("complexity", "interval", "listing", "code", "formula"))
 _BRACKET = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
 _HAS_NUMBER = re.compile(r"\d")
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
-_ROMAN = re.compile(r"^[ivx]{1,5}$")
+_ROMAN = frozenset("".join(each) for size in range(1, 6) for each in product("ivx", repeat=size))
 _LAST_LETTER = re.compile(r"\w [A-Z]\W*$")
+_TAIL, _MOST_NAMED = 40, 6
 _WORD = re.compile(r"[^\W\d_]+")
 _JOINED = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 _LIST = re.compile(r"[,;\n/|]|\b(?:and|or)\b", re.IGNORECASE)
@@ -67,6 +71,7 @@ class Cues:
     question: str = ""
 
 
+@lru_cache(maxsize=20_000)
 def read_cues(question: str | None) -> Cues:
     """Return what a question says about its answers.
 
@@ -166,8 +171,8 @@ class FormReader:
             bare = self.normaliser(without) if without else key
         numbers = frozenset(_NUMERAL.findall(key)) if _HAS_NUMBER.search(key) else frozenset()
         # 'Henry VIII', 'Vitamin C': a last numeral or letter tells things apart as a figure does.
-        marks = {word for word in words[1:] if _ROMAN.match(word)}
-        if _LAST_LETTER.search(text):
+        marks = set(_ROMAN.intersection(words[1:]))
+        if _LAST_LETTER.search(text[-_TAIL:]):
             marks.add(words[-1])
         short = len(text) <= 80 and bool(numbers)
         compact = text.strip().rstrip(".")
@@ -200,11 +205,23 @@ class FormReader:
 
 def _is_named(text: str) -> bool:
     """Return whether a short text is a name, its small words aside ('canton of Jura')."""
-    plain = text.replace("\u2019", "'").replace("'s", "")
-    words = [word for word in _JOINED.findall(plain) if word.lower() not in SMALL_WORDS]
-    short = bool(words) and len(words) <= 6 and ":" not in text
     # 'Kim Jung-sook', 'Deir al-Balah': one capital letter in a joined word is enough.
-    return short and all(any(map(str.isupper, word)) for word in words)
+    return ":" not in text and _few_words(
+        text, _JOINED, SMALL_WORDS, lambda word: any(map(str.isupper, word))
+    )
+
+
+def _few_words(
+    text: str, word: re.Pattern[str], small: frozenset[str], fits: Callable[[str], bool]
+) -> bool:
+    """Return whether a text has one to six words but for small ones, and all of them fit."""
+    found = 0
+    for each in word.finditer(text.replace("\u2019", "'").replace("'s", "")):
+        if each[0].lower() not in small:
+            found += 1
+            if found > _MOST_NAMED or not fits(each[0]):
+                return False
+    return found > 0
 
 
 def _yes_or_no(text: str) -> bool | None:
@@ -213,9 +230,7 @@ def _yes_or_no(text: str) -> bool | None:
 
 
 def _is_proper(text: str) -> bool:
-    plain = text.replace("\u2019", "'").replace("'s", "")
-    words = [word for word in _WORD.findall(plain) if word.lower() not in STOP_WORDS]
-    return bool(words) and len(words) <= 6 and all(word[0].isupper() for word in words)
+    return _few_words(text, _WORD, STOP_WORDS, lambda word: word[0].isupper())
 
 
 def _blocks(form: Form) -> tuple[str, ...]:

@@ -61,9 +61,8 @@ def told_apart(a: Sequence[str], b: Sequence[str]) -> str | None:
     >>> told_apart(["obama"], ["barack", "obama"]) is None
     True
     """
-    titles = _titles(a) & _titles(b)
-    a, b = _without_title(a), _without_title(b)
-    if titles and _two_bearers(a, b):
+    (a, office), (b, other) = _without_title(a), _without_title(b)
+    if not office.isdisjoint(other) and _two_bearers(a, b):
         return "clash"
     if len(a) == len(b) == 1:
         return "clash" if _one_letter_apart(a[0], b[0]) else None
@@ -131,21 +130,17 @@ def _which(words: Sequence[str]) -> list[str]:
     return list(words[:end])
 
 
-def _without_title(words: Sequence[str]) -> list[str]:
-    """Return the words after an office that comes early: 'US President John F. Kennedy'.
+def _without_title(words: Sequence[str]) -> tuple[list[str], frozenset[str]]:
+    """Return the words after an office that comes early ('US President John F. Kennedy'), and it.
 
     A last 'I', 'V' or 'X' is a numeral, any other is an initial.
     """
     after = max((place + 1 for place, word in enumerate(words[:3]) if word in _OFFICES), default=0)
-    kept = list(words[after:] if after < len(words) else words)
+    after = after if after < len(words) else 0
+    kept = list(words[after:])
     if len(kept) > 1 and kept[-1] in _ROMAN_LETTER:
         kept[-1] = {"i": "1", "v": "5", "x": "10"}[kept[-1]]
-    return kept
-
-
-def _titles(words: Sequence[str]) -> frozenset[str]:
-    """Return the offices that `_without_title` takes away."""
-    return _OFFICES.intersection(words[: len(words) - len(_without_title(words))])
+    return kept, _OFFICES.intersection(words[:after])
 
 
 def _two_bearers(a: Sequence[str], b: Sequence[str]) -> bool:

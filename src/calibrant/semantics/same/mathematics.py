@@ -142,9 +142,9 @@ def looks_like_formula(text: str) -> bool:
     >>> [looks_like_formula(text) for text in (r"\frac{1}{2}", "2x+1", "Henry VIII", "9^{9^9}")]
     [True, True, False, False]
     """
-    if len(text) > _LONGEST or _WORDS.search(text) or not is_small_formula(text):
+    if len(text) > _LONGEST or _WORDS.search(text) or not _FORMULA.search(text):
         return False
-    return bool(_FORMULA.search(text))
+    return is_small_formula(text)
 
 
 def check_mathematics() -> str:

@@ -62,21 +62,23 @@ def relate(
     'unsure'
     """
     cues = cues or Cues()
-    for verdict in (
-        _by_yes_or_no(a, b),
-        _by_algebra(a, b) if math else None,
-        _by_type(a, b, cues, tolerance),
-        (Relation.SAME, "exact") if a.key == b.key else None,
-        _by_date(a, b, cues),
-        _by_figures(a, b),
-        _by_words(a, b, cues),
-    ):
-        if verdict is not None:
-            return verdict
-    if _tell_apart(a, b, cues) == "clash":
+    verdict = (
+        _by_yes_or_no(a, b)
+        or (_by_algebra(a, b) if math else None)
+        or _by_type(a, b, cues, tolerance)
+        or ((Relation.SAME, "exact") if a.key == b.key else None)
+        or _by_date(a, b, cues)
+        or _by_figures(a, b)
+    )
+    if verdict is not None:
+        return verdict
+    why = _tell_apart(a, b, cues)
+    verdict = _by_words(a, b, cues, why)
+    if verdict is not None:
+        return verdict
+    if why == "clash":
         return Relation.UNSURE, "clash"
-    shared = set(a.content) & set(b.content)
-    return Relation.UNSURE, "overlap" if shared else "unrelated"
+    return Relation.UNSURE, "unrelated" if set(a.content).isdisjoint(b.content) else "overlap"
 
 
 def why_same(a: str, b: str, question: str | None = None) -> dict[str, str | None]:
@@ -204,7 +206,7 @@ def _by_figures(a: Form, b: Form) -> Verdict | None:
     return None
 
 
-def _by_words(a: Form, b: Form, cues: Cues) -> Verdict | None:
+def _by_words(a: Form, b: Form, cues: Cues, why: str | None) -> Verdict | None:
     if a.bare == b.bare or a.bare == b.key or a.key == b.bare:
         return Relation.SAME, "brackets"
     if a.acronym or b.acronym:
@@ -217,11 +219,10 @@ def _by_words(a: Form, b: Form, cues: Cues) -> Verdict | None:
         verdict = compare_words(a.words, b.words, named=a.named and b.named)
         if verdict is not None:
             return verdict
-    return _by_names(a, b, cues)
+    return _by_names(a, b, cues, why)
 
 
-def _by_names(a: Form, b: Form, cues: Cues) -> Verdict | None:
-    why = _tell_apart(a, b, cues)
+def _by_names(a: Form, b: Form, cues: Cues, why: str | None) -> Verdict | None:
     if why in ("mark", "kind"):
         return Relation.DIFFERENT, "mark"
     if not (a.proper and b.proper):

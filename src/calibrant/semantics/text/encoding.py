@@ -11,7 +11,8 @@ _MOJIBAKE = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_BLANKS = re.compile(r"\s{2,}")
+# Two blanks and no counted run: a pattern that begins with one kind of letter is searched faster.
+_BLANKS = re.compile(r"\s\s+")
 _LOOKALIKES = str.maketrans(
     "\u2018\u2019\u02bc\u00b4`\u201c\u201d\u00ab\u00bb\u2010\u2011\u2012\u2013\u2014\u2212",
     "'" * 5 + '"' * 4 + "-" * 6,

@@ -12,11 +12,12 @@ _SUFFIXES = frozenset(["jr", "junior", "sr", "senior", "ii", "iii", "iv"])
 # The words compared here have lost their plural endings: 'james' is 'jame'.
 _SHORT_FORMS = {singular(word): singular(full) for word, full in table("short forms").items()}
 _FRONT_TITLE = re.compile(
-    r"^(?:(?:" + "|".join(sorted(HONORIFICS, key=len, reverse=True)) + r")\b\.?\s+)+(?=\w{3})",
+    r"(?:(?:" + "|".join(sorted(HONORIFICS, key=len, reverse=True)) + r")\b\.?\s+)+(?=\w{3})",
     re.IGNORECASE,
 )
 # Only from the first initial of a run, so that a long run is read once and not from each letter.
 _INITIAL_RUN = re.compile(r"(?<![A-Z]\.)(?<![A-Z]\. )\b((?:[A-Z]\.[ ]?){2,})(?=[A-Z][a-z])")
+_TWO_INITIALS = re.compile(r"[A-Z]\. ?[A-Z]\.").search
 _VOWELS = frozenset("aeiouy")
 
 
@@ -28,7 +29,8 @@ def drop_honorifics(text: str) -> str:
     >>> drop_honorifics("Dr. Jane Goodall"), drop_honorifics("Dr. No")
     ('Jane Goodall', 'Dr. No')
     """
-    return _FRONT_TITLE.sub("", text)
+    title = _FRONT_TITLE.match(text)
+    return text[title.end() :] if title else text
 
 
 def merge_initials(text: str) -> str:
@@ -39,7 +41,7 @@ def merge_initials(text: str) -> str:
     >>> merge_initials("J.R.R. Tolkien")
     'J. R. R. Tolkien'
     """
-    if "." not in text:
+    if not _TWO_INITIALS(text):
         return text
     return _INITIAL_RUN.sub(
         lambda match: " ".join(part + "." for part in re.findall(r"[A-Z]", match[1])) + " ", text

@@ -26,8 +26,12 @@ from calibrant.semantics.text.words import one_known_name, singular
 
 _DOTTED_ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _POSSESSIVE = re.compile(r"(?<=\w)'s\b", re.IGNORECASE)
+_TWO_LETTERS = re.compile(r"[A-Za-z]\.[A-Za-z]\.").search
 # Kept: a point or comma inside a number, a minus before a number, the plus and sharp of C++, C#.
-_PUNCTUATION = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[^\w\s.,+#%$€£°-]|(?<![A-Za-z+])[+#]|-(?!\d)")
+# The sign comes first and its neighbours after it: so letters are passed over quickly.
+_PUNCTUATION = re.compile(
+    r"[^\w\s%$€£°](?:(?<![.,+#-])|(?<=[.,])(?:(?<!\d.)|(?!\d))|(?<=[+#])(?<![A-Za-z+].)|(?<=-)(?!\d))"
+)
 # A formula is made of numbers, single letters, brackets and operators, at least one of which cannot
 # be mere punctuation: 3 + 4 is not 3 - 4, and < 5 is not > 5.
 _FORMULA = re.compile(r"(?:[\d\s.,()\[\]{}+*/^=<>≤≥≠-]|(?<![^\W\d_])[^\W\d_](?![^\W\d_]))+")
@@ -37,17 +41,16 @@ _OPERATOR = re.compile(
 _ONE_SIGN = str.maketrans("×·÷−", "**/-")
 # A grade of school, or a blood group.
 _SIGNED_LETTERS = re.compile(r"\s*[A-Za-z]{1,2}[-−]\s*")
-_INNER_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
-_ARTICLE = re.compile(r"(?:^(?:an?|the)|(?<=\s)(?:a|an|the|The))\s+(?=\S)")
-_FIRST_ARTICLE = re.compile(r"^(?:An?|The)\s+(?=\S)", re.IGNORECASE)
+_INNER_HYPHEN = re.compile(r"-(?<=\w-)(?=\w)")
+_ARTICLES = frozenset(("a", "an", "the"))
 # 'It is Paris', 'I think it was Paris': words before the answer that say nothing.
 _LEAD_IN = re.compile(
-    r"^(?:(?:i\s+(?:think|believe|guess|would\s+say)|probably|maybe|perhaps|possibly),?\s+(?:that\s+)?)?"
+    r"(?:(?:i\s+(?:think|believe|guess|would\s+say)|probably|maybe|perhaps|possibly),?\s+(?:that\s+)?)?"
     r"(?:(?:(?:it|this|that|he|she|they)(?:'s|\s+(?:is|was|are|were|would\s+be))"
     r"|(?:the|my)\s+(?:final\s+|correct\s+|best\s+)?(?:answer|guess)\s*(?:is|was|:))\s*:?\s+)(?=\S)",
     re.IGNORECASE,
 )
-_UNIT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(%|°\s?[cf]\b|°|[a-z]+)", re.IGNORECASE)
+_UNIT = re.compile(r"(\d(?<![\w.]\d)\d*(?:\.\d+)?)\s*(%|°\s?[cf]\b|°|[a-z]+)", re.IGNORECASE)
 _MONEY = re.compile(r"(?:us|u\.s\.)?\s?([$€£])\s?(\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
@@ -61,24 +64,29 @@ def is_formula(text: str) -> bool:
     """
     if _SIGNED_LETTERS.fullmatch(text):
         return True
-    plain = text.translate(_ONE_SIGN)
-    return bool(_OPERATOR.search(plain) and _FORMULA.fullmatch(plain))
+    plain = text if text.isascii() else text.translate(_ONE_SIGN)
+    return bool(_FORMULA.fullmatch(plain) and _OPERATOR.search(plain))
 
 
 def _punctuation(text: str) -> str:
     if is_formula(text):
         return "".join(text.translate(_ONE_SIGN).split())
-    text = _DOTTED_ABBREVIATION.sub(lambda match: match[0].replace(".", ""), text)
-    text = _POSSESSIVE.sub("", text).replace("&", " and ")
-    text = _INNER_HYPHEN.sub(" ", text)
-    return _PUNCTUATION.sub(" ", text)
+    if _TWO_LETTERS(text):
+        text = _DOTTED_ABBREVIATION.sub(lambda match: match[0].replace(".", ""), text)
+    if "'" in text:
+        text = _POSSESSIVE.sub("", text)
+    return _PUNCTUATION.sub(" ", _INNER_HYPHEN.sub(" ", text.replace("&", " and ")))
 
 
 def _articles(text: str) -> str:
     # 'Vitamin A' and option 'A' keep their letter: only an article before a word goes.
-    if is_formula(text):
+    words = text.split()
+    if len(words) < 2 or is_formula(text):
         return text
-    return _ARTICLE.sub("", _FIRST_ARTICLE.sub("", text.strip()))
+    start = words[0].lower() in _ARTICLES
+    first = [] if len(words) - start > 1 and words[start] in _ARTICLES else [words[start]]
+    inner = [word for word in words[start + 1 : -1] if word not in _ARTICLES and word != "The"]
+    return " ".join((*first, *inner, *words[max(start + 1, len(words) - 1) :]))
 
 
 def strip_lead_in(text: str) -> str:
@@ -89,13 +97,16 @@ def strip_lead_in(text: str) -> str:
     >>> strip_lead_in("I think it's 5 miles")
     '5 miles'
     """
-    return _LEAD_IN.sub("", text.strip())
+    text = text.strip()
+    lead = _LEAD_IN.match(text)
+    return text[lead.end() :] if lead else text
 
 
 def _units(text: str) -> str:
     if not HAS_DIGIT(text):
         return text
-    text = _MONEY.sub(lambda match: f"{match[2]} {UNIT_WORDS[match[1]]}", text)
+    if "$" in text or "€" in text or "£" in text:
+        text = _MONEY.sub(lambda match: f"{match[2]} {UNIT_WORDS[match[1]]}", text)
     return _UNIT.sub(_one_unit, text)
 
 

@@ -28,12 +28,10 @@ _RUN = re.compile(
     rf"|\b(?:{_ORDINAL})\b",
     re.IGNORECASE,
 )
-_MAYBE_WORDS = re.compile(
-    r"zero|one|two|three|four|five|six|seven|eight|nin|ten|elev|twel|twent|thirt|fift|hundred"
-    r"|thousand|illion|first|second|third",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"[a-z]+", re.IGNORECASE)
+_NUMBER_WORDS = frozenset((*_ONES, *_TENS, *_SCALES, *_ORDINALS, *(f"{x}s" for x in _SCALES)))
+_WORDS = re.compile(r"[a-z]+").findall
+# Cheap signs without which the patterns of a step cannot match: most texts have none of them.
+_GROUPED = re.compile(r"\d[,' .]\d{3}").search
 _MOST_WORDS = 20
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:[,' ]\d{3})+)(?![\d])")
 _DOTTED = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3}){2,})(?!\d|[.,]\d)")
@@ -53,11 +51,9 @@ def digits_for_words(text: str) -> str:
     >>> digits_for_words("1.5 million")
     '1500000'
     """
-    if HAS_DIGIT(text):
-        text = _SCALED.sub(_scaled, text)
-    if not _MAYBE_WORDS.search(text):
+    if _NUMBER_WORDS.isdisjoint(_WORDS(text.lower())):
         return text
-    return _RUN.sub(_run, text)
+    return _RUN.sub(_run, _SCALED.sub(_scaled, text) if HAS_DIGIT(text) else text)
 
 
 def _scaled(match: re.Match[str]) -> str:
@@ -66,7 +62,7 @@ def _scaled(match: re.Match[str]) -> str:
 
 
 def _run(match: re.Match[str]) -> str:
-    words = [word.lower() for word in _WORD.findall(match[0]) if word.lower() != "and"]
+    words = [word for word in _WORDS(match[0].lower()) if word != "and"]
     # 'seconds' after a number are a unit of time, not an order.
     before = match.string[max(0, match.start() - 8) : match.start()].rstrip()
     if words == ["second"] and before[-1:].isdigit():
@@ -132,7 +128,7 @@ def join_thousands(text: str) -> str:
     >>> join_thousands("1,000 or 1 000 000 or 1.000.000, but 3,14")
     '1000 or 1000000 or 1000000, but 3,14'
     """
-    if not HAS_DIGIT(text):
+    if not _GROUPED(text):
         return text
     joined = _THOUSANDS.sub(lambda m: m[1] + re.sub(r"[,' ]", "", m[2]), text)
     return _DOTTED.sub(lambda m: m[1].replace(".", ""), joined)
@@ -159,7 +155,10 @@ _PATTERNS = (
     (re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_NAME}(?=\W|$)(?!\s*,?\s*\d)", re.I), ("day", "month")),
 )
 _SLASHED = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
-_MAYBE = re.compile(r"\d[-/]\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec", re.IGNORECASE)
+_THREE_LETTERS = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+# A figure before or after a month, in small letters.
+_BEFORE_MONTH = re.compile(rf"\d(?:[-/]\d|(?:st|nd|rd|th)?\s+(?:of\s+)?{_THREE_LETTERS})").search
+_AFTER_MONTH = re.compile(rf"{_THREE_LETTERS}[a-z]*\.?\s*,?\s+(?:of\s+)?\d").search
 _CANONICAL = re.compile(r"^(\d{4}|x{4})_(\d{2}|xx)_(\d{2}|xx)$")
 _YEAR_ALONE = re.compile(
     r"^(?:in |the year |year |circa |c\. ?)*([12]\d{3})(?: ?(?:ad|ce))?\.?$", re.I
@@ -167,6 +166,7 @@ _YEAR_ALONE = re.compile(
 _SHORT_RANGE = re.compile(r"(?<!\d)([12]\d)(\d{2})\s*[-/]\s*(\d{2})(?!\d)")
 _LONG_RANGE = re.compile(r"(?<!\d)([12]\d{3})\s*-\s*([12]\d{3})(?!\d)")
 _DECADE = re.compile(r"\b([12]\d{2}0)'?s\b")
+_YEARS = re.compile(r"\d(?:\s*[-/]\s*\d|'?s)").search
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,10 @@ def unify_dates(text: str) -> str:
     >>> unify_dates("03/04/1999")  # could be March or April: left as it is
     '03/04/1999'
     """
-    if not _MAYBE.search(text) or not HAS_DIGIT(text):
+    if not HAS_DIGIT(text):
+        return text
+    low = text.lower()
+    if not _BEFORE_MONTH(low) and not _AFTER_MONTH(low):
         return text
     for pattern, parts in _PATTERNS:
         text = pattern.sub(partial(_canonical, parts=parts), text)
@@ -230,7 +233,7 @@ def unify_years(text: str) -> str:
     >>> unify_years("the 1979-80 season"), unify_years("1960's")
     ('the 1979 to 1980 season', '1960s')
     """
-    if not HAS_DIGIT(text):
+    if not _YEARS(text):
         return text
     text = _SHORT_RANGE.sub(_expand, text)
     text = _LONG_RANGE.sub(r"\1 to \2", text)

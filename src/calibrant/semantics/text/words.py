@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 
@@ -126,6 +126,7 @@ _OPPOSITES = (
 )
 
 
+@lru_cache(maxsize=100_000)
 def singular(word: str) -> str:
     """Return a word without its plural ending, in a way that is the same for both sides.
 

@@ -65,13 +65,15 @@ _NUMBER = re.compile(
 )
 _NUMERAL = re.compile(r"\d|\b[IVXLC]{1,6}\b|\bWW|th\b|(?:first|second|third)\b", re.IGNORECASE)
 _ERA = re.compile(r"\b(?:bc|bce|ad|ce|b\.c|a\.d|c\.e|century|before)\b", re.IGNORECASE)
+_CODE = re.compile(r"[\[({};=:]|lambda|SELECT")
 _SYMBOL = re.compile(r"[\[({<>≤≥=^*/+\\;`.]|\d[a-z(]|[a-z]-[a-z]\b|\d-")
 
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """One type: how a text is read as it, when to try, and how two readings compare."""
+    """One type: how a text up to so long is read as it, when to try, how two readings compare."""
 
+    longest: int
     read: Callable[[str], Any]
     worth_trying: Callable[[str], object]
     compare: Callable[..., Verdict | None]
@@ -80,16 +82,20 @@ class _Type:
 
 # In the order in which they decide: '[0, 1)' is an interval before it is a list.
 _TYPES: dict[str, _Type] = {
-    "complexity": _Type(read_complexity, lambda text: "(" in text, compare_complexities),
-    "interval": _Type(read_interval, _DIGIT.search, compare_intervals, asks=True),
-    "listing": _Type(read_listing, lambda text: text[:1] in "[({ ", compare_listings),
-    "era": _Type(read_era, _ERA.search, compare_eras),
-    "quantity": _Type(read_quantity, _NUMBER.search, compare_quantities, asks=True),
-    "code": _Type(read_code, _SYMBOL.search, compare_code),
-    "formula": _Type(read_formula, _SYMBOL.search, compare_formulas),
-    "numeral": _Type(read_numeral, _NUMERAL.search, compare_numerals),
-    "sentence": _Type(read_sentence, bool, compare_sentences),
-    "things": _Type(read_things, re.compile(r"[,;&\n]| and ").search, compare_things, asks=True),
+    "complexity": _Type(70, read_complexity, lambda text: "(" in text, compare_complexities),
+    "interval": _Type(60, read_interval, _DIGIT.search, compare_intervals, asks=True),
+    "listing": _Type(LONGEST, read_listing, lambda text: text[:1] in "[({ ", compare_listings),
+    "era": _Type(40, read_era, _ERA.search, compare_eras),
+    "quantity": _Type(80, read_quantity, _NUMBER.search, compare_quantities, asks=True),
+    "code": _Type(
+        LONGEST, read_code, lambda text: _CODE.search(text) and _SYMBOL.search(text), compare_code
+    ),
+    "formula": _Type(80, read_formula, _SYMBOL.search, compare_formulas),
+    "numeral": _Type(60, read_numeral, _NUMERAL.search, compare_numerals),
+    "sentence": _Type(160, read_sentence, bool, compare_sentences),
+    "things": _Type(
+        300, read_things, re.compile(r"[,;&\n]| and ").search, compare_things, asks=True
+    ),
 }
 # Types of which any two texts may be the same without a common word.
 UNWORDED = ("complexity", "interval", "listing", "era", "quantity", "code", "formula", "numeral")
@@ -103,11 +109,9 @@ def read_types(text: str) -> Types:
     >>> list(read_types("[0, 1)")), list(read_types("44 BC")), list(read_types("Paris"))
     (['interval', 'listing'], ['era'], [])
     """
-    if len(text) > LONGEST:
-        return {}
     found = {}
     for name, each in _TYPES.items():
-        if each.worth_trying(text):
+        if len(text) <= each.longest and each.worth_trying(text):
             reading = each.read(text)
             if reading is not None:
                 found[name] = reading

@@ -15,7 +15,7 @@ from functools import partial
 
 from calibrant.semantics.typed.relation import Relation, Verdict
 
-_LONGEST, _POINTS, _ENOUGH = 80, 8, 3
+_POINTS, _ENOUGH = 8, 3
 _HIGHEST = 12.0
 _SIGNS = str.maketrans({"−": "-", "·": "*", "×": "*", "÷": "/", "²": "^2", "³": "^3", " ": ""})
 # '2^2 or 3^2' are two answers, not a product of o and r.
@@ -49,7 +49,7 @@ def read_formula(text: str) -> Formula | None:
     >>> read_formula("well-known") is None, read_formula("x") is None
     (True, True)
     """
-    if len(text) > _LONGEST or _SMALL_WORD.search(text):
+    if _SMALL_WORD.search(text):
         return None
     plain = text.strip().strip("$.").translate(_SIGNS)
     plain = _FRAC.sub(r"((\1)/(\2))", plain).replace("\\cdot", "*").replace("\\left", "")
@@ -154,7 +154,6 @@ def compare_formulas(a: Formula, b: Formula) -> Verdict:
     return (Relation.SAME if agreed >= _ENOUGH else Relation.UNSURE), "formula"
 
 
-_LONGEST_CODE = 2000
 _CODE = re.compile(
     r"[{};]\s{0,3}$|^\s{0,8}(?:def|return|import|for|while|if|function|var|let|const)\b[^\n]{0,80}[=(:]"
     r"|\bprint\(|\blambda\s\w|\bSELECT\s[^\n]{1,80}\sFROM\s|\w\[[^\]\n]{1,40}\]|=>|==|\w\.\w{1,30}\(",
@@ -174,9 +173,7 @@ def read_code(text: str) -> str | None:
     ('y = x[0]', None)
     """
     plain = text.strip().strip("`").strip().rstrip(";")
-    if len(plain) > _LONGEST_CODE or not _CODE.search(plain):
-        return None
-    return plain
+    return plain if _CODE.search(plain) else None
 
 
 def compare_code(a: str, b: str) -> Verdict:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from calibrant.semantics.text.names import TITLES, spelling_variant
+from calibrant.semantics.text.numbers import HAS_DIGIT
 from calibrant.semantics.text.words import listed, listed_kind, pairs, singular, within_edits
 from calibrant.semantics.typed.relation import Relation, Verdict, decided
 
@@ -180,7 +181,7 @@ def read_sentence(text: str) -> Sentence | None:
     True
     """
     plain = _SHORTENED.sub(" not", text.lower().replace("cannot", "can not"))
-    found = _WORD.findall(plain) if len(text) <= 160 else []
+    found = _WORD.findall(plain)
     alone = len(found) == 1 and found[0] in _AGAINST
     if not alone and not 2 <= len(found) <= _MOST_WORDS + 4:
         return None
@@ -240,7 +241,7 @@ def read_things(text: str) -> tuple[str, ...] | None:
     >>> read_things("Portland, Oregon") is None
     True
     """
-    if len(text) > 300 or any(letter.isdigit() for letter in text):
+    if HAS_DIGIT(text):
         return None
     plain = _BULLET.sub("", text.strip().rstrip(".")).lower()
     parts = [part.strip(" .'\"").removeprefix("the ") for part in _SEPARATOR.split(plain)]
