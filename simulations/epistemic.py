@@ -7,10 +7,8 @@ written from all that were ever run.
 from __future__ import annotations
 
 import os
-import time
 
 import numpy as np
-from benchmarks.harness import ROOT, machine, versions
 
 from calibrant.epistemic import ConfidenceGroups, CostMatrix, DecisionRisk, GroupingLoss
 from calibrant.epistemic.deferral import choice as choosing
@@ -24,9 +22,9 @@ from simulations._epistemic_worlds import (
     loss_world,
     people,
 )
+from simulations._pieces import markdown_table, write_page
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "500"))
-PIECES = ROOT / "simulations" / "epistemic_results"
 
 
 def _share(count, runs):
@@ -64,7 +62,7 @@ def losses():
         "1,000 rows. 'Claimed': the 95 % lower bound is above 0. 'Above truth': it is above the "
         "true loss. In the first five worlds there is nothing to claim.",
         "",
-        *_table(
+        *markdown_table(
             ["world", "runs", "truth", "claimed", "above truth", "mean value", "mean bound",
              "copy check failed"],
             rows,
@@ -114,7 +112,7 @@ def groups():
         "'First': the planted department leads the list; 'covered': the interval that holds for "
         "all rules at once contains the plant.",
         "",
-        *_table(
+        *markdown_table(
             ["overall error", "planted", "rows", "runs", "any flag", "flags", "first", "covered"],
             rows,
         ),
@@ -159,7 +157,7 @@ def decisions():
         "2,000 rows. 'Above truth': the bound exceeds the true excess cost, which must be rare. "
         "'Ceiling too low': the cost of today's decisions is below it, which must not happen.",
         "",
-        *_table(
+        *markdown_table(
             ["world", "runs", "truth", "above truth", "claimed", "mean saved", "mean bound",
              "ceiling too low"],
             rows,
@@ -169,6 +167,9 @@ def decisions():
 
 def cascade():
     """Cascades on unseen halves: cost against the budget, the winner against the others."""
+    if not PATH.exists():
+        print(f"   left out: {PATH} is absent", flush=True)
+        return []
     pools = Pools()
     order = np.random.default_rng(5).permutation(len(pools.all))
     count = int(os.environ.get("CALIBRANT_POOLS", "60"))
@@ -242,7 +243,7 @@ def cascade():
         "",
         "Cost on the unseen half over the budget, where the budget binds:",
         "",
-        *_table(
+        *markdown_table(
             [
                 "budget",
                 "pools",
@@ -262,7 +263,7 @@ def cascade():
         "Accuracy of the chosen policy minus each strategy at the same budget, mean over pools "
         "with its standard error ('largest': always the largest model, at its full cost):",
         "",
-        *_table(["budget", "against", "pools", "gain", "standard error"], others),
+        *markdown_table(["budget", "against", "pools", "gain", "standard error"], others),
         f"Guarantee 'at most 3 points below the largest model', delta 0.1: kept in "
         f"{np.mean(held):.3f} of {len(held)} pools, at {np.mean(spent):.2f} of its cost.",
         "",
@@ -287,39 +288,9 @@ PARTS = {
 }
 
 
-def _table(columns, rows):
-    return [
-        "| " + " | ".join(columns) + " |",
-        "|" + " --- |" * len(columns),
-        *("| " + " | ".join(str(value) for value in row) + " |" for row in rows),
-        "",
-    ]
-
-
 def main() -> None:
-    wanted = os.environ.get("CALIBRANT_PARTS", ",".join(PARTS)).split(",")
-    PIECES.mkdir(exist_ok=True)
-    for name in wanted:
-        if name == "cascade" and not PATH.exists():
-            print(f"   left out: {PATH} is absent", flush=True)
-            continue
-        started = time.perf_counter()
-        text = "\n".join(PARTS[name]())
-        (PIECES / f"{name}.md").write_text(text.rstrip() + "\n", encoding="utf-8")
-        print(f"   {name}: {time.perf_counter() - started:.0f} s", flush=True)
-    lines = [
-        "# Simulations: groups, losses, decisions",
-        "",
-        f"Written by `python -m simulations epistemic` on {machine()}; "
-        f"{versions(['numpy', 'scikit-learn'])}.",
-        "",
-    ]
-    for name in PARTS:
-        piece = PIECES / f"{name}.md"
-        if piece.exists():
-            lines += [piece.read_text(encoding="utf-8")]
-    page = ROOT / "docs" / "simulations" / "epistemic.md"
-    page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    words = "Simulations: groups, losses, decisions"
+    write_page("epistemic", words, PARTS, ["numpy", "scikit-learn"])
 
 
 if __name__ == "__main__":

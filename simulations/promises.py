@@ -6,16 +6,10 @@ from all that were ever run. Labels are drawn with replacement, so that the tabl
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
-import time
-from pathlib import Path
 
 import numpy as np
 import polars as pl
-from benchmarks.harness import ROOT, machine, versions
-from scipy.stats import beta
 
 from calibrant.epistemic.guard import Profile
 from calibrant.epistemic.selective import fit
@@ -30,43 +24,16 @@ from simulations._cascade_pools import Pools, one_pool
 from simulations._epistemic_real import PATH
 from simulations._epistemic_reference import reference_threshold
 from simulations._monitor_years import CHANGE, DAYS, Rows, real_year, watched_together
+from simulations._pieces import markdown_table, resumed, share_interval, write_page
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "12"))
 FITS = int(os.environ.get("CALIBRANT_FITS", "300"))
 """Fits of a cell at least: more seeds where few models can be certified at all."""
-PIECES = ROOT / "simulations" / "promises_results"
 SCORES = PATH.parent
 DELTA = 0.1
 SEED = 12
 LIMITS = (0.05, 0.1, 0.2)
 SIZES = (200, 500, 1000, 2000, 5000)
-
-
-# Raw findings are kept here, so that a part goes on where it was stopped.
-RAW = Path(tempfile.gettempdir()) / "calibrant_promises"
-SECONDS = float(os.environ.get("CALIBRANT_SECONDS", "inf"))
-
-
-def resumed(name, total, step):
-    """Run the steps that were not done yet, until time is up; return all findings by key."""
-    RAW.mkdir(exist_ok=True)
-    path = RAW / f"{name}-{SEED}.json"
-    state = json.loads(path.read_text()) if path.exists() else {"done": 0, "found": {}}
-    began = time.process_time()
-    while state["done"] < total and time.process_time() - began < SECONDS:
-        for key, told in step(state["done"]):
-            state["found"].setdefault(json.dumps(key), []).append(told)
-        state["done"] += 1
-    path.write_text(json.dumps(state))
-    print(f"   {name}: {state['done']} of {total} steps", flush=True)
-    return {tuple(json.loads(key)): told for key, told in state["found"].items()}
-
-
-def interval(count, runs):
-    """Return the exact 95 % interval of a share."""
-    low = beta.ppf(0.025, count, runs - count + 1) if count else 0.0
-    high = beta.ppf(0.975, count + 1, runs - count) if count < runs else 1.0
-    return low, high
 
 
 def _streams():
@@ -148,7 +115,7 @@ def decide():
                         yield (name, limit, n, rule), (int(broken), int(given.any()), share)
 
     fewest = min(map(len, worlds.values()))
-    found = resumed("decide", -(-FITS // fewest), step)
+    found = resumed("promises", f"decide-{SEED}", -(-FITS // fewest), step)
     rows = []
     for name, limit, n in dict.fromkeys(key[:3] for key in found):
         every = [np.array(found[name, limit, n, rule], float) for rule in RULES]
@@ -173,7 +140,7 @@ def decide():
         "is best everywhere. Share: of what could be "
         "answered if the truth were known. A promise may be broken in 10 % of the fits.",
         "",
-        *_table(
+        *markdown_table(
             ["data", "limit", "labels", "fits", "certified, %", "share answered, %",
              "decide against the better of the others, points", "decide: broken, %"],
             rows,
@@ -234,7 +201,7 @@ def shifts():
                     told = _shifted(score, wrong, codes, labelled, coming, limit, rng)
                     yield (name, limit, change), [float(value) for value in told]
 
-    found = resumed("shifts", -(-FITS // min(sizes.values())), step)
+    found = resumed("promises", f"shifts-{SEED}", -(-FITS // min(sizes.values())), step)
     rows = []
     for (name, limit, change), pairs in found.items():
         broken, share, mixed, mixed_share, warned = np.array(pairs, float).T
@@ -250,7 +217,7 @@ def shifts():
         "like the labelled ones (`--group`), 'for the traffic' uses `--traffic`. The last column: "
         "the guard warned of the first 700 rows.",
         "",
-        *_table(
+        *markdown_table(
             ["data", "limit", "change", "fits", "as labelled: broken, %", "answered",
              "for the traffic: broken, %", "answered", "warned, %"],
             rows,
@@ -317,14 +284,14 @@ def guard():
                 outcome = profile.check(table).outcome != "as certified"
                 seen.setdefault((swap, grouped), []).append(outcome)
     count, years = int(np.sum(quiet)), len(quiet)
-    low, high = interval(count, years)
+    low, high = share_interval(count, years)
     return [
         "## The guard on unlabelled traffic",
         "",
         f"Weeks of 700 rows against 2,000 of the fit. Years with a false alarm: {count} of {years} "
         f"({100 * low:.1f} to {100 * high:.1f} %).",
         "",
-        *_table(
+        *markdown_table(
             ["share of the traffic from other groups", "seen in week 1 with groups",
              "without groups (confidence alone)"],
             [
@@ -346,7 +313,7 @@ def cascade():
         told = one_pool(np.random.default_rng([SEED + 20, number]), pools, number)
         yield ["saved" if told else "nothing saved"], told
 
-    found = resumed("cascade", POOLS, step)
+    found = resumed("promises", f"cascade-{SEED}", POOLS, step)
     done, nothing = found[("saved",)], len(found.get(("nothing saved",), []))
     rows = []
     for name, kept in (
@@ -373,7 +340,7 @@ def cascade():
         "least a point more accurate. In "
         f"{nothing} further pools nothing was saved: no setting was surely in budget.",
         "",
-        *_table(
+        *markdown_table(
             ["pools", "number", "cost of the next 2,000 questions inside the interval, %",
              "budget exceeded by over 3 %, %", "cost against the budget, median, %", "beaten, %"],
             rows,
@@ -382,7 +349,7 @@ def cascade():
 
 
 def _share(count, runs):
-    low, high = interval(count, runs)
+    low, high = share_interval(count, runs)
     return f"{100 * count / runs:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
@@ -427,7 +394,7 @@ def monitor():
         for year in watched_together(made):
             yield [names[at]], year
 
-    found = resumed("monitor", YEARS // _TOGETHER * len(names), step)
+    found = resumed("promises", f"monitor-{SEED}", YEARS // _TOGETHER * len(names), step)
     rows = [_replayed(name, years) for (name,), years in found.items()]
     return [
         "## monitor: years replayed from real answers",
@@ -438,7 +405,7 @@ def monitor():
         "before the drop; alarms on the mix before it changed. At most 5 % are promised for each. "
         "With late labels the watch runs once a day and waits as it has learnt to.",
         "",
-        *_table(
+        *markdown_table(
             ["year", "years", "false on quality, %", "false on the mix, %", "found, %",
              "days, median / 90 %", "labels unused"],
             rows,
@@ -467,37 +434,11 @@ def _rows(score, codes, rows):
 PARTS = {"decide": decide, "shifts": shifts, "guard": guard, "monitor": monitor, "cascade": cascade}
 
 
-def _table(columns, rows):
-    return [
-        "| " + " | ".join(columns) + " |",
-        "|" + " --- |" * len(columns),
-        *("| " + " | ".join(str(value) for value in row) + " |" for row in rows),
-        "",
-    ]
-
-
 def main() -> None:
-    wanted = os.environ.get("CALIBRANT_PARTS", ",".join(PARTS)).split(",")
-    PIECES.mkdir(exist_ok=True)
-    for name in wanted if PATH.exists() else ():
-        started = time.perf_counter()
-        text = "\n".join(PARTS[name]())
-        (PIECES / f"{name}.md").write_text(text.rstrip() + "\n", encoding="utf-8")
-        print(f"   {name}: {time.perf_counter() - started:.0f} s", flush=True)
-    lines = [
-        "# Simulations: promises",
-        "",
-        f"Written by `python -m simulations promises` on {machine()}; "
-        f"{versions(['numpy', 'scipy'])}.",
-        "",
-    ]
-    lines += [
-        (PIECES / f"{name}.md").read_text(encoding="utf-8")
-        for name in PARTS
-        if (PIECES / f"{name}.md").exists()
-    ]
-    page = ROOT / "docs" / "simulations" / "promises.md"
-    page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    if not PATH.exists():
+        print(f"   left out: {PATH} is absent", flush=True)
+        return
+    write_page("promises", "Simulations: promises", PARTS, ["numpy", "scipy"])
 
 
 if __name__ == "__main__":
