@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from calibrant.comparison import reversal_summary
 from calibrant.confidence import score_table
+from calibrant.core.document import plain
 from calibrant.inputs.candidates import consistency_candidates
 from calibrant.semantics import annotate
 from calibrant.verbs.compare import compare
@@ -27,6 +30,7 @@ FOOTINGS = {
     "os_strongest": "odds moved, stronger accuracy",
     "sda": "equal shares",
 }
+LAWS_ALIKE = 0.05
 WORDS = ("better", "only more accurate", "reversal", "equivalent", "depends", "undecided")
 
 
@@ -136,6 +140,15 @@ def league(page: StudyPage, document: Document, method: str) -> None:
     )
 
 
+def cases_of(document: Document, data: str | None = None) -> list[dict[str, Any]]:
+    """Return pairs on whole data sets: all pairs of `data`, or those of every group."""
+    return [
+        {**pair, "data": data or next(iter(pair["group"].values()))}
+        for pair in document["pairs"]
+        if (pair["group"] is None) == (data is not None)
+    ]
+
+
 def mmlu(page: StudyPage) -> list[dict[str, Any]]:
     page.heading("MMLU-Pro: 16 models")
     table = pl.read_parquet(DATA / "scores" / "mmlu_pro_16_models.parquet")
@@ -160,6 +173,7 @@ def mmlu(page: StudyPage) -> list[dict[str, Any]]:
             scatter(found[-1]["pairs"]),
             f"Raw against distribution-aligned gap, {method}. Colour: what the verdict says.",
         )
+    found[0]["cases"] = cases_of(document, "MMLU-Pro")
     return found
 
 
@@ -179,7 +193,82 @@ def mcq(page: StudyPage) -> list[dict[str, Any]]:
     found = paper_and_verdict(page, document, "confidence")
     league(page, document, "confidence")
     page.figure("mcq", scatter(found["pairs"]), "Raw against distribution-aligned gap.")
-    return [found]
+    return [{**found, "cases": cases_of(document)}]
+
+
+def open_questions() -> list[dict[str, Any]]:
+    """Compare six models on two sets of open questions, by two methods."""
+    table = pl.read_parquet(DATA / "scores" / "open_qa_6_models.parquet")
+    first = table.filter(pl.col("prompt") == table["prompt"].cast(pl.String).min())
+    methods = "repo_seq_confidence,verbalized"
+    return cases_of(compare(first, confidence=methods, on_invalid="drop", by=["dataset"]).to_dict())
+
+
+def pooled(page: StudyPage, cases: list[dict[str, Any]]) -> None:
+    """Write patterns of reversal over all methods and data sets, and what Proposition 1 leaves."""
+    page.heading("All methods and data sets together")
+    views = ("raw", "da", "ia")
+    cases = [case for case in cases if None not in (case["gaps"][v]["ece"]["value"] for v in views)]
+
+    def summary(some: list[dict[str, Any]]) -> dict[str, Any]:
+        gaps = {view: [case["gaps"][view]["ece"]["value"] for case in some] for view in views}
+        return plain(reversal_summary(gaps))
+
+    whole = summary(cases)
+    page.text(
+        f"The paper's Figure 4 with {whole['cases']:,} cases: pair, data set and method. Signs "
+        "alone, as it counts; without the candidate-aligned view, which these data lack."
+    )
+    page.table(
+        ["pattern", "cases", "share"],
+        [[name, row["count"], estimate(row["share"])] for name, row in whole["patterns"].items()],
+    )
+    kinds = sorted({(case["data"], case["method"]) for case in cases})
+    parts = {kind: [c for c in cases if (c["data"], c["method"]) == kind] for kind in kinds}
+    page.table(
+        ["data", "method", "cases", "DA turns", "IA turns", "DA and IA agree"],
+        [
+            [*kind, found["cases"]]
+            + [estimate(found["rates"][view]) for view in ("da", "ia")]
+            + [estimate(found["agreement"])]
+            for kind, found in [
+                *((kind, summary(some)) for kind, some in parts.items()),
+                (("all", "all"), whole),
+            ]
+        ],
+    )
+    page.text(
+        "Proposition 1 as a check: where both models state their confidence alike given right or "
+        "wrong, the Brier score is linear in accuracy, so that nothing of its gap is left at equal "
+        "accuracy (DA). Mean absolute Brier gaps in points:"
+    )
+    alike = [max(case["evidence"]["laws"].values()) < LAWS_ALIKE for case in cases]
+    page.table(
+        ["laws of confidence", "cases", "accuracy gap", "raw Brier gap", "left at equal accuracy"],
+        [
+            [name, len(some), *(f"{100 * mean:.1f}" for mean in brier_gaps(some))]
+            for name, some in (
+                (
+                    "alike within 5 points",
+                    [c for c, same in zip(cases, alike, strict=True) if same],
+                ),
+                ("not shown to be", [c for c, same in zip(cases, alike, strict=True) if not same]),
+            )
+        ],
+    )
+
+
+def brier_gaps(cases: list[dict[str, Any]]) -> list[float]:
+    """Return mean sizes of the gaps in accuracy, in Brier score, and in DA-Brier."""
+    gaps = [
+        (
+            case["accuracy_gap"]["value"],
+            case["gaps"]["raw"]["brier"]["value"],
+            case["gaps"]["da"]["brier"]["value"],
+        )
+        for case in cases
+    ]
+    return [float(mean) for mean in np.abs(gaps).mean(axis=0)]
 
 
 def local_scores() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -287,6 +376,7 @@ def main() -> None:
         "stronger model now looks over-confident. Moving the log-odds along keeps both calibrated.",
     )
     parts = [*mmlu(page), *mcq(page)]
+    pooled(page, [case for part in parts for case in part.get("cases", ())] + open_questions())
     local(page)
     conclusion(page, parts)
     page.write()
