@@ -6,6 +6,8 @@ import socket
 import sqlite3
 import time
 
+import numpy as np
+import polars as pl
 import pytest
 from aiohttp import web
 
@@ -209,6 +211,27 @@ def test_a_model_that_computes_here_is_stopped(tmp_path, how):
         print(f"embedded {how}: {time.monotonic() - began:.2f} s")  # noqa: T201
         ended_well(at)
     assert "answers that had arrived are kept" in at.shown
+
+
+# -- a comparison ------------------------------------------------------------------------------
+
+
+def many_models(path, count=40, n=1_200):
+    rng = np.random.default_rng(3)
+    said = rng.random((count, n))
+    rows = {"question_id": np.tile(np.arange(n), count), "confidence": said.ravel()}
+    rows |= {"model": np.repeat([f"m{k:02}" for k in range(count)], n)}
+    rows |= {"correct": (rng.random(count * n) < said.ravel()).astype(int)}
+    pl.DataFrame(rows).write_parquet(path)
+    return path
+
+
+def test_a_long_comparison_shows_its_progress_and_is_stopped(tmp_path):
+    with Terminal("compare", many_models(tmp_path / "scores.parquet")) as at:
+        at.until("models compared")
+        at.until("/40")
+        at.end("ctrl-c")
+        ended_well(at)
 
 
 # -- commands that serve -----------------------------------------------------------------------

@@ -308,9 +308,11 @@ def _among_models(needed: Floats) -> Floats:
     order = np.argsort(whole, kind="stable")
     left = models - np.arange(models)
     freed = np.append(0.0, np.maximum.accumulate(whole[order] * left)[:-1])
+    # Shown as soon as so many models before it were done with: what they freed rises with their
+    # number and what is needed falls, so that the least of both lies where they meet.
+    ordered, last = needed[order], np.arange(models)[:, None]
+    meet = np.searchsorted(freed / left, ordered)
+    steps = [np.clip(meet + by, 0, last) for by in (-1, 0, 1)]
     found = np.empty_like(needed)
-    for place, model in enumerate(order):
-        # Shown as soon as so many models before it were done with.
-        steps = np.maximum(freed[: place + 1, None], needed[model] * left[: place + 1, None])
-        found[model] = steps.min(axis=0)
+    found[order] = np.min([np.maximum(freed[at], ordered * left[at]) for at in steps], axis=0)
     return found

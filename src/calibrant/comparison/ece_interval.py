@@ -201,7 +201,8 @@ def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floa
 
 def _sums(sizes: Floats, line: Floats, noise: Floats) -> Floats:
     """Return the ECE that each candidate size along the line would show, (sizes, draws)."""
-    return np.stack([np.abs((size * line)[:, None] + noise).sum(axis=0) for size in sizes])
+    shown = (sizes[:, None] * line)[:, :, None] + noise
+    return np.asarray(np.abs(shown, out=shown).sum(axis=1))
 
 
 @dataclass(frozen=True)

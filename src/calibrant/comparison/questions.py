@@ -123,9 +123,9 @@ def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> Q
     """
     wanted = known_models(scores, models)
     chosen = scores.filter(pl.col("model").is_in(wanted))
-    nth = chosen.select(pl.int_range(pl.len()).over("question_id", "model")).to_series()
     cluster = chosen["cluster_id"] if "cluster_id" in chosen.columns else None
-    if nth.max():
+    if chosen.select("question_id", "model").is_duplicated().any():
+        nth = chosen.select(pl.int_range(pl.len()).over("question_id", "model")).to_series()
         ids = chosen["question_id"].cast(pl.String)
         cluster = ids if cluster is None else cluster
         again = pl.select(

@@ -132,19 +132,25 @@ class _Rows:
         """Return some of the rows, in their order."""
         return _Rows(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
+    def alike(self) -> Indices | None:
+        """Return the number of what each row says, or None where few say the same."""
+        said = np.stack([self.right, self.grade, self.confidence])
+        number = np.cumsum((np.diff(said, prepend=-1) != 0).any(axis=0)) - 1
+        return None if _ALIKE * (number.max(initial=-1) + 1) > number.size else number
+
     def merged(self, counts: Singles) -> tuple[_Rows, Singles]:
         """Return rows that say the same as one, and the counts that belong to them.
 
         Where few say the same, all rows stay.
         """
-        said = np.stack([self.right, self.grade, self.confidence])
-        first = np.flatnonzero((np.diff(said, prepend=-1) != 0).any(axis=0))
-        if _ALIKE * first.size > self.question.size:
+        alike = self.alike()
+        if alike is None:
             return self, counts
+        first = np.flatnonzero(np.diff(alike, prepend=-1))
         ones = np.ones(self.question.size, dtype=np.float32)
         ends = np.append(first, self.question.size)
-        alike = sparse.csr_array((ones, self.question, ends), shape=(first.size, len(counts)))
-        return replace(self.take(first), question=np.arange(first.size)), alike @ counts
+        belongs = sparse.csr_array((ones, self.question, ends), shape=(first.size, len(counts)))
+        return replace(self.take(first), question=np.arange(first.size)), belongs @ counts
 
 
 def _runs(of: Indices) -> list[tuple[int, int]]:
@@ -345,16 +351,21 @@ def _same_sums(rows: _Rows, counts: Singles, others: Floats, bins: int) -> Float
     """Return sums over the rows where each partner shares the outcome, see `ModelSums`."""
     c = rows.confidence
     of_row = np.stack([np.ones_like(c), c, c**2 - rows.grade * (1 - rows.grade)]) * rows.weight
-    shared = others == rows.grade
-    columns = (shared[:, None] * of_row.astype(np.float32)).reshape(-1, c.size)
+    shared = (others == rows.grade).astype(np.float32)
     halves = np.zeros((2, len(others), 3, counts.shape[1]))
     residuals = np.zeros((len(others), bins, counts.shape[1]))
-    run = rows.right * bins + rows.width
-    for start, end in _runs(run):
-        drawn = counts[rows.question[start:end]]
-        sums = (columns[:, start:end] @ drawn).astype(np.float64).reshape(*halves.shape[1:])
-        # The data itself in double precision: it is the value that is reported.
-        sums[:, :, 0] = shared[:, start:end] @ of_row[:, start:end].T
+    run, alike = rows.right * bins + rows.width, rows.alike()
+    for start, end in _runs(run if alike is None else alike):
+        drawn, columns = counts[rows.question[start:end]], of_row[:, start:end]
+        has = shared[:, start:end]
+        if alike is not None:
+            # Rows that say the same are only counted.
+            sums = (has @ drawn)[:, None] * columns[:, :1]
+        else:
+            table = (has[:, None] * columns.astype(np.float32)).reshape(-1, end - start)
+            sums = (table @ drawn).astype(np.float64).reshape(halves.shape[1:])
+            # The data itself in double precision: it is the value that is reported.
+            sums[:, :, 0] = has @ columns.T
         right, width = divmod(int(run[start]), bins)
         halves[right] += sums
         residuals[:, width] += sums[:, 1] - right * sums[:, 0]

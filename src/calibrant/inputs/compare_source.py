@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import numpy as np
 import polars as pl
 
 from calibrant.comparison.compare import Pool, TableReader
@@ -273,7 +274,7 @@ def table_source(
         read,
         1,
         engine_named(engine).map,
-        partial(_verification, frames, seed),
+        partial(_verification, {(key.method, key.group): whole for key, _, whole in found}, seed),
         table_coverage(asked, weighs_rows=False),
         {**scores.dropped, **opened.unreadable},
         asked.emptied,
@@ -384,12 +385,13 @@ def _pair_grading(
 
 
 def _verification(
-    frames: Mapping[tuple[str, tuple[str, str] | None], pl.DataFrame],
+    wholes: Mapping[tuple[str, tuple[str, str] | None], QuestionBlock],
     seed: int,
     key: ComparisonKey,
     model: str,
 ) -> dict[str, Any]:
-    rows = frames[key.method, key.group]
-    own = rows.filter(pl.col("model") == model, pl.col("confidence").is_not_nan())
+    whole = wholes[key.method, key.group]
+    said, correct = (of[whole.models.index(model)] for of in (whole.confidence, whole.correct))
+    has = ~np.isnan(said + correct)
     stream = named_stream(seed, "compare", *key.keys.values(), "verification", model)
-    return verification_block(own["confidence"].to_numpy(), own["correct"].to_numpy(), rng=stream)
+    return verification_block(said[has], correct[has], rng=stream)

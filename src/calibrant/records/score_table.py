@@ -161,7 +161,7 @@ def _codes(values: pl.Series) -> Ints:
 
 
 _KEYS = ["model", "method"]
-_ROW_KEYS = ["model", "method", "question_id"]
+ROW_KEYS = ["model", "method", "question_id"]
 
 
 def named_model(scores: Scores, name: str | None) -> Scores:
@@ -199,11 +199,11 @@ def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Sco
     if "weights" in frame.columns:
         # Every row of a table without weights counts once.
         frame = frame.with_columns(pl.col("weights").fill_null(1.0))
-    if not repeats and frame.select(pl.struct(_ROW_KEYS).is_duplicated().any()).item():
-        again = frame.filter(pl.struct(_ROW_KEYS).is_duplicated()).row(0, named=True)
+    if not repeats and frame.select(pl.struct(ROW_KEYS).is_duplicated().any()).item():
+        again = frame.filter(pl.struct(ROW_KEYS).is_duplicated()).row(0, named=True)
         raise InputError(
             "two tables hold the same question, model and method: "
-            f"{[again[key] for key in _ROW_KEYS]}",
+            f"{[again[key] for key in ROW_KEYS]}",
             source=source,
             hint=RULES["duplicate_row"].hint,
         )

@@ -26,6 +26,7 @@ from calibrant.records.rules import (
 )
 from calibrant.records.score_table import (
     CLUSTER,
+    ROW_KEYS,
     ScoreBlock,
     Scores,
     joined_scores,
@@ -297,7 +298,8 @@ def _checked(
     checks: Mapping[str, pl.Expr],
 ) -> Scores:
     frame = frame.with_columns(broken_rule(checks).alias("rule"))
-    if not repeats:
+    # Looking for a second row of a question is quick, numbering all of them is not.
+    if not repeats and frame.select(ROW_KEYS).is_duplicated().any():
         frame = frame.with_columns(_with_duplicates())
     bad = frame.filter(pl.col("rule").is_not_null())
     if bad.height == 0:
@@ -369,7 +371,7 @@ def _unscored(
 def _with_duplicates() -> pl.Expr:
     """Mark second and later valid rows of a question; choosing one of them would be a guess."""
     valid = pl.col("rule").is_null()
-    seen = valid.cast(pl.Int64).cum_sum().over("model", "method", "question_id")
+    seen = valid.cast(pl.Int64).cum_sum().over(*ROW_KEYS)
     return pl.when(valid & (seen > 1)).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -45,9 +46,10 @@ def terminal_blocks(
         What the short view shows, see `compact_lines`.
     """
     width = max(width, LEAST_WIDTH)
-    blocks = document_blocks(document)
+    # The short view of many models needs none of their tables, or one.
+    blocks = cache(partial(document_blocks, document))
     if full or kind_of(document) in LISTS:
-        return [_safe(part) for block in blocks for part in _rich(block, width)]
+        return [_safe(part) for block in blocks() for part in _rich(block, width)]
     return [_safe(line) for line in compact_lines(document, blocks, width=width, **view)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,9 @@ from calibrant.report.terminal._fit import more_rows, safe_text
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 from calibrant.report.titles import title_line
 
+Blocks = Callable[[], Sequence[Paragraph | Table]]
+"""Makes the neutral blocks of a document when they are asked for."""
+
 LISTS = frozenset({"analysis", "demo", "init", "methods", "models", "report", "serve"})
 """Kinds that are a list themselves: they are shown whole."""
 
@@ -41,7 +44,7 @@ _NAME_LEAST, _NAME_MOST = 12, 44
 
 def compact_lines(
     document: Mapping[str, Any],
-    blocks: Sequence[Paragraph | Table],
+    blocks: Blocks,
     *,
     width: int,
     top: int | None = None,
@@ -53,7 +56,8 @@ def compact_lines(
     Parameters
     ----------
     document, blocks
-        The document, and its neutral blocks: the table of kinds that have none of their own.
+        The document, and what makes its neutral blocks: the table of kinds that have none of
+        their own.
     width
         Letters of a line.
     top
@@ -98,17 +102,17 @@ def _wrong(document: Mapping[str, Any], width: int) -> list[Text]:
     return lines
 
 
-def _sentences(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table]) -> list[Text]:
+def _sentences(document: Mapping[str, Any], blocks: Blocks) -> list[Text]:
     claims = claims_of(document)
     many = len(document.get("results") or ()) > _SENTENCES
     said = headline(claims, _SENTENCES_OF_MANY if many else _SENTENCES)
     if not said:
-        told = [b for b in blocks if isinstance(b, Paragraph)]
+        told = [b for b in blocks() if isinstance(b, Paragraph)]
         said = [b.text for b in told if b.strong] or [b.text for b in told]
         said = said[:_SENTENCES_OF_MANY]
     elif document.get("batch"):
         # What was just written, and what to do with it.
-        said.append(next(b.text for b in blocks if isinstance(b, Paragraph) and b.strong))
+        said.append(next(b.text for b in blocks() if isinstance(b, Paragraph) and b.strong))
     badge = badge_of(document, claims)
     lines = [Text(safe_text(text)) for text in said]
     if badge is not None and lines:
@@ -130,7 +134,7 @@ def _led(word: str, style: str, sentence: Text) -> Text:
 
 def _table(
     document: Mapping[str, Any],
-    blocks: Sequence[Paragraph | Table],
+    blocks: Blocks,
     *,
     width: int,
     top: int,
@@ -138,7 +142,7 @@ def _table(
 ) -> list[Text]:
     if kind_of(document) == "audit" and document["results"]:
         return [*audit_lines(document, width, top=top, sort=sort), *_asked(document, blocks, width)]
-    table = short_table(document, blocks)
+    table = short_table(document, blocks())
     if table is None:
         return []
     if sort is not None:
@@ -151,13 +155,11 @@ def _table(
     return [*drawn, *(Text(f" {line}", style="dim") for line in note)]
 
 
-def _asked(
-    document: Mapping[str, Any], blocks: Sequence[Paragraph | Table], width: int
-) -> list[Text]:
+def _asked(document: Mapping[str, Any], blocks: Blocks, width: int) -> list[Text]:
     """Return the table of the metrics that were asked for by name: who asks wants to see them."""
     if not any(entry.get("named_metrics") for entry in document["results"]):
         return []
-    tables = (block for block in blocks if isinstance(block, Table))
+    tables = (block for block in blocks() if isinstance(block, Table))
     table = next(block for block in tables if block.name == NAMED_METRICS)
     return [Text(), *_fitted(replace(table, rows=table.rows[:_ROWS]), width)]
 
