@@ -248,8 +248,11 @@ def moved_errors(residuals: Floats, by: Floats | float = 0.0) -> Floats:
 def residuals_of(residuals: Floats, shares: Floats) -> list[Residuals]:
     """Return the errors that follow from residuals and shares, (footings, bins, 1 + resamples)."""
     held = shares > 0
-    squares = (np.square(residuals) / np.where(held, shares, 1.0)).sum(axis=1, where=held)
-    squares[~np.isfinite(residuals).all(axis=1)] = np.nan
+    # A bin without rows has no residual either.
+    squares = np.square(residuals)
+    squares /= np.where(held, shares, 1.0)
+    squares = squares.sum(axis=1)
+    squares[~np.isfinite(squares)] = np.nan
     sound = np.isfinite(squares[:, 1:])
     drawn = residuals[:, :, 1:]
     if not sound.all():

@@ -188,7 +188,12 @@ def _raw(mass: Floats) -> tuple[Floats, Floats]:
 
 def _of_kind(sums: Floats, kind: Indices) -> Floats:
     """Return the sums of every partner; once where all have the same questions."""
-    found: Floats = sums[kind[:1] if (kind == kind[0]).all() else kind]
+    first, last = int(kind[0]), int(kind[-1])
+    if (kind == first).all():
+        return sums[first : first + 1]
+    # Partners with questions of their own stand one after the other: no need to copy them.
+    in_turn = bool((np.diff(kind) == 1).all())
+    found: Floats = sums[first : last + 1] if in_turn else sums[kind]
     return found
 
 
@@ -221,10 +226,18 @@ class _Goals:
         up, down = (goal / own / total)[:, None], ((1 - goal) / (1 - own) / total)[:, None]
         shift = log_odds(goal) - log_odds(own)
         said = sums.at_shifts(self.served, places, partners)
+        # In place: the memory of a few partners stays near the processor.
         said[:, 1] *= (shift - shift[:, :1])[:, None, None]
-        moved = said[:, 0] + said[:, 1]
-        residuals = up * (moved[:, 1] - right) + down * moved[:, 0]
-        mixed = np.abs(up * (high - right) + down * low).sum(axis=1)
+        said[:, 0] += said[:, 1]
+        residuals, of_wrong = said[:, 0, 1], said[:, 0, 0]
+        residuals -= right
+        residuals *= up
+        of_wrong *= down
+        residuals += of_wrong
+        unmoved = high - right
+        unmoved = np.multiply(unmoved, up, out=said[:, 1, 1])
+        unmoved += np.multiply(low, down, out=said[:, 1, 0])
+        mixed = np.abs(unmoved, out=unmoved).sum(axis=1)
         near = down[:, :, 0] * sums.near[partners, 0] + up[:, :, 0] * sums.near[partners, 1]
         return residuals, up * right + down * wrong, mixed, near
 

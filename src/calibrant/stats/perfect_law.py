@@ -20,6 +20,7 @@ _SEED = 38
 _LARGEST_P = 0.99
 # Of more chances than this the law is worked out over so many stretches of the scale.
 _MANY, _STRETCHES = 20_000, 4_096
+_TILTS = np.geomspace(0.1, 40.0, 200)
 
 
 def sum_p_value(
@@ -147,9 +148,9 @@ def _largest_tail(seen: float, spread: Floats) -> float:
     scale = float(np.sqrt((spread**2).sum()))
     if scale == 0:
         return 0.0
-    tilt = np.geomspace(0.1, 40.0, 200)[:, None] * (spread / scale)
+    tilt = _TILTS[:, None] * (spread / scale)
     log = (tilt**2 / 2 + np.log(2 * special.ndtr(tilt))).sum(axis=1)
-    least = float((log - np.geomspace(0.1, 40.0, 200) * seen / scale).min())
+    least = float((log - _TILTS * seen / scale).min())
     return math.exp(min(max(least, -700.0), 0.0))
 
 
