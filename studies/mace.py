@@ -191,6 +191,8 @@ def local_models(page: StudyPage) -> list[str]:
         f"{questions.height} questions (MACE language, river and award with k = 1, 2, 4, 6, and "
         "small Math), 50 draws each at temperature 1, graded and clustered by rule."
     )
+    first_tokens(page, score_table(draws, semantics, questions, methods=("first_token_entropy",)),
+                 questions)  # fmt: skip
     answers: list[str] = []
     for about in ("modal", "greedy"):
         # About the greedy answer, consistency must be agreement with the greedy answer: the share
@@ -223,6 +225,29 @@ def local_models(page: StudyPage) -> list[str]:
             tuning(page, result["tuning"])
             figure(page, "local", result["results"], ["consistency"])
     return answers
+
+
+def first_tokens(page: StudyPage, scored: Any, questions: pl.DataFrame) -> None:
+    """Write the entropy of the first token by k (Table 9), mean over domains."""
+    entropy = -pl.col("confidence").log()
+    table = (
+        scored.scores.join(questions.select("question_id", "k", "domain"), on="question_id")
+        .filter(pl.col("confidence").is_not_null())
+        .group_by("model", "k", "domain")
+        .agg(entropy.mean().alias("mean"), (entropy.var() / pl.len()).alias("error"))
+        .group_by("model", "k")
+        .agg(pl.col("mean").mean(), pl.col("error").sum().sqrt() / pl.len())
+        .sort("model", "k")
+    )
+    page.text(
+        "Entropy of the listed first tokens of the greedy answer, in nats (Table 9 of the paper, "
+        "there of Llama 70B): does the first token know of several right answers? With a standard "
+        "error."
+    )
+    page.table(
+        ["model", "k", "entropy"],
+        [(model, k, f"{mean:.2f} ({error:.2f})") for model, k, mean, error in table.iter_rows()],
+    )
 
 
 def by_k(page: StudyPage, entries: Sequence[Mapping[str, Any]]) -> None:

@@ -37,6 +37,7 @@ def full_question() -> Question:
             top_logprobs={"Li": math.log(0.5), "Qui": math.log(0.25), "Bo": math.log(0.25)},
             options={"A": math.log(0.6), "B": math.log(0.2)},
             option_correct=True,
+            alone_logprob=math.log(0.1),
             yes_probability=0.3,
             no_probability=0.1,
             token_texts=["Li", "ma"],

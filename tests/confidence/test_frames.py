@@ -164,7 +164,7 @@ def tables(rows: list[dict]) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_tables_score_like_the_question_built_by_hand() -> None:
     draws, semantics = tables(study_rows())
     scores, available, _ = score_table(draws.sample(fraction=1.0, shuffle=True, seed=3), semantics)
-    left_out = {"option_softmax", "yes_no_ratio", "ensemble"}
+    left_out = {"option_softmax", "yes_no_ratio", "ensemble", "pmi"}
     available = [entry for entry in available if entry["model"] == "m"]
     assert set(scores["model"]) == {"m"}
     # The answer is one word, and nobody hedges.
@@ -318,3 +318,11 @@ def test_empty_tables_give_empty_scores() -> None:
     assert available == []
     assert failures == []
     assert len(table_of([])) == 0
+
+
+def test_the_log_prob_of_an_answer_alone_is_a_column_of_draws() -> None:
+    draws, semantics = tables(study_rows())
+    alone = pl.when(pl.col("purpose") == "greedy").then(pl.lit(-2.302585092994046))
+    scores = score_table(draws.with_columns(alone_logprob=alone), semantics, methods=["pmi"]).scores
+    expected = score("pmi", full_question())
+    assert scores["confidence"].to_list() == pytest.approx([expected], abs=1e-12)

@@ -45,6 +45,8 @@ EXPECTED = {
     "perplexity": (math.sqrt(0.4), "Lima", True),
     "sequence_probability": (0.4, "Lima", True),
     "min_token_probability": (0.5, "Lima", True),
+    # Two tokens; the question makes the text four times as likely.
+    "pmi": (math.log(4) / 2, "Lima", True),
     "p_true_consistency": (2 / 3, "Lima", True),
     "p_true_consistency_cand": (0.5, "Lima", True),
     "p_true_prob": (0.6, "Lima", True),

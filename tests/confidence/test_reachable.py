@@ -27,7 +27,8 @@ def config(folder: Path, **more):
     return parse_config(values, folder=folder, source="study.toml")
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+# A chat endpoint does not score a given text: pmi has its column from elsewhere.
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "pmi"])
 def test_a_study_may_name_it(method: str, tmp_path: Path) -> None:
     more = {}
     if method == "ensemble":
@@ -49,9 +50,15 @@ def test_all_methods_leave_out_what_takes_many_calls(tmp_path: Path) -> None:
     needs = {name: METHODS[name].needs for name in METHODS}
     chosen = select_probes(needs, study, ABLE, kinds=KINDS, model="a")
     assert set(chosen.unavailable) == {
-        "selfcheck_judge", "verified_mass", "panel_mean", "panel_vote", "ensemble"
+        "selfcheck_judge", "verified_mass", "panel_mean", "panel_vote", "ensemble", "pmi"
     }  # fmt: skip
     assert "selfcheck" not in chosen.wanted.draws
+
+
+def test_what_no_endpoint_gives_is_said(tmp_path: Path) -> None:
+    needs = {"pmi": METHODS["pmi"].needs}
+    with pytest.raises(CalibrantError, match="greedy_alone, which a study does not collect"):
+        select_probes(needs, config(tmp_path, methods=["pmi"]), ABLE, kinds=KINDS, model="a")
 
 
 def test_a_panel_needs_a_second_model(tmp_path: Path) -> None:

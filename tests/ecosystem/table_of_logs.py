@@ -40,6 +40,9 @@ WRITERS = {
     "langsmith": "langsmith 0.14.17",
     "braintrust": "braintrust 0.47.0",
     "wandb": "wandb 0.31.0",
+    "otel": "OpenTelemetry 1.45, instrumentation of OpenAI's client 2.4b0",
+    "langchain": "langchain-core 1.7.2",
+    "dspy": "DSPy 3.4.1",
     "details_": "LightEval 0.13.0",
     "results_": "LightEval 0.13.0",
     "public: hellaswag": "HELM, published by every_eval_ever",
@@ -67,6 +70,7 @@ def own_files():
         *("mlflow/genai.json", "mlflow/table.json", "mlflow/traces.json", "ragas.csv"),
         *("lm_polygraph.pth", "uqlm.csv"),
         *("langsmith.csv", "braintrust.jsonl", "wandb.table.json"),
+        *("otel.jsonl", "langchain.jsonl", "dspy.json"),
     ]
     found = [fixtures / name for name in named]
     found[2:2] = sorted((fixtures / "lm_eval").glob("samples_*.jsonl"))

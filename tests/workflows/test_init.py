@@ -46,6 +46,41 @@ def test_settings_that_are_commented_out_are_settings(tmp_path):
     assert (config.budget.ask_above, config.budget.max_cost) == (1.0, 10.0)
 
 
+CENSUS = "age,job {x},income\n39,clerk,<=50K\n52,,>50K\n28,nurse,<=50K\n"
+
+
+def test_rows_of_a_table_become_yes_no_questions_about_one_outcome(tmp_path):
+    (tmp_path / "people.csv").write_text(CENSUS)
+    done = call("init", tmp_path / "census", "--table", tmp_path / "people.csv",
+                "--target", "income")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    study = tmp_path / "census"
+    text = (study / "study.toml").read_text()
+    with Oracle() as oracle:
+        known = text.index("[[models]]")
+        server = (
+            f'[[models]]\nname = "m"\nclient = "openai"\nbase_url = "{oracle.url}"\nmodel = "m"\n'
+        )
+        (study / "study.toml").write_text(text[:known] + server)
+        run(study)
+    asked = Study(study).read("questions")
+    assert asked["references"].to_list() == [[["No"]], [["Yes"]], [["No"]]]
+    assert "The age is 52." in asked["text"][1]
+    assert asked["age"].to_list() == [39, 52, 28]
+    scores = Study(study).read("scores")
+    assert set(scores["method"]) == {"yes_no_ratio", "verb"}
+
+
+def test_a_table_without_two_outcomes_is_refused_by_name(tmp_path):
+    (tmp_path / "people.csv").write_text(CENSUS)
+    for more, why in (([], "which column"), (["--target", "incom"], "did you mean 'income'"),
+                      (["--target", "age"], "has two values, got 3")):  # fmt: skip
+        done = call("init", tmp_path / "census", "--table", tmp_path / "people.csv", *more)
+        assert done.returncode == 2
+        assert why in done.stderr
+    assert not (tmp_path / "census").exists()
+
+
 def test_nothing_is_written_over(tmp_path):
     init(tmp_path / "first")
     (tmp_path / "first" / "study.toml").write_text("mine")

@@ -124,6 +124,8 @@ class DrawBlock:
     end_logprob
         Log-probability that the text ends where it does; NaN where it is not known. Without it
         the probability of a text is that of a prefix: it holds all its continuations.
+    alone_logprob
+        Log-probability of the same text without the question before it.
     columns
         Tokens with their texts and alternatives, where they were kept.
     """
@@ -148,6 +150,7 @@ class DrawBlock:
     option_correct: Floats = field(default_factory=_unknown)
     embedding: Floats | None = None
     end_logprob: Floats = field(default_factory=_unknown)
+    alone_logprob: Floats = field(default_factory=_unknown)
     columns: TokenColumns = field(default_factory=no_tokens)
 
     def __post_init__(self) -> None:

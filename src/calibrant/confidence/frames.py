@@ -98,7 +98,8 @@ def compact_table(
     ----------
     draws
         Table `draws`; the columns ``stated_confidence``, ``stated_answers``,
-        ``stated_confidences`` (texts already parsed) and ``embedding`` are read where present.
+        ``stated_confidences`` (texts already parsed), ``embedding`` and ``alone_logprob`` are read
+        where present.
     semantics
         Class and grade of each draw, joined by question, model, purpose and draw. Class ids are
         comparable within a question and model, whatever the purpose.
@@ -216,8 +217,8 @@ def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
             "text": frame["text"],
             "columns": tokens_from_frame(frame),
         }
-        if "end_logprob" in frame.columns:
-            more["end_logprob"] = _floats(frame["end_logprob"])
+        for given in {"end_logprob", "alone_logprob"} & set(frame.columns):
+            more[given] = _floats(frame[given])
     if name == "samples":
         more["embedding"] = _embedding(frame)
     if name == "greedy":

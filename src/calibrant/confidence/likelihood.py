@@ -151,6 +151,13 @@ def min_token_probability(table: DrawTable, _: Options) -> Floats:
     return np.exp(table.greedy.of_first(table.greedy.min_logprob))
 
 
+@register
+def pmi(table: DrawTable, _: Options) -> Floats:
+    """Mean over tokens of log p with the question minus log p without it."""
+    block = table.greedy
+    return block.of_first((block.logprob - block.alone_logprob) / block.tokens)
+
+
 def _chosen(block: DrawBlock, logprob: Floats, options: Options) -> Floats:
     """Return log p of each draw, or the authors' n p log p so that the mean is their sum."""
     if options.variant == "default":

@@ -125,6 +125,7 @@ _PRESENT: dict[str, Callable[[DrawTable, Options], Mask]] = {
     "ensemble": lambda table, options: np.full(len(table), options.ensemble is not None),
     "texts": _texts,
     "greedy_token_logprobs": _sequence("greedy"),
+    "greedy_alone": lambda table, _: ~np.isnan(table.greedy.of_first(table.greedy.alone_logprob)),
     "greedy_top_logprobs": _listed,
     "option_logprobs": lambda table, _: ~np.isnan(table.greedy.of_first(table.greedy.option_share)),
     "yes_no_logprobs": _masses("greedy"),

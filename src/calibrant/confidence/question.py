@@ -61,7 +61,8 @@ class Greedy:
 
     `top_logprobs` maps the most probable first tokens to their log-probs; `options` maps the
     options of a choice question to theirs, and `option_correct` grades the best one. A yes/no
-    question has the first-token probabilities of Yes and No.
+    question has the first-token probabilities of Yes and No. `alone_logprob` is the log-prob of the
+    same text without the question.
     """
 
     answer: str | None = None
@@ -75,6 +76,7 @@ class Greedy:
     no_probability: float | None = None
     token_texts: Sequence[str] | None = None
     token_alternatives: Sequence[Mapping[str, float]] | None = None
+    alone_logprob: float | None = None
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ def _blocks_of(question: Question) -> Iterator[tuple[str, Draws, _Row]]:
             token_alternatives=[one.token_alternatives],
         )
         masses = {"true_mass": one.yes_probability, "false_mass": one.no_probability}
-        yield "greedy", draws, masses | {"greedy": one}
+        yield "greedy", draws, masses | {"greedy": one, "alone_logprob": one.alone_logprob}
     for name in ("p_true", "p_true_cand"):
         probes = getattr(question, name)
         if probes is not None:
@@ -252,6 +254,7 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
         min_logprob=np.array([float(np.min(one)) if one else np.nan for one in tokens]),
         top=_top_tokens(greedy),
         end_logprob=numbers("end_logprobs"),
+        alone_logprob=numbers("alone_logprob"),
         columns=tokens_from_lists(tokens, column("token_texts"), column("token_alternatives")),
         option=pl.Series("option", [name for name, _ in best], dtype=pl.String),
         option_share=np.array([share for _, share in best]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -11,8 +13,10 @@ from typing import Annotated
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.places import writing
-from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.core.registry import require_known
+from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
+from calibrant.records.tables import read_table
 from calibrant.report.typed import InitResult
 
 _EXAMPLES = "calibrant.workflows.examples"
@@ -26,6 +30,8 @@ def init(
     *,
     logs: Annotated[bool, Option()] = False,
     domain: Annotated[bool, Option()] = False,
+    table: Annotated[str | Path | None, Option(metavar="FILE", group=INPUT, place="read")] = None,
+    target: Annotated[str | None, Option(metavar="COL", group=INPUT)] = None,
 ) -> InitResult:
     """Write a commented ``study.toml`` and five example questions, to change and run.
 
@@ -42,41 +48,93 @@ def init(
 
         A table of 60 facts, the file that says what they mean, and the study that
         asks them: see :func:`calibrant.bench_mace`.
+    table
+        Write a study instead that asks a yes/no question about each row of this table.
+
+        All models then predict one outcome, as in a census. Change the sentences as you like.
+    target
+        The column of `table` that holds the outcome, of two values.
 
     Returns
     -------
     InitResult
         Document ``calibrant.init/1``: the files, and what to type next.
     """
-    if logs and domain:
-        raise InputError("example logs and an example domain go into two folders")
-    target = Path(folder)
-    examples = resources.files(_EXAMPLES)
-    chosen = examples / ("logs" if logs else "domain" if domain else "study")
-    names = sorted(entry.name for entry in chosen.iterdir() if not entry.name.startswith("_"))
+    if sum((logs, domain, table is not None)) > 1:
+        raise InputError("example logs, an example domain and a table go into folders of their own")
+    place = Path(folder)
+    made = {"study.toml": _of_rows(table, target, place)} if table is not None else {}
+    chosen = resources.files(_EXAMPLES) / ("logs" if logs else "domain" if domain else "study")
+    found = (entry.name for entry in chosen.iterdir() if not entry.name.startswith("_"))
+    names = list(made) or sorted(found)
     for name in names:
-        if (target / name).exists():
+        if (place / name).exists():
             raise InputError(
                 f"there is a {name} already, and it is not written over",
-                source=str(target),
+                source=str(place),
                 hint="name another folder",
             )
-    with writing(target):
-        target.mkdir(parents=True, exist_ok=True)
+    with writing(place):
+        place.mkdir(parents=True, exist_ok=True)
         for name in names:
-            _copy(chosen / name, target / name)
-    following = Call("audit", target / "inspect.eval") if logs else Call("run", target)
+            if name in made:
+                (place / name).write_text(made[name], encoding="utf-8")
+            else:
+                _copy(chosen / name, place / name)
+    following = Call("audit", place / "inspect.eval") if logs else Call("run", place)
     if domain:
-        facts, questions = target / "borders.toml", target / "questions.jsonl"
+        facts, questions = place / "borders.toml", place / "questions.jsonl"
         following = Call("bench mace", domain_files=[facts], k=[2, 4, 6], per_k=8, out=questions)
     return InitResult(
         {
             **document_head("init", None),
-            "folder": str(target),
-            "files": [str(target / name) for name in names],
+            "folder": str(place),
+            "files": [str(place / name) for name in names],
             "next": [following.text()],
         }
     )
+
+
+def _of_rows(table: str | Path, target: str | None, folder: Path) -> str:
+    """Return a study.toml that asks about each row of a table, with a sentence per column."""
+    frame = read_table(table)
+    if target is None:
+        raise InputError("which column of the table is the outcome?", hint="name it as target")
+    require_known([target], frame.columns, "there is no column {}", source=str(table))
+    values = frame[target].drop_nulls().unique().sort().to_list()
+    if len(values) != 2:
+        told = ", ".join(map(repr, values[:5]))
+        raise InputError(
+            f"the outcome {target!r} has two values, got {len(values)}: {told}", source=str(table)
+        )
+    positive = values[1] if isinstance(values[1], bool | int | float) else str(values[1])
+    sentences = [
+        f"{json.dumps(name)} = {json.dumps(f'The {name} is {{value}}.', ensure_ascii=False)}"
+        for name in frame.columns
+        if name != target
+    ]
+    path = os.path.relpath(table, folder)
+    models = (resources.files(_EXAMPLES) / "study" / "study.toml").read_text(encoding="utf-8")
+    lines = [
+        "# A yes/no question about each row of a table: every model predicts the same outcome.",
+        "# Change the sentences as you like; take out columns that give the outcome away.",
+        'methods = ["yes_no_ratio", "verb"]  # the first needs token probabilities',
+        "",
+        "[questions]",
+        f"path = {json.dumps(path, ensure_ascii=False)}",
+        "limit = 500",
+        "",
+        "[questions.tabular]",
+        f"target = {json.dumps(target, ensure_ascii=False)}",
+        f"positive = {json.dumps(positive, ensure_ascii=False)}",
+        f"question = {json.dumps(f'Is {target} equal to {positive}?', ensure_ascii=False)}",
+        "",
+        "[questions.tabular.columns]",
+        *sentences,
+        "",
+        models[models.index("[prompts]") :],
+    ]
+    return "\n".join(lines)
 
 
 def _copy(source: Traversable, target: Path) -> None:

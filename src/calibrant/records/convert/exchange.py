@@ -33,7 +33,7 @@ GRADES = ("correct", "is_correct", "correctness", "accuracy", "acc", "exact_matc
 
 _RIGHT = frozenset({"yes", "true", "correct", "pass", "passed", "right", "c"})
 _WRONG = frozenset({"no", "false", "incorrect", "fail", "failed", "wrong", "i"})
-_SAID = ("content", "text", "answer", "output", "response", "completion", "value")
+_SAID = ("parts", "content", "text", "answer", "output", "response", "completion", "value")
 
 Draws = Counter[tuple[str, str]]
 """How many answers of each question and model have been added."""

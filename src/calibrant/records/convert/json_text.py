@@ -123,6 +123,17 @@ def json_rows(path: Path, builder: LogBuilder) -> list[tuple[str, dict[str, Any]
     return [(place, row) for place, row in numbered("row", listed) if isinstance(row, dict)]
 
 
+def joined_objects(path: Path, builder: LogBuilder) -> list[dict[str, Any]]:
+    """Return the objects of a file one after the other: lines, pretty print, or a list of them."""
+    text = path.read_text(encoding="utf-8-sig", errors="replace").lstrip(" \t\r\n[")
+    found: list[Any] = []
+    try:
+        _read_rows(text, 0, json.JSONDecoder(), found)
+    except (json.JSONDecodeError, RecursionError) as error:
+        builder.problem(path.name, f"the JSON is damaged: {error}; {len(found)} objects before it")
+    return [row for row in found if isinstance(row, dict)]
+
+
 def numbered(word: str, rows: Iterable[Row]) -> Iterator[tuple[str, Row]]:
     """Yield rows with the names by which messages call them.
 

@@ -1,5 +1,5 @@
 """Logs of which every row is one answer: frames of ragas, tables of MLflow, experiments of
-LangSmith and Braintrust, samples of Every Eval Ever, outputs of batches.
+LangSmith, Braintrust and DSPy, samples of Every Eval Ever, outputs of batches.
 
 A row has a question, an answer, perhaps a right answer, and named scores. Which score is the grade
 is known by its name or named by the user; a confidence is a value of that name. The other scores
@@ -105,7 +105,7 @@ _NO_TABLE = "no row has a question and an answer"
 read_ragas = partial(_read, "ragas", _table_row, "a row", _NO_TABLE)
 read_mlflow = partial(_read, "mlflow", _table_row, "a row", _NO_TABLE)
 
-# -- experiments: the frame of LangSmith, the rows of Braintrust -----------------------------------
+# -- experiments: the frame of LangSmith, the rows of Braintrust and DSPy --------------------------
 
 
 def _langsmith(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
@@ -149,6 +149,25 @@ def _braintrust(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
     )
 
 
+def _dspy(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
+    """Read a row: fields of the example and of the prediction, and the metric as the last one."""
+    said = {name.removeprefix("pred_"): x for name, x in row.items() if name.startswith("pred_")}
+    right = {name.removeprefix("example_"): x for name, x in row.items() if name[:8] == "example_"}
+    metric = list(row)[-1]
+    asked = first_of(row, _INPUTS)
+    if said.get("answer", next(iter(said.values()))) is None:
+        raise NoAnswerError("the program gave no answer")
+    others = {name: value for name, value in row.items() if name not in (*_INPUTS, CONFIDENCE)}
+    yield Exchange(
+        question=_text(next(iter(row.values())) if asked is None else asked),
+        answer=_one(said, _OUTPUTS),
+        model=str(first_of(row, _MODELS) or "model"),
+        grade=grade_among(others, options.grade or metric),
+        confidence=row.get(CONFIDENCE, said.get(CONFIDENCE)),
+        references=[text] if (text := _one(right, _OUTPUTS)) else [],
+    )
+
+
 def _one(held: _Row, names: Iterable[str]) -> str:
     """Return the value under the first of the names, or the only value there is."""
     found = first_of({str(name).casefold(): value for name, value in held.items()}, names)
@@ -161,6 +180,7 @@ def _text(value: Any) -> str:
 
 read_langsmith = partial(_read, "langsmith", _langsmith, "a row", "no row can be read")
 read_braintrust = partial(_read, "braintrust", _braintrust, "a row", "no row can be read")
+read_dspy = partial(_read, "dspy", _dspy, "a row", "no row can be read")
 
 # -- samples of Every Eval Ever, the shared format of the EvalEval coalition -----------------------
 

@@ -1,0 +1,247 @@
+"""Spans of OpenTelemetry with gen_ai attributes, and runs as tracers of LangChain keep them.
+
+A span is read as its SDK prints it (`to_json`, the console exporter) or as OTLP writes it in JSON.
+Content is taken where the instrumentation recorded it: attributes or events, by the convention of
+today or the one before. What people and judges said are events `gen_ai.evaluation.result`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from calibrant.records.convert.exchange import (
+    CONFIDENCE,
+    Exchange,
+    Grade,
+    NoAnswerError,
+    first_of,
+    grade_among,
+    json_in,
+    log_rows,
+    mapping_in,
+    number_in,
+    plain_text,
+    read_exchanges,
+    response_logprobs,
+)
+from calibrant.records.convert.json_text import ReadOptions, joined_objects, numbered
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+
+_Row = Mapping[str, Any]
+_OWN = "calibrant."
+"""Before the method in the name of an evaluation that calibrant itself wrote."""
+
+
+class _Span(NamedTuple):
+    """A span: its trace, its own id, and its attributes with those of its events."""
+
+    trace: str
+    id: str
+    held: dict[str, Any]
+    events: list[tuple[str, dict[str, Any]]]
+
+
+class _Said(NamedTuple):
+    """An evaluation: where it was recorded, the reply it names, and its name and value."""
+
+    span: _Span
+    reply: str | None
+    name: str
+    value: Any
+
+
+def read_otel(path: Path, options: ReadOptions) -> ForeignLog:
+    """Read spans; the same input asked again is another draw of it."""
+    builder = LogBuilder("otel", str(path))
+    spans = [span for row in joined_objects(path, builder) for span in _spans(row)]
+    answers = [span for span in spans if _replies(span)]
+    said = [one for span in spans for one in _evaluations(span)]
+    by_span = _by_span(answers, said, builder)
+    return read_exchanges(
+        builder,
+        numbered("answer", answers),
+        lambda span: _exchanges(span, by_span[span.id], options),
+        options,
+        row_is="a span",
+        or_else="no span holds an answer; let the instrumentation record the content of messages",
+    ).finish()
+
+
+def _spans(row: _Row) -> Iterator[_Span]:
+    for resource in row.get("resourceSpans") or ():
+        for scope in resource.get("scopeSpans") or ():
+            for span in scope.get("spans") or ():
+                yield _span(span["traceId"], span["spanId"], span)
+    if isinstance(row.get("context"), Mapping):
+        yield _span(row["context"]["trace_id"], row["context"]["span_id"], row)
+
+
+def _span(trace: Any, own: Any, row: _Row) -> _Span:
+    events = [
+        (str(event["name"]), _attributes(event.get("attributes")))
+        for event in row.get("events") or ()
+    ]
+    return _Span(str(trace), str(own), _attributes(row.get("attributes")), events)
+
+
+def _attributes(held: Any) -> dict[str, Any]:
+    """Return attributes by name; OTLP lists them, each value under the name of its type."""
+    if isinstance(held, Mapping):
+        return dict(held)
+    return {str(one["key"]): next(iter(one["value"].values()), None) for one in held or ()}
+
+
+def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) -> list[Any]:
+    """Return messages: one attribute, attributes with a number each, or events."""
+    everywhere = [span.held, *(held for _, held in span.events)]
+    whole = next((held[attribute] for held in everywhere if held.get(attribute)), None)
+    if whole is not None:
+        found = json_in(whole) if isinstance(whole, str) else whole
+        return found if isinstance(found, list) else [whole]
+    numbers = (f"{older}.{number}.content" for number in range(len(span.held)))
+    listed = [span.held[name] for name in numbers if span.held.get(name)]
+    return listed or [
+        held.get("message") or held.get("content") for name, held in span.events if name in events
+    ]
+
+
+def _replies(span: _Span) -> list[str]:
+    found = _messages(span, "gen_ai.output.messages", "gen_ai.completion", ("gen_ai.choice",))
+    return [text for text in map(plain_text, found) if text]
+
+
+def _evaluations(span: _Span) -> Iterator[_Said]:
+    for name, held in span.events:
+        if name == "gen_ai.evaluation.result" and "gen_ai.evaluation.name" in held:
+            values = (held.get(f"gen_ai.evaluation.score.{part}") for part in ("value", "label"))
+            value = next((value for value in values if value is not None), None)
+            reply = held.get("gen_ai.response.id")
+            yield _Said(span, reply, str(held["gen_ai.evaluation.name"]), value)
+
+
+def _by_span(
+    answers: list[_Span], said: list[_Said], builder: LogBuilder
+) -> Mapping[str, dict[str, Any]]:
+    """Return what was said of each answer: in its span, of its id, or in a trace with it alone."""
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    of_trace: dict[str, list[str]] = defaultdict(list)
+    for span in answers:
+        of_trace[span.trace].append(span.id)
+    by_reply = {span.held.get("gen_ai.response.id"): span.id for span in answers}
+    lost = 0
+    for one in said:
+        alone = of_trace[one.span.trace] if len(of_trace[one.span.trace]) == 1 else [None]
+        own = one.span.id if one.span.id in of_trace[one.span.trace] else alone[0]
+        place = by_reply.get(one.reply, own) if one.reply is not None else own
+        if place is None:
+            lost += 1
+        else:
+            found[place][one.name] = one.value
+    if lost:
+        builder.note(f"{lost} evaluations name no answer, and their trace has none or several")
+    return found
+
+
+def _exchanges(span: _Span, said: Mapping[str, Any], options: ReadOptions) -> Iterator[Exchange]:
+    asked = _messages(
+        span, "gen_ai.input.messages", "gen_ai.prompt", ("gen_ai.user.message", "gen_ai.prompt")
+    )
+    own = {
+        name.removeprefix(_OWN): number
+        for name, value in said.items()
+        if name.startswith(_OWN) and (number := number_in(value)) is not None
+    }
+    others = {name: value for name, value in said.items() if not name.startswith(_OWN)}
+    stated = others.pop(CONFIDENCE, None)
+    replies = _replies(span)
+    only = len(replies) == 1
+    for reply in replies:
+        yield Exchange(
+            question=plain_text(asked[-1]) if asked else "",
+            answer=reply,
+            model=str(
+                first_of(span.held, ("gen_ai.response.model", "gen_ai.request.model")) or "model"
+            ),
+            grade=grade_among(others, options.grade) if only else Grade(None, FILTERED_ONLY),
+            confidence=stated if only else None,
+            scores=own if only else {},
+        )
+
+
+# -- runs of LangChain -----------------------------------------------------------------------------
+
+
+def read_langchain(path: Path, options: ReadOptions) -> ForeignLog:
+    """Read runs, with their children inside or as rows of their own: one answer per whole run."""
+    builder = LogBuilder("langchain", str(path))
+    traces: dict[str, list[_Row]] = defaultdict(list)
+    for _, row in log_rows(path, builder):
+        for run in _inside(row):
+            traces[str(run.get("trace_id") or run.get("id"))].append(run)
+    return read_exchanges(
+        builder,
+        numbered("run", traces.values()),
+        lambda runs: [_run(runs, options)],
+        options,
+        row_is="a run",
+        or_else="no run can be read",
+    ).finish()
+
+
+def _inside(run: _Row) -> Iterator[_Row]:
+    yield run
+    for child in run.get("child_runs") or ():
+        yield from _inside(child)
+
+
+def _run(runs: list[_Row], options: ReadOptions) -> Exchange:
+    whole = next((run for run in runs if not run.get("parent_run_id")), runs[0])
+    if whole.get("error"):
+        raise NoAnswerError(f"the run failed: {whole['error']!r:.120}")
+    calls = [run for run in runs if run["run_type"] in ("llm", "chat_model") and run["outputs"]]
+    made = _generation(calls[-1]["outputs"]) if calls else {}
+    message = _unwrapped(made.get("message") or {})
+    about = mapping_in(message.get("response_metadata"))
+    outputs = mapping_in(whole["outputs"])
+    values = {**mapping_in(mapping_in(whole.get("extra")).get("metadata")), **_feedback(whole)}
+    stated = first_of({**outputs, **mapping_in(outputs.get("output"))}, (CONFIDENCE,))
+    return Exchange(
+        question=_words(whole["inputs"]),
+        answer=_words(made if whole in calls else outputs),
+        model=str(first_of({**values, **about}, ("model_name", "ls_model_name")) or "model"),
+        grade=grade_among(values, options.grade),
+        confidence=values.get(CONFIDENCE, stated),
+        tokens=response_logprobs(mapping_in(made.get("generation_info")))
+        or response_logprobs(about),
+    )
+
+
+def _generation(outputs: Any) -> _Row:
+    """Return the first generation of a call, of which a list of lists is kept."""
+    found = mapping_in(outputs).get("generations") or [{}]
+    first = found[0][0] if isinstance(found[0], list) else found[0]
+    return mapping_in(first)
+
+
+def _feedback(run: _Row) -> dict[str, Any]:
+    """Return what LangSmith adds to a run: means of feedback by name."""
+    held = mapping_in(run.get("feedback_stats"))
+    return {name: mapping_in(one).get("avg") for name, one in held.items()}
+
+
+def _unwrapped(message: Any) -> _Row:
+    """Return the fields of a message, which LangChain keeps as the arguments of its class."""
+    found = mapping_in(message)
+    return mapping_in(found.get("kwargs")) or found
+
+
+def _words(value: Any) -> str:
+    """Return the words of inputs or outputs: of the last message, however it is wrapped."""
+    if isinstance(value, list) and value:
+        return _words(value[-1])
+    found = _unwrapped(value) if isinstance(value, Mapping) else value
+    held = first_of(found, ("messages", "output", "input")) if isinstance(found, Mapping) else None
+    return plain_text(found) if held is None else _words(held)
