@@ -123,7 +123,7 @@ def ends(part):
 
 
 @pytest.mark.parametrize("said", [[0.7], [0.6, 0.9], [0.2, 0.5, 0.7, 0.9, 1.0]])
-@pytest.mark.parametrize("questions", [20, 25, 40])
+@pytest.mark.parametrize("questions", [20, 40])
 def test_no_interval_of_few_questions_or_without_its_value(said, questions):
     """A view may leave few of them: the confidence where both are wrong had [0.7, 0.7]."""
     rng = np.random.default_rng(questions)
@@ -157,7 +157,7 @@ def test_few_errors_with_ties_do_not_hide_the_spread_of_an_auroc():
     right = np.array([*chance.values()])
     right, wrong = right / right.sum(), (1 - right) / (1 - right).sum()
     truth = right[1] * wrong[0] + 0.5 * float(right @ wrong)
-    for turn in range(40):
+    for turn in range(20):
         said = rng.choice([0.9, 0.98], 2 * questions)
         correct = rng.random(2 * questions) < np.vectorize(chance.get)(said)
         table = {
@@ -174,5 +174,5 @@ def test_few_errors_with_ties_do_not_hide_the_spread_of_an_auroc():
             area = entry["companions"]["auroc"]
             seen += 1
             held += area["low"] <= truth <= area["high"]
-    assert seen > 50
+    assert seen > 25
     assert held / seen > 0.9

@@ -39,10 +39,11 @@ def test_clear_differences_are_ranked(metric):
     assert found["instability"]["best_changes"] < 0.2
 
 
-def test_calibration_errors_lie_between_0_and_1_and_hold():
+@pytest.mark.parametrize("part", range(3))
+def test_calibration_errors_lie_between_0_and_1_and_hold(part):
     """Calibrated, far off, always sure: the interval is the audit's, and no pair is made up."""
     missed = wrong = 0
-    for seed in range(60):
+    for seed in range(20 * part, 20 * part + 20):
         rng = np.random.default_rng(seed)
         spread, sure = rng.beta(2, 2, 150), np.full(150, 1.0)
         tables = {
@@ -59,14 +60,15 @@ def test_calibration_errors_lie_between_0_and_1_and_hold():
         for pair in found["pairs"]:
             assert -1 <= pair["gap"].low <= pair["gap"].value <= pair["gap"].high <= 1
             wrong += not pair["tie"] and truth[pair["a"]] >= truth[pair["b"]]
-    assert missed <= 9  # 5 % of 120; the third model cannot be missed
-    assert wrong <= 3
+    assert missed <= 5  # 5 % of 40 are 2; the third model cannot be missed
+    assert wrong <= 2
 
 
-def test_calibrated_models_of_different_spread_are_ties():
+@pytest.mark.parametrize("part", range(2))
+def test_calibrated_models_of_different_spread_are_ties(part):
     """The ECE of few questions is noise, and more of it where confidences spread."""
     apart = 0
-    for seed in range(40):
+    for seed in range(20 * part, 20 * part + 20):
         rng = np.random.default_rng(seed)
         tables = {}
         for name, (a, b) in {"near 1": (40, 1), "spread": (2, 2)}.items():
@@ -74,7 +76,7 @@ def test_calibrated_models_of_different_spread_are_ties():
             tables[name] = (p, (rng.random(300) < p).astype(float))
         found = leaderboard(tables, metric="ece", resamples=200, seed=seed)
         apart += not found["pairs"][0]["tie"]
-    assert apart <= 4
+    assert apart <= 3
 
 
 def test_a_leader_is_named_only_where_it_is_shown():

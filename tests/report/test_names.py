@@ -37,7 +37,7 @@ NAMES = st.one_of(
 
 
 @given(st.lists(NAMES, unique=True, min_size=1, max_size=40), st.integers(6, 60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_distinct_names_stay_distinct_and_fit(names, width):
     short = short_names(names, width)
     assert list(short) == names

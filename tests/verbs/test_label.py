@@ -318,7 +318,7 @@ def test_labels_of_a_pool_are_a_baseline_with_their_weights(tmp_path):
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=12, unique=True), st.integers(0, 99))
 def test_ids_and_answers_come_back_byte_for_byte(tmp_path_factory, keys, seed):
     store = LabelStore(tmp_path_factory.mktemp("s") / "s.sqlite")
@@ -346,7 +346,7 @@ def test_ids_and_answers_come_back_byte_for_byte(tmp_path_factory, keys, seed):
         store._db.execute("DELETE FROM items")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000))
 def test_two_programs_on_one_store_agree_with_one_that_reads_it_anew(tmp_path_factory, seed):
     path = tmp_path_factory.mktemp("s") / "s.sqlite"

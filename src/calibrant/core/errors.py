@@ -198,6 +198,20 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return "known: " + ", ".join(sorted(known))
 
 
+def require_choice(name: str, value: str, choices: Iterable[str]) -> None:
+    """Refuse a value that is not among the choices.
+
+    Examples
+    --------
+    >>> require_choice("mode", "fast", ("slow", "slower"))
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: mode must be one of slow, slower, got 'fast'
+    """
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
 def require_known(
     given: Iterable[str], known: Collection[str], rule: str, *, source: str | None = None
 ) -> None:

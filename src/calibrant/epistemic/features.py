@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.arrays import Floats
-from calibrant.core.errors import InputError, did_you_mean
+from calibrant.core.errors import InputError, did_you_mean, require_choice
 from calibrant.core.hints import Hint
 from calibrant.records import read_table
 
@@ -108,8 +108,7 @@ class FeatureEncoder:
     features_: tuple[Feature, ...]
 
     def __init__(self, *, unseen: str = "error", most: int = MAX_CATEGORIES) -> None:
-        if unseen not in UNSEEN_RULES:
-            raise InputError(f"unseen must be one of {', '.join(UNSEEN_RULES)}, got {unseen!r}")
+        require_choice("unseen", unseen, UNSEEN_RULES)
         self.unseen, self.most = unseen, most
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.errors import InputError, error_source
+from calibrant.core.errors import InputError, error_source, require_choice
 from calibrant.records import guesses, tables
 from calibrant.records.cells import read_confidence, read_number, read_outcome
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
@@ -125,8 +125,8 @@ most 1 (confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
 leave such rows out and have them counted
     """
     on_invalid = on_invalid or ON_INVALID[0]
-    _check_choice("on_invalid", on_invalid, ON_INVALID)
-    _check_choice("labels", labels, ("required", "optional"))
+    require_choice("on_invalid", on_invalid, ON_INVALID)
+    require_choice("labels", labels, ("required", "optional"))
     options = {name: value for name, value in locals().items() if name != "source"}
     if mend is not None:
         # Loaded here: most tables are taken at their word.
@@ -219,11 +219,6 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
 def _named_columns(*wanted: str | None) -> list[str]:
     """Return the columns that are asked for: a list of them, or one whose name has a comma."""
     return [name for text in wanted if text for name in (text, *map(str.strip, text.split(",")))]
-
-
-def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{option} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def _select(

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from calibrant.core.arrays import Floats
+from calibrant.core.estimate import Estimate
 
 # Steps of candidate areas, and how many of them a first look passes over.
 _CANDIDATES = 4000
@@ -55,6 +56,18 @@ def wilson_ends(rate: float, n: float, level: float) -> tuple[float, float]:
     reach = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
     low = 0.0 if rate <= 0 else min(max(centre - reach, 0.0), 1.0)
     return low, 1.0 if rate >= 1 else min(max(centre + reach, 0.0), 1.0)
+
+
+def wilson_estimate(rate: float, n: int, level: float = 0.95) -> Estimate:
+    """Return a rate with Wilson's interval."""
+    return Estimate(rate, *wilson_ends(rate, n, level), n=n, level=level, interval="wilson")
+
+
+def mean_estimate(values: Floats) -> Estimate:
+    """Return the mean of independent values with its normal interval of 95 %."""
+    half = 1.959964 * float(values.std(ddof=1)) / len(values) ** 0.5
+    mean = float(values.mean())
+    return Estimate(mean, mean - half, mean + half, n=len(values), interval="normal")
 
 
 def wald_interval(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.document import dump_document
-from calibrant.core.errors import InputError, did_you_mean
+from calibrant.core.errors import InputError, did_you_mean, require_choice
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers, gather_answers, model_matrix
 from calibrant.epistemic.deferral.stage import RULES, Aim, Stage
 from calibrant.epistemic.features import as_frame
-from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
 
@@ -71,6 +70,7 @@ def choose(risk: Floats, tolerance: float, *, fallback: str = "lowest") -> Choic
     return Choice(np.where(some, first, other), np.where(some, first + 1, last + 1))
 
 
+@dataclass(eq=False, repr=False)
 class Cascade:
     """Route queries through models in order of cost.
 
@@ -121,38 +121,26 @@ class Cascade:
     'large'
     """
 
-    stages_: list[Stage]
+    models: Sequence[str]
+    _: KW_ONLY
+    rule: str = "risk"
+    tolerance: float = 0.0
+    decision: str = "answer"
+    costs: Any = None
+    threshold: float | None = None
+    recalibration: str = "platt"
+    model: str = "tree"
+    shares: Sequence[float] = SHARES
+    min_samples_leaf: int = 15
+    max_depth: int | None = None
+    unseen: str = "error"
+    seed: int = 0
+    aim: Aim = field(init=False)
+    stages_: list[Stage] = field(init=False)
 
-    def __init__(
-        self,
-        models: Sequence[str],
-        *,
-        rule: str = "risk",
-        tolerance: float = 0.0,
-        decision: str = "answer",
-        costs: Any = None,
-        threshold: float | None = None,
-        recalibration: str = "platt",
-        model: str = "tree",
-        shares: Sequence[float] = SHARES,
-        min_samples_leaf: int = 15,
-        max_depth: int | None = None,
-        unseen: str = "error",
-        seed: int = 0,
-    ) -> None:
-        if rule not in RULES:
-            raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
-        self.models = list(models)
-        self.rule = rule
-        self.tolerance = tolerance
-        self.aim = Aim(decision, None if costs is None else CostMatrix.of(costs), threshold)
-        self.recalibration = recalibration
-        self.model = model
-        self.shares = shares
-        self.min_samples_leaf = min_samples_leaf
-        self.max_depth = max_depth
-        self.unseen = unseen
-        self.seed = seed
+    def __post_init__(self) -> None:
+        require_choice("rule", self.rule, RULES)
+        self.models, self.aim = list(self.models), Aim.of(self)
 
     @property
     def fallback(self) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral import mixing
@@ -23,6 +22,7 @@ from calibrant.epistemic.deferral.strategies import (
     fit_strategies,
     single_models,
 )
+from calibrant.stats.intervals import mean_estimate
 
 __all__ = [
     "FEWEST",
@@ -275,19 +275,13 @@ def _chosen(
         (one.fitted.dials[mix.first], one.fitted.dials[mix.second]),
         mix.share,
         mix,
-        _mean(right),
+        mean_estimate(right),
         mixing.cost_estimate(spent),
-        _mean(right - largest),
+        mean_estimate(right - largest),
         reasons,
         certified,
         how,
     )
-
-
-def _mean(values: Floats) -> Estimate:
-    mean = float(values.mean())
-    half = 1.959964 * float(values.std(ddof=1)) / len(values) ** 0.5
-    return Estimate(mean, mean - half, mean + half, n=len(values), interval="normal")
 
 
 def _score(mix: mixing.Mix, target: Target) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,18 +14,18 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.document import dump_document
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_choice
 from calibrant.epistemic.deferral.answers import VECTOR, Answers, gather_answers
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.features import FeatureEncoder, as_frame
-from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 
 ROUTERS = ("tree", "knn")
 _CHUNK = 2_048
 
 
+@dataclass(eq=False, repr=False)
 class Router:
     """Choose the model with the best balance of expected accuracy and price.
 
@@ -63,33 +64,24 @@ class Router:
     ('small', 'large')
     """
 
-    price_: Floats
-    whole_: bool
+    models: Sequence[str]
+    _: KW_ONLY
+    kind: str = "tree"
+    willingness: float = 1.0
+    k: int = 40
+    min_samples_leaf: int = 15
+    decision: str = "answer"
+    costs: Any = None
+    threshold: float | None = None
+    unseen: str = "error"
+    seed: int = 0
+    aim: Aim = field(init=False)
+    price_: Floats = field(init=False)
+    whole_: bool = field(init=False)
 
-    def __init__(
-        self,
-        models: Sequence[str],
-        *,
-        kind: str = "tree",
-        willingness: float = 1.0,
-        k: int = 40,
-        min_samples_leaf: int = 15,
-        decision: str = "answer",
-        costs: Any = None,
-        threshold: float | None = None,
-        unseen: str = "error",
-        seed: int = 0,
-    ) -> None:
-        if kind not in ROUTERS:
-            raise InputError(f"kind must be one of {', '.join(ROUTERS)}, got {kind!r}")
-        self.models = list(models)
-        self.kind = kind
-        self.willingness = willingness
-        self.k = k
-        self.min_samples_leaf = min_samples_leaf
-        self.aim = Aim(decision, None if costs is None else CostMatrix.of(costs), threshold)
-        self.unseen = unseen
-        self.seed = seed
+    def __post_init__(self) -> None:
+        require_choice("kind", self.kind, ROUTERS)
+        self.models, self.aim = list(self.models), Aim.of(self)
 
     def fit(self, features: Any, correct: Any, *, price: Any, confidence: Any = None) -> Router:
         """Learn each model's accuracy; `confidence` is needed for the decision ``"class"``."""

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats
-from calibrant.core.errors import InputError
+from calibrant.core.errors import require_choice
 from calibrant.core.stored import Stored, read_by
 from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwise_risk
@@ -51,10 +51,13 @@ class Aim(Stored):
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        if self.decision not in DECISIONS:
-            raise InputError(
-                f"decision must be one of {', '.join(DECISIONS)}, got {self.decision!r}"
-            )
+        require_choice("decision", self.decision, DECISIONS)
+
+    @classmethod
+    def of(cls, options: Any) -> Aim:
+        """Return the aim that options name; costs may be written in any of their ways."""
+        costs = None if options.costs is None else CostMatrix.of(options.costs)
+        return cls(options.decision, costs, options.threshold)
 
     @property
     def matrix(self) -> CostMatrix:

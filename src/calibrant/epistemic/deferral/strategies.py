@@ -121,7 +121,7 @@ def single_models(
 ) -> FittedStrategy:
     """Return the strategy of always asking one model, a setting per model."""
     names = list(names)
-    aim = _aim(options)
+    aim = Aim.of(options)
     dial = np.arange(len(names), dtype=np.float64)
     made = []
     for part in parts:
@@ -130,14 +130,10 @@ def single_models(
     return FittedStrategy("single", AlwaysOne(names, names[-1]), list(range(len(names))), made)
 
 
-def _aim(options: StrategyOptions) -> Aim:
-    return Aim(options.decision, options.costs, options.threshold)
-
-
 def _value_strategy(
     train: Answers, parts: Sequence[Answers], options: StrategyOptions
 ) -> FittedStrategy:
-    aim = _aim(options)
+    aim = Aim.of(options)
     model = ValueModel(train.models, aim).fit(train)
     largest = float(train.cost[:, -1].mean())
     prices = np.concatenate([[0.0], np.logspace(-2.5, 1.4, _VALUE_POINTS)]) / largest

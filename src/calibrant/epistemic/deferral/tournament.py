@@ -113,7 +113,7 @@ def _run(
     choice, train = answers.rows(rest[:held]), answers.rows(rest[held:])
     judged = answers.rows(test)
     found = curves(train, [choice, judged], options, seed=turn)
-    aim = Aim(options.decision, options.costs, options.threshold)
+    aim = Aim.of(options)
     hits = aim.worth(judged.confidence, judged.correct)
     chance = aim.worth(choice.confidence, choice.correct)
     costs = judged.cost.mean(axis=0)

@@ -38,7 +38,7 @@ from calibrant.epistemic.selective.labels import (
 )
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.epistemic.selective.score import LearnedScore, RawScore, Score
-from calibrant.stats.intervals import wilson_interval
+from calibrant.stats.intervals import mean_estimate, wilson_estimate
 
 _FEWEST = 30
 _FOLDS = 5
@@ -291,9 +291,7 @@ class Selective:
             inside = float((labels.mix.score >= cuts[labels.mix.traffic_group]).mean())
             worth, errors = labels.curve(cuts[:1])
             bad, answered = float(errors[0]), float(worth[0]) if np.isfinite(cuts[0]) else 0.0
-        share = answerable * inside
-        low, high = wilson_interval(share, n, 0.95)
-        self.share_ = Estimate(share, float(low), float(high), n=n, interval="wilson")
+        self.share_ = wilson_estimate(answerable * inside, n)
         self.error_ = proportions(np.array([bad]), np.array([answered]))[0]
 
     def _cost(self, score: Floats, wrong: Floats) -> CostEstimate:
@@ -313,7 +311,9 @@ class Selective:
         spent = costs.per_row(given, wrong)
         answering = costs.wrong * wrong
         best = answering if answering.mean() < costs.ask else np.full(n, costs.ask)
-        return CostEstimate(_mean(spent), _mean(answering), costs.ask, _mean(best - spent))
+        return CostEstimate(
+            mean_estimate(spent), mean_estimate(answering), costs.ask, mean_estimate(best - spent)
+        )
 
     def _promise(self, groups: pl.Series | None, traffic: pl.DataFrame | None) -> dict[str, Any]:
         limited = self.max_error is not None
@@ -346,9 +346,3 @@ def _with_confidence(features: Any, confidence: Floats) -> pl.DataFrame:
         raise InputError(f"{frame.height} rows of features for {len(confidence)} confidences")
     others: Sequence[str] = [name for name in frame.columns if name != CONFIDENCE]
     return pl.concat([own, frame.select(others)], how="horizontal")
-
-
-def _mean(values: Floats) -> Estimate:
-    mean = float(values.mean())
-    half = 1.959964 * float(values.std(ddof=1)) / len(values) ** 0.5
-    return Estimate(mean, mean - half, mean + half, n=len(values), interval="normal")

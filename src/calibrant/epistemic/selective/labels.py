@@ -15,7 +15,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.guard import level_texts
 from calibrant.epistemic.selective.certify import Certified, TrafficMix, certify, error_curve
-from calibrant.stats.intervals import wilson_interval
+from calibrant.stats.intervals import wilson_estimate
 
 # A category with fewer labels is asked, always.
 LEAST_LABELS = 15
@@ -114,14 +114,12 @@ def group_entry(name: str, own: Labels, cut: float) -> dict[str, Any]:
     """Return what is known of one group at its threshold."""
     given = own.score >= cut
     n = len(given)
-    share = float(given.mean())
-    low, high = wilson_interval(share, n, 0.95)
     error = proportions(np.array([own.wrong[given].sum()]), np.array([float(given.sum())]))[0]
     return {
         "group": name,
         "n": n,
         "threshold": float(cut) if np.isfinite(cut) else None,
-        "answered": Estimate(share, float(low), float(high), n=n, interval="wilson"),
+        "answered": wilson_estimate(float(given.mean()), n),
         "error": error,
         "certified": bool(np.isfinite(cut)),
     }

@@ -15,7 +15,7 @@ from scipy import special
 from calibrant.core.arrays import Array, Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.stats.intervals import joined_reach, logit_interval, wilson_interval
+from calibrant.stats.intervals import joined_reach, logit_interval, wilson_estimate
 from calibrant.stats.units import UnitInfluence
 
 
@@ -121,7 +121,7 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
     0.000 [0.000, 0.434] | -0.580 [-0.649, -0.140]
     """
     n = int(confidence.size)
-    accuracy, said = _accuracy(correct, n), _mean_confidence(confidence, n)
+    accuracy, said = wilson_estimate(float(correct.mean()), n), _mean_confidence(confidence, n)
     common = _pulls(confidence).correlation(_pulls(correct))
     low = joined_reach(accuracy.value - accuracy.low, said.high - said.value, common)
     high = joined_reach(accuracy.high - accuracy.value, said.value - said.low, common)
@@ -131,12 +131,6 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
         "mean_confidence": said,
         "gap": Estimate(gap, gap - low, gap + high, n=n, interval="newcombe"),
     }
-
-
-def _accuracy(correct: Floats, n: int) -> Estimate:
-    value = float(correct.mean())
-    low, high = wilson_interval(value, n)
-    return Estimate(value, float(low), float(high), n=n, interval="wilson")
 
 
 def _mean_confidence(confidence: Floats, n: int) -> Estimate:

@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.stored import Stored
-from calibrant.stats.intervals import wilson_interval
+from calibrant.stats.intervals import wilson_estimate
 
 # Odds of a wrong answer that are bet on, as multiples of the odds promised.
 _ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0, 10.0])
@@ -132,9 +131,7 @@ class PromiseWatch(Stored):
         """Return what the watch found, for a document."""
         error = None
         if self.given:
-            share = self.wrong / self.given
-            low, high = wilson_interval(share, self.given)
-            error = Estimate(share, float(low), float(high), n=self.given, interval="wilson")
+            error = wilson_estimate(self.wrong / self.given, self.given)
         return {
             "max_error": self.max_error,
             "delta": self.delta,

@@ -26,6 +26,8 @@ from calibrant.planning.watching.promise import PromiseWatch
 
 _ROWS_SHOWN = 400
 _ESTIMATES = ("accuracy", "mean_confidence", "gap")
+# What a saved state holds as it is.
+_PLAIN = ("keys", "reference", "left_out", "alarms", "rows", "unlabelled", "taken", "last_label")
 
 
 class CalibrationWatch:
@@ -221,16 +223,9 @@ class CalibrationWatch:
             for entry in self.history
         ]
         return {
-            "keys": self.keys,
+            **{name: getattr(self, name) for name in _PLAIN},
             "detector": self.detector.to_dict(),
-            "reference": self.reference,
             "history": history,
-            "left_out": self.left_out,
-            "alarms": self.alarms,
-            "rows": self.rows,
-            "taken": self.taken,
-            "last_label": self.last_label,
-            "unlabelled": self.unlabelled,
             "labelled": sorted(self.labelled),
             "verified_at": None if math.isnan(self.verified_at) else self.verified_at,
             "waiting": self._waiting,
@@ -243,9 +238,8 @@ class CalibrationWatch:
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> CalibrationWatch:
         """Go on from a saved state, as if the stream had never been interrupted."""
-        watch = cls(dict(state["keys"]))
+        watch = cls({})
         watch.detector = ChangeDetector.from_dict(state["detector"])
-        watch.reference = state["reference"]
         watch.history = [
             {
                 **entry,
@@ -254,12 +248,11 @@ class CalibrationWatch:
             }
             for entry in state["history"]
         ]
-        watch.left_out, watch.alarms = state["left_out"], state["alarms"]
-        watch.rows, watch.unlabelled = state["rows"], state["unlabelled"]
+        for name in _PLAIN:
+            setattr(watch, name, state[name])
         watch.labelled = set(state["labelled"])
         watch.verified_at = _number(state["verified_at"])
         watch._waiting = state["waiting"]
-        watch.taken, watch.last_label = state["taken"], state["last_label"]
         if state.get("promise") is not None:
             watch.promise = PromiseWatch.from_dict(state["promise"])
         watch._held = [StreamBatch.from_list(parts) for parts in state["held"]]
@@ -346,10 +339,6 @@ def _plain(estimate: Estimate) -> list[Any]:
 def _estimate(parts: list[Any]) -> Estimate:
     value, low, high, n, interval = parts
     return Estimate(value, low, high, n=n, interval=interval)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _number(value: float | None) -> float:
