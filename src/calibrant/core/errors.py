@@ -188,6 +188,26 @@ def error_source(source: str | None, *, rows_before: int = 0) -> Iterator[None]:
         raise type(error)(error.rule, source=source, row=row, hint=error.hint) from None
 
 
+@contextmanager
+def error_about(words: str, source: str) -> Iterator[None]:
+    """Say at the end of an error what it is about, and where the data came from.
+
+    Examples
+    --------
+    >>> with error_about("model small", "scores.csv"):
+    ...     raise InputError("2 labels are too few", hint="label more")
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: scores.csv: 2 labels are too few (model small)
+      -> label more
+    """
+    try:
+        yield
+    except InputError as error:
+        rule = f"{error.rule} ({words})"
+        raise InputError(rule, source=source, row=error.row, hint=error.hint) from None
+
+
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """Return a hint that names the closest known names, or all of them when none is close."""
     import difflib  # few commands end in a misspelt name

@@ -22,7 +22,7 @@ from calibrant.epistemic.segments.confidence_groups import (
     GroupCorrector,
     fit_corrector,
 )
-from calibrant.epistemic.segments.group import Difference, Group
+from calibrant.epistemic.segments.group import Group
 
 _CURVE_POINTS = 101
 _GROUPS_SHOWN = 200
@@ -98,7 +98,7 @@ def groups_entry(
         },
         "groups": [_group(group, readable, (f, y, corrected), units, risk) for group in groups],
         "groups_not_shown": len(found.groups_) - len(groups),
-        "differences": [_difference(pair) for pair in found.differences_],
+        "differences": [pair.to_dict() for pair in found.differences_],
         "reliability": _reliability(found, readable, f, y),
     }, found.corrector_
 
@@ -197,17 +197,6 @@ def _group(
         entry["cost"] = _mean(risk.spent(f, y), own, risk.level)
         entry["saved"] = _mean(risk.savings(f, y, corrected), own, risk.level)
     return entry
-
-
-def _difference(pair: Difference) -> dict[str, Any]:
-    return {
-        "a": pair.a,
-        "b": pair.b,
-        "gap": pair.gap,
-        "raw": pair.raw,
-        "p_value": pair.p_value,
-        "p_adjusted": pair.p_adjusted,
-    }
 
 
 def _reliability(

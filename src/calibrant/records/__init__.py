@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from calibrant.core.imports import lazy_exports
 
 if TYPE_CHECKING:
-    from calibrant.records.scores import ScoreBlock as ScoreBlock
-    from calibrant.records.scores import Scores as Scores
+    from calibrant.records.score_table import ScoreBlock as ScoreBlock
+    from calibrant.records.score_table import Scores as Scores
     from calibrant.records.scores import load_scores as load_scores
     from calibrant.records.study import TABLES as TABLES
     from calibrant.records.study import Study as Study

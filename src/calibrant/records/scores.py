@@ -27,7 +27,6 @@ from calibrant.records.rules import (
 from calibrant.records.score_table import (
     CLUSTER,
     ROW_KEYS,
-    ScoreBlock,
     Scores,
     joined_scores,
     models_by_file,
@@ -35,8 +34,6 @@ from calibrant.records.score_table import (
     rejected_rows,
     split_weightless,
 )
-
-__all__ = ["ScoreBlock", "Scores", "load_scores"]
 
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10

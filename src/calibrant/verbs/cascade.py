@@ -14,8 +14,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers
-from calibrant.epistemic.deferral.choice import Target
-from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
+from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions, Target
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.inputs.audit_source import table_settings

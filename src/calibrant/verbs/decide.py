@@ -15,7 +15,7 @@ import polars as pl
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
-from calibrant.core.errors import InputError, error_source, require_known
+from calibrant.core.errors import InputError, error_about, error_source, require_known
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
@@ -242,7 +242,7 @@ def _fit(
                 call=Call("audit", "TABLE"),
             ),
         )
-    try:
+    with error_about(f"model {block.keys['model']}, method {block.keys['method']}", head["source"]):
         return fit.fit(
             block.frame.select(list(features)) if features else None,
             block.confidence,
@@ -260,13 +260,6 @@ def _fit(
                 "asked": asked,
             },
         )
-    except InputError as error:
-        raise InputError(
-            f"{error.rule} (model {block.keys['model']}, method {block.keys['method']})",
-            source=head["source"],
-            row=error.row,
-            hint=error.hint,
-        ) from None
 
 
 def _grading(

@@ -13,15 +13,14 @@ from calibrant.core.errors import InputError, did_you_mean, error_source, requir
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call, Hint
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers, every_question
-from calibrant.epistemic.deferral.choice import (
-    FEWEST,
-    ChosenPolicy,
-    Target,
-    choose_policy,
-    given_tolerance,
-)
+from calibrant.epistemic.deferral.choice import FEWEST, choose_policy, given_tolerance
 from calibrant.epistemic.deferral.policy import AlwaysOne, MixedPolicy
-from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
+from calibrant.epistemic.deferral.strategies import (
+    STRATEGIES,
+    ChosenPolicy,
+    StrategyOptions,
+    Target,
+)
 from calibrant.epistemic.guard import ANSWER, Profile
 from calibrant.epistemic.selective.labels import enough_labels
 from calibrant.inputs.features import vector_column

@@ -14,7 +14,7 @@ import polars as pl
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.groups import groups_claims
 from calibrant.core.document import plain
-from calibrant.core.errors import InputError, error_source
+from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
@@ -311,7 +311,7 @@ def _entry(
 ) -> tuple[dict[str, Any], GroupCorrector]:
     stream = named_stream(options.seed, *block.keys.items())
     own = replace(options, seed=int(stream.integers(2**31)))
-    try:
+    with error_about(f"model {block.keys['model']}, method {block.keys['method']}", source):
         entry, corrector = groups_entry(
             block.frame.select(features),
             block.confidence,
@@ -320,13 +320,6 @@ def _entry(
             units=block.units,
             numbers=numbers,
         )
-    except InputError as error:
-        raise InputError(
-            f"{error.rule} (model {block.keys['model']}, method {block.keys['method']})",
-            source=source,
-            row=error.row,
-            hint=error.hint,
-        ) from None
     return {**block.keys, **entry}, corrector
 
 

@@ -24,17 +24,6 @@ from calibrant.epistemic.deferral.strategies import (
 )
 from calibrant.stats.intervals import mean_estimate
 
-__all__ = [
-    "FEWEST",
-    "ChosenPolicy",
-    "Target",
-    "choose_policy",
-    "given_tolerance",
-    "per_question",
-    "reach",
-]
-
-
 _FOLDS = 5
 _CERTIFY = 0.3
 FEWEST = 250

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
+from calibrant.core.stored import Stored
 from calibrant.epistemic.linear import ConfidenceBasis, project, projector
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.epistemic.segments.search import Finding
@@ -120,7 +121,7 @@ _WIDER = 1.06
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Stored):
     """Over-confidence of `a` minus that of `b` among rows of equal confidence.
 
     `raw` is the difference of the plain gaps (mean confidence minus rate).

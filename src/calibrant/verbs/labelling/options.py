@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
@@ -233,13 +234,7 @@ def label_document(
         "people": people,
         "store": str(work.session.store.path),
         "waves": [
-            {
-                "wave": wave.wave,
-                "design": wave.design,
-                "size": wave.size,
-                "frame": wave.frame,
-                "uniform": wave.uniform,
-            }
+            {name: value for name, value in asdict(wave).items() if name != "seed"}
             for wave in work.session.store.waves()
         ],
         "labels_in_file": work.in_file,
