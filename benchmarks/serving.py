@@ -29,8 +29,7 @@ from benchmarks._recorded_world import (
     recorded_tokens,
 )
 from benchmarks.harness import DATA, Page, seconds
-from calibrant.epistemic.selective.policy import SelectivePolicy
-from calibrant.epistemic.selective.score import RawScore
+from calibrant.epistemic.selective.policy import RawScore, SelectivePolicy
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from calibrant.semantics import grade_answers

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant.core import InputError
 from calibrant.epistemic import ConfidenceGroups, GroupCorrector, gap_difference
-from calibrant.epistemic.segments.candidates import candidate_rules, short_decimal
-from calibrant.epistemic.segments.conditions import Condition, Rule, parse_rule
+from calibrant.epistemic.segments.conditions import (
+    Condition,
+    Rule,
+    candidate_rules,
+    parse_rule,
+    short_decimal,
+)
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
 
 

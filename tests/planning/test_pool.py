@@ -23,7 +23,7 @@ from calibrant.planning import (
     pool_estimate,
     stop_decision,
 )
-from calibrant.planning.labelling.side import peer_agreement
+from calibrant.planning.labelling.pools import peer_agreement
 from calibrant.planning.labelling.stopping import claim_bounds
 
 

@@ -12,8 +12,7 @@ from aiohttp import web
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.epistemic.selective.policy import SelectivePolicy
-from calibrant.epistemic.selective.score import RawScore
+from calibrant.epistemic.selective.policy import RawScore, SelectivePolicy
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from calibrant.workflows.run import run

@@ -13,8 +13,8 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
+from calibrant.planning.labelling.pools import peer_agreement
 from calibrant.planning.labelling.session import LabelSession
-from calibrant.planning.labelling.side import peer_agreement
 from calibrant.records import Scores, Study, load_scores, source_name
 from calibrant.records.formats import store_path
 from calibrant.records.label_store import LabelStore

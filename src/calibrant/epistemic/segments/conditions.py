@@ -1,17 +1,19 @@
-"""Rules that say who belongs to a group: written by people, found by search, applied alike."""
+"""Rules that say who belongs to a group: written by people, listed for a search, applied alike."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Mask
+from calibrant.core.arrays import Ints, Mask
 from calibrant.core.errors import InputError, did_you_mean, require_known
 from calibrant.core.stored import Stored
 
@@ -150,3 +152,148 @@ def _number(text: str, column: str, whole: str) -> float:
             f"the group {whole!r} compares {column!r}, a number, with {text!r}"
         ) from None
     return value
+
+
+# Numbers with this few values are looked at value by value, as categories are.
+_FEW_VALUES = 10
+_CUTS = 8
+_CHUNK = 256
+MOST_PAIRS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Rules of one or two conditions, kept as the conditions' masks.
+
+    Parameters
+    ----------
+    conditions
+        The single conditions.
+    masks
+        Their rows, shape (conditions, rows).
+    first, second
+        The conditions of each rule; equal where the rule has one.
+    dropped
+        Pairs that were left out because there are more than can be looked at.
+    """
+
+    conditions: tuple[Condition, ...]
+    masks: Mask
+    first: Ints
+    second: Ints
+    dropped: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def rule(self, at: int) -> Rule:
+        """Return one rule."""
+        parts = dict.fromkeys((int(self.first[at]), int(self.second[at])))
+        return Rule(tuple(self.conditions[part] for part in parts))
+
+    def mask(self, at: int) -> Mask:
+        """Return the rows of one rule."""
+        both: Mask = self.masks[self.first[at]] & self.masks[self.second[at]]
+        return both
+
+    def blocks(self, rows: Ints | None = None) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
+        """Yield the rules in blocks, each as a matrix (rules, rows) of 0 and 1."""
+        masks = self.masks if rows is None else self.masks[:, rows]
+        for start in range(0, len(self), _CHUNK):
+            part = slice(start, min(start + _CHUNK, len(self)))
+            both = masks[self.first[part]] & masks[self.second[part]]
+            yield part, both.astype(np.float32)
+
+
+def candidate_rules(frame: pl.DataFrame, min_group: int) -> Candidates:
+    """Return every value, every octile cut and all pairs with at least `min_group` rows.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"sex": ["f", "m"] * 60, "age": list(range(120))})
+    >>> found = candidate_rules(table, 30)
+    >>> [found.rule(at).text for at in range(3)]
+    ['sex = f', 'sex = m', 'age <= 29']
+    """
+    conditions: list[Condition] = []
+    masks: list[Mask] = []
+    for column in frame.get_columns():
+        for condition in _conditions(column):
+            mask = condition.mask(frame)
+            if min_group <= mask.sum() <= frame.height - min_group:
+                conditions.append(condition)
+                masks.append(mask)
+    stacked = np.array(masks) if masks else np.zeros((0, frame.height), dtype=bool)
+    first, second, dropped = _pairs(conditions, stacked, min_group)
+    single = np.arange(len(conditions))
+    return Candidates(
+        tuple(conditions),
+        stacked,
+        np.concatenate([single, first]),
+        np.concatenate([single, second]),
+        dropped,
+    )
+
+
+def _conditions(column: pl.Series) -> list[Condition]:
+    name = column.name
+    if not column.dtype.is_numeric():
+        return [Condition(name, "=", v) for v in column.cast(pl.String).unique().sort().to_list()]
+    values = np.unique(column.cast(pl.Float64).to_numpy())
+    if len(values) <= _FEW_VALUES:
+        return [Condition(name, "=", float(value)) for value in values]
+    whole = bool((values == np.floor(values)).all())
+    places = np.quantile(column.cast(pl.Float64).to_numpy(), np.linspace(0, 1, _CUTS + 1)[1:-1])
+    found = []
+    for place in np.unique(places):
+        after = int(np.searchsorted(values, place, side="right"))
+        if not 0 < after < len(values):
+            continue
+        # Between two values that occur, so that the printed rule is the one that is computed.
+        cut = short_decimal(float(values[after - 1]), float(values[after]))
+        found.append(Condition(name, "<=", cut))
+        above = Condition(name, ">=", cut + 1) if whole else Condition(name, ">", cut)
+        found.append(above)
+    return list(dict.fromkeys(found))
+
+
+def _pairs(conditions: list[Condition], masks: Mask, min_group: int) -> tuple[Ints, Ints, int]:
+    sizes = masks.sum(axis=1)
+    together = masks.astype(np.float32) @ masks.astype(np.float32).T
+    found = []
+    for a, b in combinations(range(len(conditions)), 2):
+        both = together[a, b]
+        if both < min_group or both >= min(sizes[a], sizes[b]):
+            continue
+        if conditions[a].column == conditions[b].column and not _closes(
+            conditions[a], conditions[b]
+        ):
+            continue
+        found.append((a, b))
+    # Too many pairs: the largest groups are kept, where most can be shown.
+    dropped = max(0, len(found) - MOST_PAIRS)
+    if dropped:
+        found = sorted(found, key=lambda pair: -together[pair])[:MOST_PAIRS]
+    pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1], dropped
+
+
+def _closes(one: Condition, other: Condition) -> bool:
+    """Return whether two conditions on one column make an interval."""
+    return {one.sign, other.sign} in ({"<=", ">"}, {"<=", ">="})
+
+
+def short_decimal(low: float, high: float) -> float:
+    """Return the number with the fewest digits in [low, high).
+
+    Examples
+    --------
+    >>> short_decimal(24.0, 25.0), short_decimal(0.12345, 0.12712)
+    (24.0, 0.124)
+    """
+    for digits in range(-12, 16):
+        step = 10.0**-digits
+        candidate = round(math.ceil(low / step) * step, max(digits, 0))
+        if low <= candidate < high:
+            return candidate
+    return low

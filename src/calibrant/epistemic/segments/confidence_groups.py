@@ -20,8 +20,7 @@ from calibrant.core.rng import named_stream
 from calibrant.core.stored import Stored
 from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.linear import ConfidenceBasis
-from calibrant.epistemic.segments.candidates import Candidates, candidate_rules
-from calibrant.epistemic.segments.conditions import Rule, parse_rule
+from calibrant.epistemic.segments.conditions import Candidates, Rule, candidate_rules, parse_rule
 from calibrant.epistemic.segments.group import Difference, Group, describe, differences
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
 

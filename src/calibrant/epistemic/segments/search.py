@@ -16,8 +16,7 @@ from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.epistemic.linear import project, projector
-from calibrant.epistemic.segments.candidates import Candidates
-from calibrant.epistemic.segments.conditions import Rule
+from calibrant.epistemic.segments.conditions import Candidates, Rule
 
 _DRAWS = 499
 _MOST_ROUNDS = 20

@@ -36,8 +36,7 @@ from calibrant.epistemic.selective.labels import (
     of_known,
     proportions,
 )
-from calibrant.epistemic.selective.policy import SelectivePolicy
-from calibrant.epistemic.selective.score import LearnedScore, RawScore, Score
+from calibrant.epistemic.selective.policy import LearnedScore, RawScore, Score, SelectivePolicy
 from calibrant.stats.intervals import mean_estimate, wilson_estimate
 
 _FEWEST = 30

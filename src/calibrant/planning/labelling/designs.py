@@ -15,8 +15,7 @@ import numpy as np
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.registry import Registry
 from calibrant.core.rng import RngLike, as_generator
-from calibrant.planning.labelling.pools import LabelPool, Wave
-from calibrant.planning.labelling.side import features, first_look
+from calibrant.planning.labelling.pools import LabelPool, Wave, features, first_look
 from calibrant.stats.units import systematic_sample
 
 DEFAULT_DESIGN = "stratified"

@@ -11,8 +11,7 @@ from scipy.special import ndtri, stdtrit
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.planning.labelling.pools import LabelPool
-from calibrant.planning.labelling.side import cross_fitted, features
+from calibrant.planning.labelling.pools import LabelPool, cross_fitted, features
 from calibrant.planning.refusal import require_labels
 from calibrant.stats.error_bound import ece_interval, ece_upper
 

@@ -22,10 +22,9 @@ from calibrant.planning.labelling.agreement import label_noise
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.judged import judged_pool
-from calibrant.planning.labelling.pools import Draws, LabelPool
+from calibrant.planning.labelling.pools import Draws, LabelPool, share_left
 from calibrant.planning.labelling.power import labels_for_claim
 from calibrant.planning.labelling.session import LabelledBlock
-from calibrant.planning.labelling.side import share_left
 from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
 from calibrant.verbs import _options as opt
 
