@@ -10,10 +10,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Call
 from calibrant.core.places import writing
-from calibrant.core.registry import require_known
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records.tables import read_table
