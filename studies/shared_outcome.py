@@ -22,8 +22,8 @@ from calibrant.epistemic import (
 )
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.strategies import StrategyOptions
-from calibrant.epistemic.features import FeatureEncoder
 from calibrant.metrics import ece
+from calibrant.records.features import FeatureEncoder
 from calibrant.semantics import grade_answers
 from calibrant.verbs.plan import plan
 from studies._page import DATA, StudyPage

@@ -12,7 +12,6 @@ import polars as pl
 
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.estimate import Estimate
-from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss.binned import BinnedGroupingLoss
 from calibrant.epistemic.loss.decision import DecisionRisk
 from calibrant.epistemic.loss.grouping import GroupingLoss, mean_error
@@ -23,6 +22,7 @@ from calibrant.epistemic.segments.confidence_groups import (
     fit_corrector,
 )
 from calibrant.epistemic.segments.group import Group
+from calibrant.records.features import as_frame
 
 _CURVE_POINTS = 101
 _GROUPS_SHOWN = 200

@@ -14,8 +14,8 @@ from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.core.stored import Stored
 from calibrant.epistemic.deferral.cascade import Step
-from calibrant.epistemic.features import as_frame, level_text
 from calibrant.epistemic.guard import GuardCheck, Profile
+from calibrant.records.features import as_frame, level_text
 
 SCHEMA = "calibrant.policy/1"
 CONFIDENCE = "confidence"

@@ -11,7 +11,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError, did_you_mean
-from calibrant.epistemic.features import as_frame
+from calibrant.records.features import as_frame
 
 EVERY_QUESTION = {"every_question": "all"}
 """What is known of a question of which nothing is known beforehand."""

@@ -17,9 +17,9 @@ from calibrant.core.errors import InputError, did_you_mean, require_choice
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers, gather_answers, model_matrix
 from calibrant.epistemic.deferral.stage import RULES, Aim, Stage
-from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
+from calibrant.records.features import as_frame
 
 
 @dataclass(frozen=True, slots=True)

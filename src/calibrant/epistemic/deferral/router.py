@@ -18,8 +18,8 @@ from calibrant.core.errors import InputError, require_choice
 from calibrant.epistemic.deferral.answers import VECTOR, Answers, gather_answers
 from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.deferral.stage import Aim
-from calibrant.epistemic.features import FeatureEncoder, as_frame
 from calibrant.epistemic.trees.tree import Tree, grow_tree
+from calibrant.records.features import FeatureEncoder, as_frame
 
 ROUTERS = ("tree", "knn")
 _CHUNK = 2_048

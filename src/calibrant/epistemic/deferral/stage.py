@@ -13,11 +13,11 @@ import polars as pl
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import require_choice
 from calibrant.core.stored import Stored, read_by
-from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwise_risk
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
 from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.recalibration import calibrator_from_dict
+from calibrant.records.features import as_frame
 
 DECISIONS = ("answer", "class")
 RULES = ("risk", "excess", "calibration", "confidence")

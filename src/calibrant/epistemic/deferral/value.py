@@ -17,7 +17,8 @@ from scipy.special import expit
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.stage import Aim
-from calibrant.epistemic.linear import Columns, ridge_linear
+from calibrant.epistemic.linear import ridge_linear
+from calibrant.records.learned_score import Columns
 from calibrant.stats.logistic import intercept_free, ridge_logistic
 
 Asked = tuple[int, ...]

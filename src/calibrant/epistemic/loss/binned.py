@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.features import FeatureEncoder, as_frame, checked_pair
 from calibrant.epistemic.trees.honest import regions
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.tree import grow_tree
+from calibrant.records.features import FeatureEncoder, as_frame, checked_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.features import FeatureEncoder
+from calibrant.records.features import FeatureEncoder
 
 FOLDS = 5
 _MOST_CATEGORIES = 250

@@ -12,7 +12,6 @@ from scipy.special import ndtr, ndtri
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.loss.boosting import (
     FOLDS,
@@ -21,6 +20,7 @@ from calibrant.epistemic.loss.boosting import (
     encode,
     fold_of_unit,
 )
+from calibrant.records.features import as_frame, checked_pair
 
 _FEWEST = 100
 _RIDGE = 1e-8

@@ -16,11 +16,11 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.trees.honest import HonestTree, PartitionLoss, leave_one_out_products
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
 from calibrant.metrics.estimator import Calibrator
+from calibrant.records.features import as_frame, checked_pair
 
 # Ints (or units) that must draw the regions before an upper end is claimed. The raised end held
 # the truth in 75 to 93 % of data sets with 80 to 200 of them, in 93 to 96 % with 280.

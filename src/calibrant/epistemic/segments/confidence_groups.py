@@ -18,11 +18,11 @@ from calibrant.core.document import dump_document, load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.rng import named_stream
 from calibrant.core.stored import Stored
-from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.segments.conditions import Candidates, Rule, candidate_rules, parse_rule
 from calibrant.epistemic.segments.group import Difference, Group, describe, differences
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
+from calibrant.records.features import as_frame, checked_pair
 
 _RIDGE = 1e-8
 

@@ -15,7 +15,6 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.features import as_frame, checked_pair
 from calibrant.epistemic.guard import Profile
 from calibrant.epistemic.policy import CONFIDENCE
 from calibrant.epistemic.selective.certify import (
@@ -37,6 +36,7 @@ from calibrant.epistemic.selective.labels import (
     proportions,
 )
 from calibrant.epistemic.selective.policy import LearnedScore, RawScore, Score, SelectivePolicy
+from calibrant.records.features import as_frame, checked_pair
 from calibrant.stats.intervals import mean_estimate, wilson_estimate
 
 _FEWEST = 30

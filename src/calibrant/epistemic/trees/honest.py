@@ -12,8 +12,8 @@ import numpy.typing as npt
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.features import FeatureEncoder, as_frame
 from calibrant.epistemic.trees.tree import Tree, grow_tree
+from calibrant.records.features import FeatureEncoder, as_frame
 
 Ints = npt.NDArray[np.integer]
 

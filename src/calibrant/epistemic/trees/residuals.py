@@ -14,9 +14,9 @@ import polars as pl
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.features import FeatureEncoder, as_frame
 from calibrant.epistemic.trees.honest import HonestTree, PartitionLoss
 from calibrant.epistemic.trees.tree import Tree, histogram_trees
+from calibrant.records.features import FeatureEncoder, as_frame
 
 
 class ResidualModel(Protocol):

@@ -4,7 +4,7 @@ import pytest
 
 from calibrant.core import InputError
 from calibrant.epistemic import HonestTree
-from calibrant.epistemic.features import FeatureEncoder, as_frame
+from calibrant.records.features import FeatureEncoder, as_frame
 
 
 def fitted(**options):
