@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from benchmarks.harness import DATA
 from scipy.optimize import isotonic_regression
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -137,3 +138,39 @@ def maps_table(found):
         cells = [f"{np.mean(found[n][key]):.2f}" for n in sizes]
         lines.append(f"| {key} | " + " | ".join(cells) + f" | {later:.1f} |")
     return [*lines, ""]
+
+
+def column_worlds():
+    """Yield (name, columns, chance of being right): real rows, and a chance learned from them.
+
+    Trees learn it from all columns, so that no line or product of the score is the truth. In the
+    last two worlds the columns are noise, and the confidence is all there is.
+    """
+    table = pl.read_parquet(DATA / "scores" / "mmlu_pro_16_models.parquet")
+    for (model,), part in table.group_by("model", maintain_order=True):
+        frame = part.select(
+            confidence=pl.col("verbal_numerical_confidence").cast(pl.Float64),
+            perplexity=pl.col("logit_perplexity_confidence").cast(pl.Float64),
+            length=pl.col("token_length").cast(pl.Float64),
+            category=pl.col("category").cast(pl.String),
+            right=pl.col("correct").cast(pl.Float64),
+        ).drop_nulls()
+        frame = frame.filter(pl.all_horizontal(pl.col("confidence", "perplexity").is_finite()))
+        if frame.height < 6_000:
+            continue
+        codes = frame["category"].cast(pl.Categorical).to_physical().cast(pl.Float64)
+        numbers = frame.select("confidence", "perplexity", "length").with_columns(codes)
+        trees = HistGradientBoostingClassifier(
+            max_iter=60, max_leaf_nodes=12, categorical_features=[3], random_state=0
+        )
+        chance = trees.fit(numbers.to_numpy(), frame["right"].to_numpy())
+        truth = chance.predict_proba(numbers.to_numpy())[:, 1]
+        yield f"mmlu_pro {model}", frame.drop("right"), truth
+    rng = np.random.default_rng(8)
+    for name, said in (
+        ("noise, five values", rng.choice([0.7, 0.8, 0.9, 0.95, 1.0], 12_000)),
+        ("noise, continuous", rng.beta(8, 2, 12_000)),
+    ):
+        kinds = rng.choice(list("abcdefgh"), 12_000)
+        frame = {"confidence": said, "length": rng.gamma(2, 100, 12_000), "category": kinds}
+        yield name, pl.DataFrame(frame), 0.2 + 0.6 * said

@@ -15,8 +15,10 @@ import numpy as np
 from benchmarks.harness import ROOT, machine, versions
 from scipy import special
 
+from calibrant.mending.columns import fit_columns
+from calibrant.mending.estimator import fit_map
 from calibrant.mending.fit import Labels, crossfitted, fit_curve, gain
-from simulations._mend_maps import SIZES, columns, excess_of_maps, maps_table
+from simulations._mend_maps import SIZES, column_worlds, columns, excess_of_maps, maps_table
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "50"))
 SPLITS = int(os.environ.get("CALIBRANT_SPLITS", "6"))
@@ -112,6 +114,52 @@ def promises(kind, sizes):
     return found
 
 
+def promises_of_columns(sizes, rows_each):
+    """Return tallies as `promises` does, of maps that read columns; truth is known at each row.
+
+    A score is held against the mean chance of the rows that share it: 20 slices of it.
+    """
+    found = {}
+    for number, (name, frame, truth) in enumerate(column_worlds()):
+        stated = frame["confidence"].to_numpy()
+        for n in (n for n in sizes if not ONLY or n in ONLY):
+            rows = []
+            for run in range(RUNS):
+                rng = np.random.default_rng([number, n, run, rows_each])
+                pick, units = rng.choice(len(truth), n, replace=False), np.arange(n) // rows_each
+                shared = 0.7 * rng.standard_normal(n)[units] if rows_each > 1 else 0.0
+                noise = rng.standard_normal(n) * (np.sqrt(0.51) if rows_each > 1 else 1.0)
+                right = (special.ndtr(shared + noise) < truth[pick]).astype(float)
+                labels = Labels.of(stated[pick], right, None, units)
+                alone = fit_map(labels, seed=run)
+                read = fit_columns(labels, frame[pick].drop("confidence"), alone, seed=run)
+                mended = alone.probabilities(stated)
+                score = read.scores(mended, frame.drop("confidence"))
+                value = read.map.probabilities(score)
+                slices = np.array_split(np.argsort(score, kind="stable"), 20)
+                target = np.array([truth[part].mean() for part in slices])
+                at, low, high = (
+                    np.array([values[part].mean() for part in slices])
+                    for values in (
+                        value,
+                        special.expit(np.interp(score, read.map.knots, read.map.low)),
+                        special.expit(np.interp(score, read.map.knots, read.map.high)),
+                    )
+                )
+                used = read.map.verdict == "mended"
+                gained = ((mended - truth) ** 2 - (value - truth) ** 2).mean()
+                off_by = read.map.promise["off_by"] if used else np.inf
+                inside = ((target >= low) & (target <= high)).mean()
+                held = np.abs(at - target).mean() <= off_by
+                rows.append((1, held, inside, off_by, used, used and gained < 0))
+            tally = np.array(rows, dtype=float)
+            off = np.median(tally[np.isfinite(tally[:, 3]), 3]) if tally[:, 4].any() else 0.0
+            sums = [*tally.sum(axis=0)[:3], len(rows) * off, *tally[:, 4:].sum(axis=0)]
+            found[f"{name}|{n}"] = [round(float(value), 4) for value in sums]
+        print(f"   columns {name}", flush=True)
+    return found
+
+
 PARTS = {
     **{name: partial(excess_of_maps, name, SPLITS) for name in DATA_SETS},
     "alone": partial(promises, "alone", SIZES),
@@ -120,6 +168,8 @@ PARTS = {
     "weights": partial(promises, "weights", (200, 1000)),
     "graded": partial(promises, "graded", (200, 1000)),
     "few": partial(promises, "few", (20, 30, 40)),
+    "columns": partial(promises_of_columns, (500, 1000, 5000), 1),
+    "columns_clusters": partial(promises_of_columns, (1000, 5000), 4),
 }
 WORDS = {
     "alone": "Each row is a question of its own",
@@ -127,6 +177,8 @@ WORDS = {
     "draws": "Four draws per question, all with one confidence",
     "weights": "Unequal weights (log-normal, spread 1)",
     "graded": "Graded outcomes: half of the answers judged by two",
+    "columns": "With other columns: perplexity, length and category, or nothing but noise",
+    "columns_clusters": "With other columns, four rows per question",
     "few": "Fewer than 50 labels: nothing is mended, intervals are still given",
 }
 
@@ -148,15 +200,17 @@ def promise_table(found):
         ("'mended', %", lambda n: f"{share[n][4]:.0f}"),
         ("'mended' with a true loss over .01, runs", lambda n: f"{total[n][5]:.0f}"),
     )
-    true = sum(cells[n]["calibrated"] for n in sizes)
+    in_vain = [w for w in cells[sizes[0]] if w == "calibrated" or w.startswith("noise")]
+    true = sum(cells[n][world] for n in sizes for world in in_vain)
     return [
         "| | " + " | ".join(f"{n:,}" for n in sizes) + " |",
         "|" + " --- |" * (len(sizes) + 1),
         *(f"| {title} | " + " | ".join(map(cell, sizes)) + " |" for title, cell in rows),
         "",
-        f"{int(total[sizes[0]][0]):,} runs a column ({int(true[0] / len(sizes))} in each of "
-        f"{len(cells[sizes[0]])} worlds). The calibrated world was 'mended' in {int(true[4])} of "
-        f"{int(true[0])} runs.",
+        f"{int(total[sizes[0]][0]):,} runs a column ({int(true[0] / len(sizes) / len(in_vain))} in "
+        f"each of {len(cells[sizes[0]])} worlds). Where there is nothing to gain ("
+        f"{', '.join(in_vain)}), it "
+        f"was 'mended' in {int(true[4])} of {int(true[0])} runs.",
         "",
     ]
 

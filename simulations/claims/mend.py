@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import polars as pl
 from scipy import special
 
-from calibrant.claims.mend import GAIN, mend_claims
+from calibrant.claims.mend import COLUMNS, GAIN, mend_claims
 from calibrant.mending import Mend
+from calibrant.mending.columns import fit_columns
+from calibrant.mending.fit import Labels
 from simulations.claims.harness import Said, World
 
 VALUES = np.array([0.7, 0.8, 0.9, 0.95, 1.0])
@@ -56,8 +59,54 @@ def _run(rng, *, kind, truth, n, rows):
             yield Said(claim.id, True, off > fitted.promise["off_by"])
 
 
+# How the chance of a right answer moves with a topic (eight) and a length, in log odds.
+COLUMN_EFFECTS = {
+    "topics and length tell more": lambda topic, long: (
+        0.35 * (topic - 3.5) - 0.5 * (long > 1) * long
+    ),
+    "topics turn what length tells": lambda topic, long: np.where(topic < 4, 0.6, -0.6) * long,
+    "columns are noise": lambda topic, long: 0.0 * topic * long,
+}
+
+
+def _rows(rng, n, effect):
+    c, topic, long = _stated("few", rng, n), rng.integers(0, 8, n), rng.standard_normal(n)
+    truth = special.expit(special.logit(c * 0.8) + effect(topic, long))
+    columns = {"topic": [f"t{t}" for t in topic], "long": long}
+    return c, truth, pl.DataFrame(columns)
+
+
+def _columns_run(rng, *, effect, n, rows):
+    """Yield the claim on columns: what is gained, and how far off over 20 slices of the score."""
+    c, truth, columns = _rows(rng, n, effect)
+    unit, shared = np.arange(n) // rows, 0.0 if rows == 1 else 0.7
+    hidden = shared * rng.standard_normal(n)[unit] + np.sqrt(1 - shared**2) * rng.standard_normal(n)
+    y = (special.ndtr(hidden) < truth).astype(float)
+    seed = int(rng.integers(2**31))
+    alone = Mend(seed=seed).fit(c, y, groups=unit).map_
+    read = fit_columns(Labels.of(c, y, units=unit), columns, alone, seed=seed)
+    used = read.map.verdict == "mended"
+    new, target, beside = _rows(rng, 8000, effect)
+    plain = alone.probabilities(new)
+    score = read.scores(plain, beside)
+    value = read.map.probabilities(score)
+    slices = np.array_split(np.argsort(score, kind="stable"), 20)
+    off = np.mean([abs(value[part].mean() - target[part].mean()) for part in slices])
+    gained = ((plain - target) ** 2 - (value - target) ** 2).mean()
+    told = {**read.to_dict(), "promise": dict(read.map.promise)}
+    for claim in mend_claims({**alone.to_dict(), "columns": told}, named=False):
+        if claim.id == COLUMNS.id:
+            wrong = used and (gained <= 0 or off > read.map.promise["off_by"])
+            yield Said(claim.id, claim.outcome != "undecided", wrong)
+
+
 def worlds():
     """Yield all worlds."""
+    for name, effect in COLUMN_EFFECTS.items():
+        for n, rows in ((500, 1), (2000, 1), (2000, 4)):
+            told = f"{name}, {n:,} labels" + (", four of each question" if rows > 1 else "")
+            power = (COLUMNS.id,) if "tell more" in name else ()
+            yield World(told, partial(_columns_run, effect=effect, n=n, rows=rows), power, RUNS)
     for name, (kind, truth) in TRUTHS.items():
         for n, rows in ((100, 1), (300, 1), (2000, 1), (1000, 4)):
             told = f"{name}, {n:,} labels" + (", four of each question" if rows > 1 else "")

@@ -14,6 +14,9 @@ _OUTCOME = {"mended": "shown", "not worth it": "equivalent", "too few": "undecid
 
 OFF_BY = rule("mend.off_by", shown=lambda facts: "rising" if facts["rising"] else "turning")
 GAIN = rule("mend.gain", margin=0.01)
+COLUMNS = rule(
+    "mend.columns", margin=0.01, undecided=lambda facts: "open" if facts["promise"] else "few"
+)
 
 
 def mend_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
@@ -57,4 +60,27 @@ def mend_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
             n=n,
         )
     )
-    return made
+    return made if entry["columns"] is None else [*made, _columns(entry, named=named)]
+
+
+def _columns(entry: Mapping[str, Any], *, named: bool) -> Claim:
+    """Return what other columns of the rows gain beyond the confidence."""
+    columns, subject = entry["columns"], {"model": entry["model"], "method": entry["method"]}
+    promise = columns["promise"] or {}
+    return COLUMNS.claim(
+        _OUTCOME[columns["verdict"]],  # type: ignore[arg-type]
+        {
+            "name": subject_name(subject),
+            "named": named,
+            "n": entry["n"],
+            **columns,
+            "off_by": promise.get("off_by"),
+            "gain": promise.get("gain"),
+            "low": promise.get("gain_low"),
+            "margin": COLUMNS.margin,
+        },
+        subject=subject,
+        estimate={"value": promise.get("gain"), "low": promise.get("gain_low")},
+        margin=COLUMNS.margin,
+        n=entry["n"],
+    )

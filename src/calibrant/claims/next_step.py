@@ -390,7 +390,10 @@ def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
 def _mended(document: Document, entries: Sequence[Document]) -> Step:
     verdicts = {entry["verdict"] for entry in entries}
     if "mended" in verdicts and not entries[0].get("path"):
-        return _to("Save what it means for your program", document, "mend", save="mend.json")
+        read = {k: v for k in ("features", "methods") if (v := document["settings"].get(k))}
+        return _to(
+            "Save what it means for your program", document, "mend", **read, save="mend.json"
+        )
     if verdicts == {"too few"}:
         return _to(_HOW_MANY, document, "plan", **_CLAIM)
     repeated = document["data"]["questions"] < max(entry["n"] for entry in entries)

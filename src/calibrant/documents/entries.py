@@ -298,7 +298,7 @@ class MendEntry(Part, frozen=True, kw_only=True):
     map: MendCurve
     promise: MendPromise
     reference: list[float]
-    columns: list[dict[str, Any]]
+    columns: MendColumns | None
     offset: float
     fitted_on: dict[str, Any]
     table: list[MendMeaning]
@@ -312,6 +312,16 @@ class MendCurve(Part, frozen=True, kw_only=True):
     log_odds: list[float]
     low: list[float]
     high: list[float]
+
+
+class MendColumns(Part, frozen=True, kw_only=True):
+    """Other columns that a map reads, or why it does not."""
+
+    names: list[str]
+    verdict: str
+    promise: MendPromise | None
+    map: MendCurve | None
+    score: dict[str, Any] | None
 
 
 class MendPromise(Part, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import polars as pl
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.core.registry import require_known
 from calibrant.records import Scores
 from calibrant.records.guesses import ROLES
 
@@ -97,6 +98,25 @@ def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | No
         dropped={**scores.dropped, FEATURE_MISSING: lost.height},
         rejected=pl.concat([scores.rejected, lost], how="diagonal_relaxed"),
     )
+
+
+def beside_methods(scores: Scores, methods: Sequence[str]) -> Scores:
+    """Return the rows of the first method, with the confidences of the others as columns."""
+    frame, keys = scores.frame, ["model", "question_id"]
+    require_known(methods, frame["method"].unique().sort().to_list(), "there is no method {}")
+    rows = frame.filter(pl.col("method") == methods[0])
+    for name in methods[1:]:
+        other = frame.filter(pl.col("method") == name).select(
+            *keys, pl.col("confidence").alias(name)
+        )
+        if other.select(keys).is_duplicated().any():
+            raise InputError(
+                f"{name} has several confidences for one question",
+                source=scores.source,
+                hint="keep one row per question and method",
+            )
+        rows = rows.join(other, on=keys, how="left", maintain_order="left")
+    return replace(scores, frame=rows)
 
 
 def _is_missing(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,14 @@ CERTAINTY = 0.95
 _REFERENCE = 201
 
 
-def fit_map(labels: Labels, *, seed: int = 0, **about: Any) -> MendMap:
-    """Return the map of labelled confidences; `about` are model, method and `fitted_on`."""
+def fit_map(labels: Labels, *, seed: int = 0, over: Floats | None = None, **about: Any) -> MendMap:
+    """Return the map of labelled confidences; `about` are model, method and `fitted_on`.
+
+    What it gains is beyond the confidences, or beyond the values in `over`.
+    """
     curve = fit_curve(labels, named_stream(seed, "mend", "promise"))
-    won = gain(labels, crossfitted(labels, named_stream(seed, "mend", "folds")))
+    mended = crossfitted(labels, named_stream(seed, "mend", "folds"))
+    won = gain(labels if over is None else replace(labels, confidence=over), mended)
     n = len(labels.correct)
     verdict = won.verdict(n)
     return MendMap(

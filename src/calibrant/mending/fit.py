@@ -194,11 +194,16 @@ def _rows_per_label(grid: Grid, labels: Labels) -> float:
     return scale * unequal * max(together / alone, 1.0)
 
 
+def unit_folds(labels: Labels, rng: np.random.Generator) -> Indices:
+    """Return a fold per row; rows of one unit are in one fold."""
+    units = int(labels.units.max()) + 1
+    return np.asarray((rng.permutation(units) % FOLDS)[labels.units])
+
+
 def crossfitted(labels: Labels, rng: np.random.Generator) -> Floats:
     """Return mended values of rows by maps that were fitted on other units."""
     grid = lay_grid(labels.confidence, labels.weights)
-    units = int(labels.units.max()) + 1
-    fold = (rng.permutation(units) % FOLDS)[labels.units]
+    fold = unit_folds(labels, rng)
     counted = labels.weights / _rows_per_label(grid, labels)
     kept = [counted * (fold != number) for number in range(FOLDS)]
     total = np.stack([grid.sums(weights) for weights in kept])

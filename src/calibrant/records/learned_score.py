@@ -169,12 +169,16 @@ class LearnedScore:
         """The columns that a row must have."""
         return tuple(self.columns_.names)
 
-    def fit(self, frame: pl.DataFrame, correct: Floats) -> LearnedScore:
+    def fit(
+        self, frame: pl.DataFrame, correct: Floats, weights: Floats | None = None
+    ) -> LearnedScore:
         """Learn from graded rows."""
         self.columns_ = Columns().fit(frame)
         self._index()
         design = self._design(frame)
-        self.coefficients_ = ridge_logistic(design, correct, intercept_free(design, _RIDGE))
+        self.coefficients_ = ridge_logistic(
+            design, correct, intercept_free(design, _RIDGE), weights=weights
+        )
         return self
 
     def _index(self) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from calibrant.core.arrays import Floats
+    from calibrant.records.column_map import ColumnMap
 
 SCHEMA = "calibrant.mend/1"
 MENDED = "mended"
@@ -64,6 +65,8 @@ class MendMap:
         ``gain_low``: how much the map lowers the Brier score, and at least how much.
     reference
         Quantiles of the labelled confidences, for the test of a shift.
+    columns
+        How other columns of a row are read too, where that was asked for and pays.
     offset
         Log odds by which new labels have moved the map.
     made, model, method, fitted_on
@@ -88,22 +91,31 @@ class MendMap:
     n: int = 0
     promise: Mapping[str, float | None] = field(default_factory=dict)
     reference: tuple[float, ...] = ()
+    columns: ColumnMap | None = None
     offset: float = 0.0
     made: str = ""
     model: str = ""
     method: str = ""
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
 
-    def probability(self, confidence: float) -> float:
-        """Return the chance that an answer with this confidence is right."""
+    def probability(self, confidence: float, row: Mapping[str, Any] | None = None) -> float:
+        """Return the chance that an answer with this confidence, and these columns, is right."""
+        if row is not None and self.columns is not None:
+            mended = self.probability(confidence)
+            return self.columns.map.probability(self.columns.score_one(mended, row))
         if not 0.0 <= confidence <= 1.0:
             _refuse(confidence)
         if self.verdict != MENDED:
             return confidence
         return _chance(self._at(confidence, self.log_odds) + self.offset)
 
-    def interval(self, confidence: float) -> tuple[float, float]:
+    def interval(
+        self, confidence: float, row: Mapping[str, Any] | None = None
+    ) -> tuple[float, float]:
         """Return the 95 % interval of that chance."""
+        if row is not None and self.columns is not None:
+            mended = self.probability(confidence)
+            return self.columns.map.interval(self.columns.score_one(mended, row))
         value = self.probability(confidence)
         low = _chance(self._at(confidence, self.low) + self.offset)
         high = _chance(self._at(confidence, self.high) + self.offset)
@@ -134,6 +146,8 @@ class MendMap:
     def apply(self, table: Any, *, confidence: str = "confidence") -> Any:
         """Return the table with columns ``mended``, ``mended_low`` and ``mended_high``.
 
+        A map that reads other columns needs them in the table.
+
         Parameters
         ----------
         table
@@ -151,21 +165,28 @@ class MendMap:
         frame = nw.from_native(table, eager_only=True)
         require_known([confidence], frame.columns, "there is no column {}")
         given = np.asarray(frame[confidence].cast(nw.Float64).to_numpy(), dtype=np.float64)
-        values = self.probabilities(given)
+        fitted, values = self, self.probabilities(given)
+        if self.columns is not None:
+            fitted, known = self.columns.map, np.isfinite(values)
+            require_known(self.columns.names, frame.columns, "there is no column {}")
+            rows = frame.select(self.columns.names).filter(known.tolist()).to_polars()
+            given = np.full(len(values), np.nan)
+            given[known] = self.columns.scores(values[known], rows)
+            values = fitted.probabilities(given)
         added = {
             "mended": values,
-            "mended_low": np.fmin(self._band(given, self.low), values),
-            "mended_high": np.fmax(self._band(given, self.high), values),
+            "mended_low": np.fmin(fitted._band(given, fitted.low), values),
+            "mended_high": np.fmax(fitted._band(given, fitted.high), values),
         }
         new = [
             nw.new_series(name, column, nw.Float64, backend=nw.get_native_namespace(frame))
             for name, column in added.items()
         ]
-        known = ~nw.col(confidence).is_null()
+        stated = ~nw.col(confidence).is_null()
         return (
             frame.with_columns(*new)
             # What is missing stays missing: not every kind of table takes NaN for it.
-            .with_columns(*(nw.when(known).then(nw.col(name)).alias(name) for name in added))
+            .with_columns(*(nw.when(stated).then(nw.col(name)).alias(name) for name in added))
             .to_native()
         )
 
@@ -177,7 +198,8 @@ class MendMap:
     def update(self, confidence: Sequence[float], correct: Sequence[float]) -> MendMap:
         """Return a map moved by new labels; what was promised of the old one is not promised of it.
 
-        One number moves all log odds: 30 to 100 labels are too few for a map of their own.
+        One number moves all log odds: 30 to 100 labels are too few for a map of their own. The
+        moved map reads the confidence alone.
         """
         if self.verdict != MENDED:
             raise InputError("nothing was mended, so there is nothing to update")
@@ -194,7 +216,7 @@ class MendMap:
             if abs(step) < 1e-10:
                 break
         promise = dict(self.promise) | {"off_by": None}
-        return replace(self, offset=self.offset + moved, promise=promise)
+        return replace(self, offset=self.offset + moved, promise=promise, columns=None)
 
     def check(self, confidences: Sequence[float]) -> ShiftCheck:
         """Test whether new confidences differ from those of the labels, by ranks; no label needed.
@@ -224,25 +246,35 @@ class MendMap:
             "map": {name: list(getattr(self, name)) for name in _CURVES},
             "promise": dict(self.promise),
             "reference": list(self.reference),
-            "columns": [],
+            "columns": None if self.columns is None else self.columns.to_dict(),
             "offset": self.offset,
             "fitted_on": dict(self.fitted_on),
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> MendMap:
-        """Return the map that `to_dict` described."""
+    def of_curves(cls, data: Mapping[str, Any], **about: Any) -> MendMap:
+        """Return a map of its curves, verdict and promise; `about` are the other parts of it."""
         parts = {name: tuple(map(float, data["map"][name])) for name in _CURVES}
         if len({len(part) for part in parts.values()}) != 1 or not parts["knots"]:
             raise ValueError("its curves are of unequal length")
-        return cls(
-            **parts,
-            verdict=str(data["verdict"]),
+        return cls(**parts, verdict=str(data["verdict"]), promise=data["promise"], **about)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MendMap:
+        """Return the map that `to_dict` described."""
+        columns = None
+        if (data.get("columns") or {}).get("score"):
+            # Loaded here: a map of confidences needs the standard library alone.
+            from calibrant.records.column_map import ColumnMap
+
+            columns = ColumnMap.from_dict(data["columns"])
+        return cls.of_curves(
+            data,
             rising=bool(data["rising"]),
             deviance=float(data["deviance"]),
             n=int(data["n"]),
-            promise=data["promise"],
             reference=tuple(map(float, data["reference"])),
+            columns=columns,
             offset=float(data["offset"]),
             made=str(data.get("made", "")),
             model=str(data.get("model", "")),

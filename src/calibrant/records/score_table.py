@@ -352,6 +352,8 @@ def mended_scores(scores: Scores, path: str | Path) -> Scores:
         if fitted.verdict != MENDED:
             told.append(f"{name}nothing was mended ({fitted.verdict})")
             continue
+        if fitted.columns is not None:
+            told.append(f"{name}the map's columns ({', '.join(fitted.columns.names)}) are not read")
         stated = confidence[rows]
         confidence[rows] = fitted.probabilities(stated)
         if fitted.reference and (found := fitted.check(stated.tolist())).shifted:

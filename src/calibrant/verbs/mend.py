@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -17,11 +18,14 @@ from calibrant.core.verb import verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
+from calibrant.inputs.features import beside_methods, refuse_outcome, without_missing
 from calibrant.inputs.objects import plain_input
 from calibrant.inputs.provenance import document_head
 from calibrant.mending import Mend, MendMap
+from calibrant.mending.columns import LEAST_LABELS, fit_columns
+from calibrant.mending.fit import Labels
 from calibrant.records import ScoreBlock
-from calibrant.records.mend_map import save_maps
+from calibrant.records.mend_map import MENDED, save_maps
 from calibrant.report.typed import MendResult
 from calibrant.verbs import _options as opt
 
@@ -33,6 +37,8 @@ def mend(
     data: opt.ScoresData,
     correct: opt.OutcomesOrColumn = None,
     *,
+    features: Annotated[Sequence[str], opt.names()] = (),
+    methods: Annotated[Sequence[str], opt.names()] = (),
     save: Annotated[str | Path | None, opt.written()] = None,
     seed: opt.Seed = 0,
     **table: Unpack[opt.RowOptions],
@@ -45,6 +51,14 @@ def mend(
         Path, study folder or dataframe with graded answers, or an array of confidences.
     correct
         Array of outcomes, or the name of their column.
+    features
+        Other columns that tell how often an answer is right: a category, its length.
+
+        They are read where there are 500 labels or more and they lower the Brier score.
+    methods
+        Methods of one table to mend together.
+
+        The confidence is that of the first; those of the others are read like `features`.
     save
         Write the map as JSON.
 
@@ -77,15 +91,27 @@ def mend(
         said, right = plain_input(data, correct)
         data, correct = {"confidence": said, "correct": right}, None
     columns: opt.TableOptions = {**table, "correct": correct}
-    head = document_head("mend", data, seed=seed, settings=table_settings(columns))
+    refuse_outcome(features, correct)
+    settings = {"features": list(features), "methods": list(methods), **table_settings(columns)}
+    head = document_head("mend", data, seed=seed, settings=settings)
+    named = [*features, *methods[1:]]
     with error_source(head["source"]):
-        scores = read_scores(data, columns)
+        scores = read_scores(data, columns, features=features)
+        scores = beside_methods(scores, methods) if methods else scores
+        scores = without_missing(scores, named, table["on_invalid"])
         blocks = list(scores.blocks())
         maps = [_fitted(block, head, seed) for block in blocks]
+        read = [
+            _with_columns(fitted, block, named, seed)
+            for fitted, block in zip(maps, blocks, strict=True)
+        ]
     if save is not None:
         with writing(save):
-            save_maps(maps, save)
-    results = [_entry(fitted, block, save) for fitted, block in zip(maps, blocks, strict=True)]
+            save_maps([fitted for fitted, _ in read], save)
+    results = [
+        {**_entry(fitted, block, save), "columns": columns_read}
+        for (fitted, columns_read), block in zip(read, blocks, strict=True)
+    ]
     covered = row_coverage(scores)
     kept = kept_shares(covered["models"])
     claims = [claim for entry in results for claim in mend_claims(entry, named=len(results) > 1)]
@@ -110,6 +136,22 @@ def _fitted(block: ScoreBlock, head: Mapping[str, Any], seed: int) -> MendMap:
     return (
         Mend(seed=seed).fit(block.confidence, block.correct, groups=block.units, about=about).map_
     )
+
+
+def _with_columns(
+    fitted: MendMap, block: ScoreBlock, names: Sequence[str], seed: int
+) -> tuple[MendMap, dict[str, Any] | None]:
+    """Return the map, which also reads the columns where they pay, and what is told of them."""
+    if not names:
+        return fitted, None
+    told = {"names": list(names), "verdict": "too few", "promise": None, "map": None, "score": None}
+    if fitted.n < LEAST_LABELS:
+        return fitted, told
+    labels = Labels.of(block.confidence, block.correct, units=block.units)
+    read = fit_columns(labels, block.frame.select(names), fitted, seed=seed)
+    if read.map.verdict == MENDED:
+        return replace(fitted, columns=read), read.to_dict()
+    return fitted, {**told, "verdict": read.map.verdict, "promise": dict(read.map.promise)}
 
 
 def _entry(fitted: MendMap, block: ScoreBlock, save: str | Path | None) -> dict[str, Any]:
