@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
-from calibrant.core.registry import require_known
 from calibrant.records import Scores
 from calibrant.records.guesses import ROLES
 

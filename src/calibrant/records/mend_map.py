@@ -254,10 +254,10 @@ class MendMap:
     @classmethod
     def of_curves(cls, data: Mapping[str, Any], **about: Any) -> MendMap:
         """Return a map of its curves, verdict and promise; `about` are the other parts of it."""
-        parts = {name: tuple(map(float, data["map"][name])) for name in _CURVES}
-        if len({len(part) for part in parts.values()}) != 1 or not parts["knots"]:
+        parts = [tuple(map(float, data["map"][name])) for name in _CURVES]
+        if len({len(part) for part in parts}) != 1 or not parts[0]:
             raise ValueError("its curves are of unequal length")
-        return cls(**parts, verdict=str(data["verdict"]), promise=data["promise"], **about)
+        return cls(*parts, verdict=str(data["verdict"]), promise=data["promise"], **about)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MendMap:

@@ -147,7 +147,8 @@ def _with_columns(
     told = {"names": list(names), "verdict": "too few", "promise": None, "map": None, "score": None}
     if fitted.n < LEAST_LABELS:
         return fitted, told
-    labels = Labels.of(block.confidence, block.correct, units=block.units)
+    said, right = (np.asarray(part, np.float64) for part in (block.confidence, block.correct))
+    labels = Labels.of(said, right, units=block.units)
     read = fit_columns(labels, block.frame.select(names), fitted, seed=seed)
     if read.map.verdict == MENDED:
         return replace(fitted, columns=read), read.to_dict()

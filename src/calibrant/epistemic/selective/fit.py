@@ -35,7 +35,8 @@ from calibrant.epistemic.selective.labels import (
     of_known,
     proportions,
 )
-from calibrant.epistemic.selective.policy import LearnedScore, RawScore, Score, SelectivePolicy
+from calibrant.epistemic.selective.policy import RawScore, Score, SelectivePolicy
+from calibrant.records.learned_score import LearnedScore
 from calibrant.records.features import as_frame, checked_pair
 from calibrant.stats.intervals import mean_estimate, wilson_estimate
 
