@@ -155,7 +155,7 @@ def column_worlds():
             category=pl.col("category").cast(pl.String),
             right=pl.col("correct").cast(pl.Float64),
         ).drop_nulls()
-        frame = frame.filter(pl.all_horizontal(pl.col("confidence", "perplexity").is_finite()))
+        frame = frame.filter(pl.all_horizontal(pl.col("confidence", "perplexity").is_between(0, 1)))
         if frame.height < 6_000:
             continue
         codes = frame["category"].cast(pl.Categorical).to_physical().cast(pl.Float64)

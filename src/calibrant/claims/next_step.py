@@ -220,8 +220,7 @@ def _own_step(document: Document) -> Step | None:
 
 def _verb(command: str) -> str:
     """Return the verb of a command or a call."""
-    found = re.match(r"calibrant[ .](\w+)", command)
-    return found[1] if found else ""
+    return found[1] if (found := re.match(r"calibrant[ .](\w+)", command)) else ""
 
 
 def _to(words: str, document: Document, verb: str, *more: str, **settings: Any) -> Step:
@@ -390,10 +389,8 @@ def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
 def _mended(document: Document, entries: Sequence[Document]) -> Step:
     verdicts = {entry["verdict"] for entry in entries}
     if "mended" in verdicts and not entries[0].get("path"):
-        read = {k: v for k in ("features", "methods") if (v := document["settings"].get(k))}
-        return _to(
-            "Save what it means for your program", document, "mend", **read, save="mend.json"
-        )
+        beside = {k: v for k in ("features", "methods") if (v := document["settings"].get(k))}
+        return _to("Save it for your program", document, "mend", **beside, save="mend.json")
     if verdicts == {"too few"}:
         return _to(_HOW_MANY, document, "plan", **_CLAIM)
     repeated = document["data"]["questions"] < max(entry["n"] for entry in entries)

@@ -10,9 +10,8 @@ import polars as pl
 from calibrant.core.rng import named_stream
 from calibrant.mending.estimator import fit_map
 from calibrant.mending.fit import FOLDS, Labels, crossfitted, unit_folds
-from calibrant.records.column_map import ColumnMap
 from calibrant.records.learned_score import LearnedScore
-from calibrant.records.mend_map import MendMap
+from calibrant.records.mend_map import ColumnMap, MendMap
 
 # With 200 labels a fifth of all fits got worse by columns: see docs/mend.md.
 LEAST_LABELS = 500

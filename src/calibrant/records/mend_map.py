@@ -4,44 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from calibrant.core.errors import InputError, SchemaError, require_known
+from calibrant.records.rank_shift import ShiftCheck, rank_shift
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike
 
     from calibrant.core.arrays import Floats
-    from calibrant.records.column_map import ColumnMap
+    from calibrant.records.learned_score import LearnedScore
 
 SCHEMA = "calibrant.mend/1"
 MENDED = "mended"
+_CONFIDENCE = "confidence"
 # How far new labels may move all log odds together, before they are seen.
 _OFFSET_SD = 0.25
-_SHIFT_LEVEL = 0.01
-
-
-class ShiftCheck(NamedTuple):
-    """Whether new confidences are like those of the labels."""
-
-    shifted: bool
-    p: float
-    n: int
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        if self.shifted:
-            return (
-                f"New confidences differ from those of the labels (p={self.p:.2g}): the promise "
-                "does not hold for them. Label 100."
-            )
-        return f"No difference to the confidences of the labels is shown (p={self.p:.2g})."
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +181,7 @@ class MendMap:
     def update(self, confidence: Sequence[float], correct: Sequence[float]) -> MendMap:
         """Return a map moved by new labels; what was promised of the old one is not promised of it.
 
-        One number moves all log odds: 30 to 100 labels are too few for a map of their own. The
-        moved map reads the confidence alone.
+        One number moves all log odds: 30 to 100 labels are too few for more. No columns are read.
         """
         if self.verdict != MENDED:
             raise InputError("nothing was mended, so there is nothing to update")
@@ -223,20 +205,8 @@ class MendMap:
 
         It tells that they differ, not that the map is worse there.
         """
-        reference = sorted(self.reference)
         given = [_check(float(c)) for c in confidences if c is not None and c == c]
-        if not reference or not given:
-            raise InputError("a check needs confidences, and a map with its reference")
-        own = [_mid_rank(reference, c) for c in reference]
-        mean = sum(own) / len(own)
-        spread = sum((rank - mean) ** 2 for rank in own) / len(own)
-        if spread == 0:
-            same = all(c == reference[0] for c in given)
-            return ShiftCheck(not same, 1.0 if same else 0.0, len(given))
-        ranks = [_mid_rank(reference, c) for c in given]
-        error = math.sqrt(spread * (1 / len(given) + 1 / max(self.n, 1)))
-        p = math.erfc(abs(sum(ranks) / len(ranks) - mean) / error / math.sqrt(2))
-        return ShiftCheck(p < _SHIFT_LEVEL, p, len(given))
+        return rank_shift(self.reference, given, max(self.n, 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain data."""
@@ -254,19 +224,25 @@ class MendMap:
     @classmethod
     def of_curves(cls, data: Mapping[str, Any], **about: Any) -> MendMap:
         """Return a map of its curves, verdict and promise; `about` are the other parts of it."""
-        parts = [tuple(map(float, data["map"][name])) for name in _CURVES]
-        if len({len(part) for part in parts}) != 1 or not parts[0]:
+        knots, *values = (tuple(map(float, data["map"][name])) for name in _CURVES)
+        if {len(part) for part in values} != {len(knots)} or not knots:
             raise ValueError("its curves are of unequal length")
-        return cls(*parts, verdict=str(data["verdict"]), promise=data["promise"], **about)
+        log_odds, low, high = values
+        return cls(
+            knots,
+            log_odds,
+            low,
+            high,
+            verdict=str(data["verdict"]),
+            promise=data["promise"],
+            **about,
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MendMap:
         """Return the map that `to_dict` described."""
         columns = None
         if (data.get("columns") or {}).get("score"):
-            # Loaded here: a map of confidences needs the standard library alone.
-            from calibrant.records.column_map import ColumnMap
-
             columns = ColumnMap.from_dict(data["columns"])
         return cls.of_curves(
             data,
@@ -287,6 +263,51 @@ class MendMap:
         save_maps([self], path)
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnMap:
+    """What a confidence means together with other columns.
+
+    Parameters
+    ----------
+    score
+        Makes one number of the mended confidence and the columns.
+    map
+        What that number means.
+    """
+
+    score: LearnedScore
+    map: MendMap
+
+    @property
+    def names(self) -> list[str]:
+        """The columns beside the confidence."""
+        return [name for name in self.score.names if name != _CONFIDENCE]
+
+    def score_one(self, mended: float, row: Mapping[str, Any]) -> float:
+        """Return the score of one row whose confidence means `mended`."""
+        return self.score.predict_one({**row, _CONFIDENCE: mended})
+
+    def scores(self, mended: Floats, rows: pl.DataFrame) -> Floats:
+        """Return the score of every row."""
+        import polars as pl
+
+        return self.score.predict(rows.with_columns(pl.Series(_CONFIDENCE, mended)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        described = self.map.to_dict()
+        kept = {name: described[name] for name in ("verdict", "promise", "map")}
+        return {"names": self.names, **kept, "score": self.score.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ColumnMap:
+        """Return what `to_dict` described."""
+        # Loaded here: a map of confidences needs the standard library alone.
+        from calibrant.records.learned_score import LearnedScore
+
+        return cls(LearnedScore.from_dict(data["score"]), MendMap.of_curves(data))
+
+
 _CURVES = ("knots", "log_odds", "low", "high")
 
 
@@ -302,10 +323,6 @@ def _check(confidence: float) -> float:
 
 def _chance(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
-
-
-def _mid_rank(ordered: Sequence[float], value: float) -> float:
-    return (bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered))
 
 
 def save_maps(maps: Sequence[MendMap], path: str | Path) -> None:
