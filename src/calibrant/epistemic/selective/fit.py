@@ -36,8 +36,8 @@ from calibrant.epistemic.selective.labels import (
     proportions,
 )
 from calibrant.epistemic.selective.policy import RawScore, Score, SelectivePolicy
-from calibrant.records.learned_score import LearnedScore
 from calibrant.records.features import as_frame, checked_pair
+from calibrant.records.learned_score import LearnedScore
 from calibrant.stats.intervals import mean_estimate, wilson_estimate
 
 _FEWEST = 30
