@@ -10,14 +10,7 @@ from numpy.typing import ArrayLike
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.errors import require_known
-from calibrant.metrics.calibrators import (
-    BetaCalibrator,
-    HistogramCalibrator,
-    IsotonicCalibrator,
-    MendCalibrator,
-    PlattCalibrator,
-    TemperatureCalibrator,
-)
+from calibrant.metrics import calibrators
 from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.inputs import check
 from calibrant.stats.units import unit_codes
@@ -25,12 +18,12 @@ from calibrant.stats.units import unit_codes
 CALIBRATORS: dict[str, type[Calibrator]] = {
     kind.name: kind
     for kind in (
-        TemperatureCalibrator,
-        PlattCalibrator,
-        BetaCalibrator,
-        IsotonicCalibrator,
-        HistogramCalibrator,
-        MendCalibrator,
+        calibrators.TemperatureCalibrator,
+        calibrators.PlattCalibrator,
+        calibrators.BetaCalibrator,
+        calibrators.IsotonicCalibrator,
+        calibrators.HistogramCalibrator,
+        calibrators.MendCalibrator,
     )
 }
 

@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.records.convert import json_text
 from calibrant.records.convert.exchange import (
     Exchange,
     Grade,
@@ -25,13 +26,6 @@ from calibrant.records.convert.exchange import (
     grade_value,
     most_likely,
     read_exchanges,
-)
-from calibrant.records.convert.json_text import (
-    ReadOptions,
-    finite_number,
-    load_json,
-    numbered,
-    read_json,
 )
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 from calibrant.records.tables import UNREADABLE, reason_of
@@ -46,7 +40,7 @@ _HELM_GRADES = (
 _Key = tuple[str, str, int]
 
 
-def read_helm(path: Path, options: ReadOptions) -> ForeignLog:
+def read_helm(path: Path, options: json_text.ReadOptions) -> ForeignLog:
     """Read a run folder."""
     builder = LogBuilder("helm", str(path))
     requests = _loaded(path / _STATE, builder, rows="request_states")
@@ -65,7 +59,7 @@ def read_helm(path: Path, options: ReadOptions) -> ForeignLog:
         seen.add(key)
         yield from _completions(request, key, grades.get(key, Grade(None, "not graded")), task)
 
-    rows = numbered("request", requests)
+    rows = json_text.numbered("request", requests)
     read_exchanges(builder, rows, exchanges, options, row_is="a request")
     if not whole:
         _list_missing(builder, stats or [], seen)
@@ -74,7 +68,7 @@ def read_helm(path: Path, options: ReadOptions) -> ForeignLog:
 
 def _loaded(path: Path, builder: LogBuilder, *, rows: str = "") -> list[Any]:
     """Return the rows of a JSON file; of a damaged one those before the damage."""
-    found = read_json(path, builder, rows=rows)
+    found = json_text.read_json(path, builder, rows=rows)
     found = found.get(rows) if rows and isinstance(found, dict) else found
     return found if isinstance(found, list) else []
 
@@ -83,7 +77,7 @@ def _task(path: Path, builder: LogBuilder) -> str:
     place = path / "run_spec.json"
     if place.is_file():
         try:
-            return str(load_json(place.read_bytes())["name"])
+            return str(json_text.load_json(place.read_bytes())["name"])
         except (ValueError, KeyError, TypeError) as error:
             builder.note(f"run_spec.json cannot be read ({error!r:.60}): the folder names the task")
     return path.name
@@ -103,7 +97,7 @@ def _list_missing(builder: LogBuilder, stats: list[Any], seen: set[_Key]) -> Non
 
 
 def _grades(
-    stats: list[Any] | None, builder: LogBuilder, options: ReadOptions
+    stats: list[Any] | None, builder: LogBuilder, options: json_text.ReadOptions
 ) -> dict[_Key, Grade]:
     if stats is None:
         builder.problem(_STATS, "not in the folder: nothing is graded")
@@ -189,7 +183,7 @@ class _Seen:
     other_grade: int = 0
 
 
-def read_lighteval(path: Path, options: ReadOptions) -> ForeignLog:
+def read_lighteval(path: Path, options: json_text.ReadOptions) -> ForeignLog:
     """Read the details of one task."""
     try:
         table = pl.read_parquet(path)
@@ -291,7 +285,7 @@ def _loglikelihood(value: Any) -> float | None:
         value = next(iter(value.values()), None)
     if isinstance(value, list | tuple):
         value = value[0] if value else None
-    return finite_number(value)
+    return json_text.finite_number(value)
 
 
 def _places(value: Any) -> list[int]:

@@ -8,13 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import (
-    Exchange,
-    Grade,
-    grade_value,
-    number_in,
-    read_exchanges,
-)
+from calibrant.records.convert import exchange
 from calibrant.records.convert.json_text import (
     ReadOptions,
     as_text,
@@ -105,14 +99,14 @@ def _add_all(
     )
     seen: set[tuple[str, int]] = set()
 
-    def exchanges(sample: Mapping[str, Any]) -> Iterator[Exchange]:
+    def exchanges(sample: Mapping[str, Any]) -> Iterator[exchange.Exchange]:
         if run.scorer is None:
             run.scorer = graded_scorer(sample, builder)
         yield _sample(sample, run, options)
         seen.add((str(sample["id"]), int(sample["epoch"])))
 
     rows = ((_place(sample), sample) for sample in samples)
-    read_exchanges(builder, rows, exchanges, options, row_is="a sample")
+    exchange.read_exchanges(builder, rows, exchanges, options, row_is="a sample")
     if not seen:
         first = next(iter(builder.problems), None)
         raise InputError(
@@ -197,12 +191,12 @@ def grade_of(value: Any) -> tuple[float | None, str | None]:
         parts = ", ".join(map(str, value))
         none = (None, f"a score with the parts {parts}, none a grade")
         return none if found is None else grade_of(value[found])
-    grade = 0.5 if value == "P" else grade_value(value)
+    grade = 0.5 if value == "P" else exchange.grade_value(value)
     if grade is not None:
         return grade, None
     if value is None or value != value:  # NaN
         return None, "not scored"
-    number = number_in(value)
+    number = exchange.number_in(value)
     if number is not None:
         return None, f"a grade outside 0 to 1: {number:g}"
     return None, "no answer" if value == "N" else f"not a grade: {value!r:.40}"
@@ -224,7 +218,7 @@ def graded_scorer(sample: Mapping[str, Any], builder: LogBuilder) -> str | None:
     return names[0] if names else None
 
 
-def _sample(sample: Mapping[str, Any], run: _Run, options: ReadOptions) -> Exchange:
+def _sample(sample: Mapping[str, Any], run: _Run, options: ReadOptions) -> exchange.Exchange:
     """Return a sample as one draw."""
     attachments = sample.get("attachments") or {}
     output, scores = sample.get("output") or {}, sample.get("scores") or {}
@@ -233,14 +227,14 @@ def _sample(sample: Mapping[str, Any], run: _Run, options: ReadOptions) -> Excha
     score = scores.get(run.scorer) if run.scorer is not None else None
     answer = as_text((score or {}).get("answer"))
     usage, tokens = output.get("usage") or {}, (choice.get("logprobs") or {}).get("content") or []
-    return Exchange(
+    return exchange.Exchange(
         question_id=str(sample["id"]),
         question=_resolved(_input_text(sample.get("input")), attachments),
         text=text,
         answer=text if answer is None else _resolved(answer, attachments),
         model=run.model,
         draw=int(sample["epoch"]) - 1,
-        grade=Grade(*_grade(sample, score, run.scorer), run.scorer),
+        grade=exchange.Grade(*_grade(sample, score, run.scorer), run.scorer),
         tokens=tokens,
         task=run.task,
         references=_references(sample.get("target")),

@@ -17,24 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import (
-    CONFIDENCE,
-    Exchange,
-    Grade,
-    NoAnswerError,
-    grade_among,
-    grade_value,
-    plain_text,
-    read_exchanges,
-    response_logprobs,
-)
-from calibrant.records.convert.json_text import (
-    ReadOptions,
-    as_text,
-    json_lines,
-    numbered,
-    read_json,
-)
+from calibrant.records.convert import exchange, json_text
 from calibrant.records.convert.log import ForeignLog, LogBuilder, stated_percent
 from calibrant.records.convert.recognise import kind_by
 
@@ -52,12 +35,12 @@ class _Sample:
     errors: list[str] = field(default_factory=list)
 
 
-def read_openai_evals(path: Path, options: ReadOptions) -> ForeignLog:
+def read_openai_evals(path: Path, options: json_text.ReadOptions) -> ForeignLog:
     """Read the samples of the runs in a log; a sample that several runs have is drawn again."""
     builder = LogBuilder("openai-evals", str(path))
     runs: dict[str, Mapping[str, Any]] = {}
     samples: dict[tuple[str, str], _Sample] = {}
-    for number, row in json_lines(path, builder):
+    for number, row in json_text.json_lines(path, builder):
         if isinstance(described := row.get("spec"), Mapping):
             runs[str(described.get("run_id"))] = described
         elif row.get("sample_id") is not None and isinstance(row.get("data"), Mapping):
@@ -70,7 +53,7 @@ def read_openai_evals(path: Path, options: ReadOptions) -> ForeignLog:
             "this log of OpenAI's evals holds no events of samples",
             hint="a run that ended early leaves its description and its report only: run it again",
         )
-    return read_exchanges(
+    return exchange.read_exchanges(
         builder,
         ((f"sample {sample.name}", sample) for sample in samples.values()),
         lambda sample: [_sample(sample, runs.get(sample.run, {}), options.grade)],
@@ -88,36 +71,38 @@ def _add_event(sample: _Sample, data: Mapping[str, Any], kind: Any) -> None:
         sample.errors.append(str(data.get("message") or data))
 
 
-def _sample(sample: _Sample, run: Mapping[str, Any], grade: str | None) -> Exchange:
+def _sample(sample: _Sample, run: Mapping[str, Any], grade: str | None) -> exchange.Exchange:
     asked, graded = sample.asked, sample.graded
     if sample.errors:
-        raise NoAnswerError(f"it failed: {sample.errors[0]!r:.120}")
+        raise exchange.NoAnswerError(f"it failed: {sample.errors[0]!r:.120}")
     models = run.get("completion_fns") or ["model"]
     expected = graded.get("expected")
     right = expected if isinstance(expected, list) else [expected]
     said = graded.get("sampled", asked.get("sampled"))
-    return Exchange(
+    return exchange.Exchange(
         question_id=sample.name,
-        question=plain_text(asked.get("prompt") or graded.get("prompt") or ""),
-        answer=plain_text(said[0] if isinstance(said, list) and said else said),
+        question=exchange.plain_text(asked.get("prompt") or graded.get("prompt") or ""),
+        answer=exchange.plain_text(said[0] if isinstance(said, list) and said else said),
         model=str(models[0]),
         grade=_sample_grade(graded, grade),
-        confidence=graded.get(CONFIDENCE, asked.get(CONFIDENCE)),
-        tokens=response_logprobs(asked),
-        task=as_text(run.get("eval_name")),
+        confidence=graded.get(exchange.CONFIDENCE, asked.get(exchange.CONFIDENCE)),
+        tokens=exchange.response_logprobs(asked),
+        task=json_text.as_text(run.get("eval_name")),
         references=[str(one) for one in right if one is not None],
     )
 
 
-def _sample_grade(graded: Mapping[str, Any], name: str | None) -> Grade:
+def _sample_grade(graded: Mapping[str, Any], name: str | None) -> exchange.Grade:
     if name is None and "correct" not in graded:
         # A grading model gives a choice, and a score where the eval says what choices are worth.
-        score = grade_value(graded.get("score"))
+        score = exchange.grade_value(graded.get("score"))
         if score is not None:
-            return Grade(score, None, "score")
+            return exchange.Grade(score, None, "score")
         if "choice" in graded:
-            return Grade(None, f"the grading model chose {graded['choice']!r:.40}, without a score")
-    return grade_among(graded, name)
+            return exchange.Grade(
+                None, f"the grading model chose {graded['choice']!r:.40}, without a score"
+            )
+    return exchange.grade_among(graded, name)
 
 
 # -- simple-evals: *_allresults.json, and the HTML report of a run ---------------------------------
@@ -131,14 +116,14 @@ _MESSAGE = re.compile(
 _RESULT = re.compile(r"<p>(Correct Answer|Extracted Answer|Score): (.*?)</p>", re.DOTALL)
 
 
-def read_simple_evals(path: Path, options: ReadOptions) -> ForeignLog:
+def read_simple_evals(path: Path, options: json_text.ReadOptions) -> ForeignLog:
     """Read all results, or a report; the same question asked again is another draw of it."""
     builder = LogBuilder("simple-evals", str(path))
     builder.note("simple-evals does not name the model: it is called 'model'")
     task, pages, talks = _examples(path, builder)
-    return read_exchanges(
+    return exchange.read_exchanges(
         builder,
-        numbered("example", zip_longest(pages, talks[: len(pages)])),
+        json_text.numbered("example", zip_longest(pages, talks[: len(pages)])),
         lambda example: [_example(task, *example)],
         options,
         row_is="an example",
@@ -151,7 +136,7 @@ def _examples(path: Path, builder: LogBuilder) -> tuple[str | None, Sequence[Any
     data = path.read_bytes()
     if data.lstrip().startswith(b"<") and kind_by("page", data) == "simple-evals":
         return None, data.decode("utf-8", errors="replace").split(_PROMPT)[1:], ()
-    found = read_json(path, builder, rows="htmls")
+    found = json_text.read_json(path, builder, rows="htmls")
     pages = found.get("htmls") if isinstance(found, Mapping) else None
     if not isinstance(pages, list) or not pages:
         raise InputError(
@@ -159,26 +144,26 @@ def _examples(path: Path, builder: LogBuilder) -> tuple[str | None, Sequence[Any
             hint="give the file *_allresults.json, or the HTML report",
         )
     talks = found.get("convos") if isinstance(found.get("convos"), list) else []
-    return as_text(found.get("task_name")), pages, talks
+    return json_text.as_text(found.get("task_name")), pages, talks
 
 
-def _example(task: str | None, page: Any, talk: Any) -> Exchange:
+def _example(task: str | None, page: Any, talk: Any) -> exchange.Exchange:
     if not isinstance(page, str):
         raise TypeError("an example is a page")
     asked, _, rest = page.partition(_SAMPLED)
     sampled, _, results = rest.partition(_RESULTS)
     if "Score:" not in results:
-        raise NoAnswerError("it is cut off before its score")
+        raise exchange.NoAnswerError("it is cut off before its score")
     prompts, replies = _messages(asked), _messages(sampled)
     held = {name: unescape(value.strip()) for name, value in _RESULT.findall(results)}
     reply = replies[-1] if replies else str(talk[-1]["content"]) if talk else ""
-    correct, right = grade_value(held.get("Score")), held.get("Correct Answer")
+    correct, right = exchange.grade_value(held.get("Score")), held.get("Correct Answer")
     taken, stated = held.get("Extracted Answer"), stated_percent(reply)
     reason = None if correct is not None else f"the score is {held.get('Score')!r:.40}"
-    return Exchange(
+    return exchange.Exchange(
         question=prompts[-1] if prompts else "",
         answer=reply if taken in (None, "None", "") else taken,
-        grade=Grade(correct, reason, "score"),
+        grade=exchange.Grade(correct, reason, "score"),
         scores={} if stated is None else {"stated": stated},
         task=task,
         references=[right] if right and right != "None" else (),

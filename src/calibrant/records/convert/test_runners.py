@@ -15,23 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import (
-    CONFIDENCE,
-    Exchange,
-    Grade,
-    NoAnswerError,
-    grade_value,
-    read_exchanges,
-)
-from calibrant.records.convert.json_text import (
-    ReadOptions,
-    as_text,
-    finite_number,
-    json_lines,
-    load_json,
-    numbered,
-    read_json,
-)
+from calibrant.records.convert import exchange, json_text
 from calibrant.records.convert.log import ForeignLog, LogBuilder, stated_percent
 from calibrant.records.convert.recognise import KINDS, ROWS, fits, kind_of_row
 
@@ -46,22 +30,22 @@ _NOT_CORRECTNESS = frozenset(KINDS["promptfoo"]["others"].split())
 # -- promptfoo eval -o out.json, or out.jsonl ------------------------------------------------------
 
 
-def read_promptfoo(path: Path, options: ReadOptions) -> ForeignLog:
+def read_promptfoo(path: Path, options: json_text.ReadOptions) -> ForeignLog:
     """Read results; repeats of a test are draws of one question."""
     builder = LogBuilder("promptfoo", str(path))
     rows = _results(path, builder)
     several = len({str(row.get("promptIdx")) for _, row in rows if isinstance(row, dict)}) > 1
 
-    def exchanges(row: Mapping[str, Any]) -> Iterator[Exchange]:
+    def exchanges(row: Mapping[str, Any]) -> Iterator[exchange.Exchange]:
         response = row.get("response") or {}
         if row.get("failureReason") == _ERROR or response.get("error"):
             why = response.get("error") or row.get("error")
-            raise NoAnswerError(f"the call failed: {why!r:.120}")
+            raise exchange.NoAnswerError(f"the call failed: {why!r:.120}")
         if response.get("cached"):
             builder.note("some replies come from promptfoo's cache: repeats of those are copies")
         yield _result(row, response, options.grade, several_prompts=several)
 
-    return read_exchanges(
+    return exchange.read_exchanges(
         builder, rows, exchanges, options, row_is="a result", or_else="no result can be read"
     ).finish()
 
@@ -69,13 +53,13 @@ def read_promptfoo(path: Path, options: ReadOptions) -> ForeignLog:
 def _results(path: Path, builder: LogBuilder) -> list[tuple[str, Any]]:
     data = path.read_bytes()
     try:
-        first = load_json(data.partition(b"\n")[0])
+        first = json_text.load_json(data.partition(b"\n")[0])
     except ValueError:
         first = None
     if isinstance(first, dict) and fits(first, ROWS["promptfoo"]):
-        return [(f"line {number}", row) for number, row in json_lines(path, builder)]
+        return [(f"line {number}", row) for number, row in json_text.json_lines(path, builder)]
     try:
-        document = load_json(data)
+        document = json_text.load_json(data)
     except ValueError as error:
         raise InputError(
             f"the JSON of promptfoo is cut or damaged: {error}",
@@ -86,22 +70,22 @@ def _results(path: Path, builder: LogBuilder) -> list[tuple[str, Any]]:
         raise InputError("promptfoo's results are missing: not its layout")
     stats = results.get("stats") or {}
     builder.expect_sum([stats.get(name) for name in ("successes", "failures", "errors")])
-    return list(numbered("result", results["results"]))
+    return list(json_text.numbered("result", results["results"]))
 
 
 def _result(
     row: Mapping[str, Any], response: Mapping[str, Any], grade: str | None, *, several_prompts: bool
-) -> Exchange:
+) -> exchange.Exchange:
     provider = row["provider"]
     name = provider if isinstance(provider, str) else provider.get("label") or provider["id"]
     tokens, usage = response.get("logProbs"), response.get("tokenUsage") or {}
-    return Exchange(
+    return exchange.Exchange(
         question_id=json.dumps(row.get("vars") or {}, sort_keys=True, ensure_ascii=False),
         question=str((row.get("prompt") or {}).get("raw") or ""),
-        answer=as_text(response.get("output")) or "",
+        answer=json_text.as_text(response.get("output")) or "",
         model=f"{name} (prompt {row['promptIdx']})" if several_prompts else str(name),
-        grade=Grade(*_test_grade(row, grade), "assertions"),
-        confidence=(response.get("metadata") or {}).get(CONFIDENCE),
+        grade=exchange.Grade(*_test_grade(row, grade), "assertions"),
+        confidence=(response.get("metadata") or {}).get(exchange.CONFIDENCE),
         tokens=tokens if isinstance(tokens, list) else None,
         details={
             "prompt_tokens": usage.get("prompt"),
@@ -113,7 +97,7 @@ def _result(
 def _test_grade(row: Mapping[str, Any], name: str | None) -> tuple[float | None, str | None]:
     graded = row.get("gradingResult") or {}
     if name is not None:
-        value = finite_number((row.get("namedScores") or {}).get(name))
+        value = json_text.finite_number((row.get("namedScores") or {}).get(name))
         return (value, None) if value is not None else (None, f"no score named {name!r}")
     held = graded.get("componentResults")
     if not held:
@@ -132,10 +116,10 @@ def _test_grade(row: Mapping[str, Any], name: str | None) -> tuple[float | None,
 # -- DEEPEVAL_RESULTS_FOLDER and .deepeval ---------------------------------------------------------
 
 
-def read_deepeval(path: Path, options: ReadOptions) -> ForeignLog:
+def read_deepeval(path: Path, options: json_text.ReadOptions) -> ForeignLog:
     """Read a test run; cases with the same input are draws of one question."""
     builder = LogBuilder("deepeval", str(path))
-    found = read_json(path, builder, rows="testCases")
+    found = json_text.read_json(path, builder, rows="testCases")
     # The folder .deepeval wraps the run.
     run = found.get("testRunData", found) if isinstance(found, Mapping) else None
     if not isinstance(run, Mapping) or not isinstance(run.get("testCases"), list):
@@ -146,9 +130,9 @@ def read_deepeval(path: Path, options: ReadOptions) -> ForeignLog:
         builder.problem("conversationalTestCases", f"{count} conversations have no single answer")
     settings = run.get("hyperparameters")
     model = settings.get("model") if isinstance(settings, Mapping) else None
-    return read_exchanges(
+    return exchange.read_exchanges(
         builder,
-        numbered("test case", run["testCases"]),
+        json_text.numbered("test case", run["testCases"]),
         lambda case: [_case(case, str(model or "model"), options.grade)],
         options,
         row_is="a case",
@@ -156,15 +140,15 @@ def read_deepeval(path: Path, options: ReadOptions) -> ForeignLog:
     ).finish()
 
 
-def _case(case: Mapping[str, Any], model: str, grade: str | None) -> Exchange:
-    expected = as_text(case.get("expectedOutput"))
+def _case(case: Mapping[str, Any], model: str, grade: str | None) -> exchange.Exchange:
+    expected = json_text.as_text(case.get("expectedOutput"))
     held = case.get("metadata") or case.get("additionalMetadata") or {}
-    return Exchange(
+    return exchange.Exchange(
         question=str(case["input"]),
-        answer=as_text(case.get("actualOutput")) or "",
+        answer=json_text.as_text(case.get("actualOutput")) or "",
         model=model,
-        grade=Grade(*_case_grade(case, grade), grade or "all metrics"),
-        confidence=held.get(CONFIDENCE),
+        grade=exchange.Grade(*_case_grade(case, grade), grade or "all metrics"),
+        confidence=held.get(exchange.CONFIDENCE),
         references=() if expected is None else [expected],
     )
 
@@ -185,20 +169,20 @@ _DEFAULT = 100.0
 """What the judge writes where a response states no confidence."""
 
 
-def read_hle(path: Path, options: ReadOptions) -> ForeignLog:
+def read_hle(path: Path, options: json_text.ReadOptions) -> ForeignLog:
     """Read judged answers; entries that the judge has not answered are listed."""
     builder = LogBuilder("hle", str(path))
 
-    def exchanges(row: tuple[str, Any]) -> Iterator[Exchange]:
+    def exchanges(row: tuple[str, Any]) -> Iterator[exchange.Exchange]:
         question, entry = row
         judged = entry.get("judge_response") if isinstance(entry, Mapping) else None
         if not isinstance(judged, Mapping):
-            raise NoAnswerError("not judged")
+            raise exchange.NoAnswerError("not judged")
         yield _answer(builder, question, entry, judged)
 
     rows = ((f"question {name}", (name, entry)) for name, entry in _entries(path, builder).items())
     no_entry = "no entry of the file is judged"
-    return read_exchanges(
+    return exchange.read_exchanges(
         builder, rows, exchanges, options, row_is="an entry", or_else=no_entry
     ).finish()
 
@@ -207,11 +191,11 @@ def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:
     """Return the entries by question; of a damaged file those before the damage."""
     data = path.read_bytes()
     if _is_row(data.partition(b"\n")[0]):
-        lines = [(f"line {number}", row) for number, row in json_lines(path, builder)]
+        lines = [(f"line {number}", row) for number, row in json_text.json_lines(path, builder)]
         entries = {str(row.get("id", place)): row for place, row in lines}
         builder.expected = len(entries) + len(builder.problems)
         return entries
-    found = read_json(path, builder)
+    found = json_text.read_json(path, builder)
     if isinstance(found, list):
         rows = [one for one in found if isinstance(one, dict)]
         found = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
@@ -230,7 +214,7 @@ def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:
 def _is_row(line: bytes) -> bool:
     """Return whether the first line is a whole entry, as in a jsonl file."""
     try:
-        row = load_json(line)
+        row = json_text.load_json(line)
     except ValueError:
         return False
     return isinstance(row, dict) and kind_of_row(row) == "hle"
@@ -238,9 +222,12 @@ def _is_row(line: bytes) -> bool:
 
 def _answer(
     builder: LogBuilder, question: str, entry: Mapping[str, Any], judged: Mapping[str, Any]
-) -> Exchange:
-    correct, text = grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
-    confidence, reference = finite_number(judged.get("confidence")), judged.get("correct_answer")
+) -> exchange.Exchange:
+    correct, text = exchange.grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
+    confidence, reference = (
+        json_text.finite_number(judged.get("confidence")),
+        judged.get("correct_answer"),
+    )
     made_up = confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None
     reason = None if correct is not None else f"the judge says {judged.get('correct')!r:.40}"
     if confidence is None:
@@ -250,14 +237,14 @@ def _answer(
             f"question {question}",
             "the response states no confidence; the judge writes 100 there, which is not read",
         )
-    return Exchange(
+    return exchange.Exchange(
         question_id=question,
         question=str(entry.get("question", "")),
         text=text,
         answer=str(judged.get("model_answer", text)),
         model=str(entry.get("model", "model")),
         draw=0,
-        grade=Grade(correct, reason, "judge"),
+        grade=exchange.Grade(correct, reason, "judge"),
         scores={} if confidence is None or made_up else {"verb": confidence / 100.0},
         references=[str(reference)] if reference is not None else (),
     )

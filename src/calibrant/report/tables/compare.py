@@ -6,17 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibrant.core.method_words import method_name
+from calibrant.report import cells
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Block, Paragraph, Table, table_of
-from calibrant.report.cells import (
-    Cell,
-    Number,
-    estimate_cell,
-    number_cell,
-    rank_cell,
-    said_cell,
-    share_cell,
-)
 from calibrant.report.tables.remarks import pairs_rule, rows_left_out
 from calibrant.report.titles import named_table, without_one_method
 
@@ -83,11 +75,13 @@ def _tiers(league: Mapping[str, Any], *, named: bool) -> Table:
         league["entries"],
         {
             "model": "model",
-            "tier": lambda e: number_cell(e["tier"], missing="none"),
-            "rank": lambda e: rank_cell(e["rank"]["low"], e["rank"]["high"]) if e["rank"] else "",
+            "tier": lambda e: cells.number_cell(e["tier"], missing="none"),
+            "rank": lambda e: (
+                cells.rank_cell(e["rank"]["low"], e["rank"]["high"]) if e["rank"] else ""
+            ),
             "score": "score",
-            "right": lambda e: share_cell(e["accuracy"]),
-            "beats": lambda e: number_cell(len(e["beats"])),
+            "right": lambda e: cells.share_cell(e["accuracy"]),
+            "beats": lambda e: cells.number_cell(len(e["beats"])),
             "mind": _marks,
         },
         f"Tiers{': ' + str(league['method']) if league['method'] else ''}",
@@ -117,8 +111,8 @@ def _league(document: Mapping[str, Any]) -> Table:
         ),
     )
 
-    def error(view: str) -> Callable[[Mapping[str, Any]], Cell]:
-        return lambda entry: estimate_cell(entry["views"][view]["ece"])
+    def error(view: str) -> Callable[[Mapping[str, Any]], cells.Cell]:
+        return lambda entry: cells.estimate_cell(entry["views"][view]["ece"])
 
     return table_of(
         ranked,
@@ -135,7 +129,7 @@ def _league(document: Mapping[str, Any]) -> Table:
     )
 
 
-def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> Number:
+def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> cells.Number:
     """Return how many models are neither shown to be better nor worse calibrated than this one."""
     ties, others = 0, 0
     for pair in pairs:
@@ -143,7 +137,7 @@ def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> 
         if same and entry["model"] in (pair["a"], pair["b"]):
             others += 1
             ties += pair["tie"]
-    return said_cell(ties, f"{ties} of {others}")
+    return cells.said_cell(ties, f"{ties} of {others}")
 
 
 def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
@@ -159,22 +153,22 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
             "verdict": _verdict,
             "accuracy": "accuracy_gap",
             "raw ECE gap": lambda e: _gap(e, "raw"),
-            "at equal accuracy": lambda e: estimate_cell(e["gaps"]["sos"]["ece"]),
+            "at equal accuracy": lambda e: cells.estimate_cell(e["gaps"]["sos"]["ece"]),
             "DA": lambda e: _gap(e, "da"),
             "IA": lambda e: _gap(e, "ia"),
             "turns round": "pattern",
             "floor": "floor",
-            "kept by IA": lambda e: share_cell(e["retention"]),
+            "kept by IA": lambda e: cells.share_cell(e["retention"]),
         },
         "Pairs",
         note=note + (f" {more} more pairs in the JSON." if more > 0 else ""),
     )
 
 
-def _gap(pair: Mapping[str, Any], view: str) -> Number:
+def _gap(pair: Mapping[str, Any], view: str) -> cells.Number:
     mark = "tie" if pair["ties"][view]["ece"] else "alone"
     shown = pair["better"][view] is not None
-    return estimate_cell(pair["gaps"][view]["ece"], mark="" if shown else mark)
+    return cells.estimate_cell(pair["gaps"][view]["ece"], mark="" if shown else mark)
 
 
 def _verdict(pair: Mapping[str, Any]) -> str:
@@ -188,19 +182,19 @@ def _verdict(pair: Mapping[str, Any]) -> str:
 
 def _turns(part: Mapping[str, Any], where: str) -> Table:
     summary = part["summary"]
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[cells.Cell, ...]] = [
         (
             f"turned round {_FOOTINGS[view]}",
-            estimate_cell(rate),
-            number_cell(summary["resolved_reversals"].get(view), missing=""),
+            cells.estimate_cell(rate),
+            cells.number_cell(summary["resolved_reversals"].get(view), missing=""),
         )
         for view, rate in summary["rates"].items()
     ]
-    reversals = number_cell(summary["verdicts"]["reversal"])
+    reversals = cells.number_cell(summary["verdicts"]["reversal"])
     rows.append(("looks better, is worse at equal accuracy", "", reversals))
-    rows.append(("DA and IA agree", estimate_cell(summary["agreement"]), ""))
+    rows.append(("DA and IA agree", cells.estimate_cell(summary["agreement"]), ""))
     rows.extend(
-        (f"correlation of accuracy gap and gap {_FOOTINGS[view]}", estimate_cell(value), "")
+        (f"correlation of accuracy gap and gap {_FOOTINGS[view]}", cells.estimate_cell(value), "")
         for view, value in summary["correlation"].items()
     )
     return Table(
@@ -214,8 +208,8 @@ def _turns(part: Mapping[str, Any], where: str) -> Table:
 def _by_gap(part: Mapping[str, Any]) -> Table:
     """Return how often the order turns, by the size of the accuracy gap."""
 
-    def turned(view: str) -> Callable[[Mapping[str, Any]], Cell]:
-        return lambda row: share_cell(row[view]["value"])
+    def turned(view: str) -> Callable[[Mapping[str, Any]], cells.Cell]:
+        return lambda row: cells.share_cell(row[view]["value"])
 
     summary = part["summary"]
     return table_of(

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Table, claims_first, entry_name, table_of
-from calibrant.report.cells import (
-    Number,
-    estimate_cell,
-    number_cell,
-    points_cell,
-    said_cell,
-    share_cell,
-)
 from calibrant.report.tables.remarks import rows_left_out
 
 _ROWS = 15
@@ -53,7 +46,9 @@ def _across(rows: list[Mapping[str, Any]]) -> Table:
         rows[:_ROWS],
         {
             "group": "rule",
-            "models": lambda e: said_cell(len(e["models"]), f"{len(e['models'])} of {e['of']}"),
+            "models": lambda e: cells.said_cell(
+                len(e["models"]), f"{len(e['models'])} of {e['of']}"
+            ),
             "over-confident": "over_confident",
             "gap, points": lambda e: _points(e["mean_gap"]),
         },
@@ -81,11 +76,11 @@ def _trend(trend: Mapping[str, Any]) -> Table:
         {
             "when": "what",
             "grouping loss": lambda e: (
-                estimate_cell(e["change"], digits=4)
+                cells.estimate_cell(e["change"], digits=4)
                 if isinstance(e["change"], Mapping)
-                else number_cell(e["change"], digits=4)
+                else cells.number_cell(e["change"], digits=4)
             ),
-            "p": lambda e: number_cell(e["p"]) if "p" in e else "",
+            "p": lambda e: cells.number_cell(e["p"]) if "p" in e else "",
         },
         "Grouping loss by size and tuning",
         note="Change of the loss; below 0: less is left to mend. Intervals are over models, of "
@@ -96,9 +91,9 @@ def _trend(trend: Mapping[str, Any]) -> Table:
 def _losses(entry: Mapping[str, Any]) -> Table:
     total = entry["brier"]["value"]
 
-    def share(name: str) -> Number:
+    def share(name: str) -> cells.Number:
         value = entry[name]["value"]
-        return share_cell(max(value, 0) / total if total and value is not None else None)
+        return cells.share_cell(max(value, 0) / total if total and value is not None else None)
 
     check = entry.get("copy_check")
     note = f"{entry['n']:,} rows. Grouping: from its 95 % lower bound to all that is left."
@@ -107,7 +102,7 @@ def _losses(entry: Mapping[str, Any]) -> Table:
         note += f" Copy check (the confidence as only column must show nothing): {word}."
     columns: Columns = {
         "part": lambda name: _LOSSES[name],
-        "Brier score": lambda name: estimate_cell(entry[name], digits=4),
+        "Brier score": lambda name: cells.estimate_cell(entry[name], digits=4),
         "share": share,
     }
     shown = [name for name in _LOSSES if name in entry]
@@ -133,10 +128,10 @@ def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
         {
             "group": "rule",
             "rows": "n",
-            "says": lambda e: share_cell(e["mean_confidence"]),
-            "right": lambda e: share_cell(e["rate"]),
+            "says": lambda e: cells.share_cell(e["mean_confidence"]),
+            "right": lambda e: cells.share_cell(e["rate"]),
             "gap": lambda e: _points(e["gap"]),
-            "gap at equal confidence": lambda e: points_cell(e["beyond"]),
+            "gap at equal confidence": lambda e: cells.points_cell(e["beyond"]),
             "flag": _mark,
             **(echo if echoes else {}),
         },
@@ -146,8 +141,8 @@ def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
     )
 
 
-def _points(gap: float) -> Number:
-    return Number(gap, unit="points", digits=1, signed=True)
+def _points(gap: float) -> cells.Number:
+    return cells.Number(gap, unit="points", digits=1, signed=True)
 
 
 def _mark(group: Mapping[str, Any]) -> str:
@@ -161,7 +156,7 @@ def _differences(entry: Mapping[str, Any]) -> Table:
         entry["differences"],
         {
             "groups": lambda e: f"{e['a']} minus {e['b']}",
-            "difference at equal confidence, points": lambda e: points_cell(e["gap"]),
+            "difference at equal confidence, points": lambda e: cells.points_cell(e["gap"]),
             "adjusted p": "p_adjusted",
         },
         "Named groups against each other",
@@ -174,7 +169,7 @@ def _decision(entry: Mapping[str, Any]) -> Table:
         _DECISIONS,
         {
             "per decision": lambda name: _DECISIONS[name],
-            "cost": lambda name: estimate_cell(decision[name], digits=4),
+            "cost": lambda name: cells.estimate_cell(decision[name], digits=4),
         },
         f"Decisions at {decision['threshold']:.3g} "
         f"(optimal for these costs: {decision['optimal_threshold']:.3g})",

@@ -7,16 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from calibrant.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
+from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
-from calibrant.report.cells import (
-    Cell,
-    Number,
-    Text,
-    estimate_cell,
-    number_cell,
-    said_cell,
-    share_cell,
-)
 
 _EXAMPLES = 5
 _LETTERS = 60
@@ -65,8 +57,8 @@ def _counts(title: str, first: str, counts: Mapping[str, int]) -> Table:
     total = sum(counts.values())
     columns: Columns = {
         first: lambda e: str(e[0]),
-        "answers": lambda e: number_cell(e[1]),
-        "share": lambda e: share_cell(e[1] / total, digits=1),
+        "answers": lambda e: cells.number_cell(e[1]),
+        "share": lambda e: cells.share_cell(e[1] / total, digits=1),
     }
     return table_of(counts.items(), columns, title)
 
@@ -148,7 +140,7 @@ def _grades(document: Mapping[str, Any]) -> Table:
         {
             **{name: name for name in names},
             "no grade": "ungraded",
-            "no answer": lambda e: number_cell(sum(e["without_answer"].values())),
+            "no answer": lambda e: cells.number_cell(sum(e["without_answer"].values())),
             "several right": "several_right",
         },
         "Classes and grades",
@@ -180,15 +172,15 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:
             blocks,
             {
                 "model": _name,
-                "questions x draws": lambda e: said_cell(
+                "questions x draws": lambda e: cells.said_cell(
                     e["questions"], f"{e['questions']:,} x {e['draws']}"
                 ),
                 "accuracy": "accuracy",
                 "Sem1-ECE": "sem1",
                 "Sem2-ECE": "sem2",
                 "noise floor": _floor,
-                "Sem1 - Sem2": lambda e: estimate_cell(e["gap"]["ece"]),
-                "confidence gap": lambda e: estimate_cell(e["gap"]["confidence"]),
+                "Sem1 - Sem2": lambda e: cells.estimate_cell(e["gap"]["ece"]),
+                "confidence gap": lambda e: cells.estimate_cell(e["gap"]["confidence"]),
                 "predicted": "predicted_gap",
             },
             "Calibration by meaning (Sem-ECE)",
@@ -207,9 +199,9 @@ def _name(block: Mapping[str, Any]) -> str:
     return ", ".join([str(block["model"]), *groups])
 
 
-def _floor(block: Mapping[str, Any]) -> Number:
+def _floor(block: Mapping[str, Any]) -> cells.Number:
     found = (block.get("noise_floor") or {}).get("sem2") or {"floor": None}
-    return number_cell(found["floor"], missing="not tested")
+    return cells.number_cell(found["floor"], missing="not tested")
 
 
 def _notes(block: Mapping[str, Any]) -> list[Block]:
@@ -242,8 +234,8 @@ def _clustering(block: Mapping[str, Any]) -> list[str]:
     if judged:
         texts.append(
             f"with the errors of classes and grades, as a second judge finds them in "
-            f"{judged['questions']:,} questions, Sem1-ECE is {estimate_cell(judged['sem1'])} and "
-            f"Sem2-ECE {estimate_cell(judged['sem2'])}."
+            f"{judged['questions']:,} questions, Sem1-ECE is "
+            f"{cells.estimate_cell(judged['sem1'])} and Sem2-ECE {cells.estimate_cell(judged['sem2'])}."
         )
     value = block["sem2"]["value"] if "sem2" in block else None
     for key, when in (
@@ -252,8 +244,10 @@ def _clustering(block: Mapping[str, Any]) -> list[str]:
     ):
         shift = block.get(key)
         if shift and value is not None:
-            other = number_cell(value - shift["sem2"]["value"])
-            texts.append(f"if {when}, Sem2-ECE would be {other} instead of {number_cell(value)}.")
+            other = cells.number_cell(value - shift["sem2"]["value"])
+            texts.append(
+                f"if {when}, Sem2-ECE would be {other} instead of {cells.number_cell(value)}."
+            )
     return texts
 
 
@@ -281,11 +275,11 @@ def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def _question(row: Mapping[str, Any]) -> Cell:
+def _question(row: Mapping[str, Any]) -> cells.Cell:
     text, name = row.get("text"), str(row["question_id"])
     if not text:
         return name
     words = f"{cut_text(text, _LETTERS_OF_QUESTION)} ({name})"
     if len(text) <= _LETTERS_OF_QUESTION:
         return words
-    return Text(words, f"{name}: {text[:_LETTERS_KEPT]}")
+    return cells.Text(words, f"{name}: {text[:_LETTERS_KEPT]}")

@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.words import count, percent, subject_name
+from calibrant.report import cells
 from calibrant.report.blocks import Block, Paragraph, Table, claims_first, entry_name, table_of
-from calibrant.report.cells import (
-    Number,
-    number_cell,
-    percent_cell,
-    points_cell,
-    said_cell,
-    share_cell,
-)
 from calibrant.report.tables.remarks import rows_left_out
 
 Entry = Mapping[str, Any]
@@ -35,7 +28,9 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
         parts.append(_history(entry, named=len(entries) > 1, main=entry is first))
         slope = entry["drift_per_day"]
         if slope:
-            change = points_cell({name: _MONTH * slope[name] for name in ("value", "low", "high")})
+            change = cells.points_cell(
+                {name: _MONTH * slope[name] for name in ("value", "low", "high")}
+            )
             parts.append(Paragraph(f"Right minus says changes by {change} points in 30 days."))
         if entry["expiry"]:
             parts.append(Paragraph(_expiry(entry["expiry"])))
@@ -54,9 +49,9 @@ def _history(entry: Entry, *, named: bool, main: bool) -> Table:
         {
             "when": lambda e: e["when"] + (" ALARM" if e["alarm"] else ""),
             "labels": "n",
-            "right": lambda e: percent_cell(e["accuracy"]),
-            "says": lambda e: percent_cell(e["mean_confidence"]),
-            "difference": lambda e: points_cell(e["gap"]),
+            "right": lambda e: cells.percent_cell(e["accuracy"]),
+            "says": lambda e: cells.percent_cell(e["mean_confidence"]),
+            "difference": lambda e: cells.points_cell(e["gap"]),
             "evidence": lambda e: _evidence(e["capital"]),
         },
         entry_name(entry) if named else "",
@@ -65,8 +60,8 @@ def _history(entry: Entry, *, named: bool, main: bool) -> Table:
     )
 
 
-def _evidence(capital: float) -> Number:
-    return said_cell(capital, f"{capital:.3g}" if capital < 1e6 else "> 1e6")
+def _evidence(capital: float) -> cells.Number:
+    return cells.said_cell(capital, f"{capital:.3g}" if capital < 1e6 else "> 1e6")
 
 
 def _expiry(expiry: Mapping[str, Any]) -> str:
@@ -117,10 +112,10 @@ def _grader(grader: Mapping[str, Any]) -> list[Block]:
             {
                 "model": "model",
                 "checked": lambda e: _part(e["checked"], e["answers"]),
-                "doubtful": lambda e: share_cell(e["doubtful"]),
+                "doubtful": lambda e: cells.share_cell(e["doubtful"]),
                 "found wrong": "wrong",
-                "wrong of all": lambda e: percent_cell(e["error"]),
-                "kappa": lambda e: number_cell(e["kappa"], digits=2),
+                "wrong of all": lambda e: cells.percent_cell(e["error"]),
+                "kappa": lambda e: cells.number_cell(e["kappa"], digits=2),
             },
             "The grader on this data",
             note="'Wrong of all': share of all grades that people would not share, with its 95 % "
@@ -134,8 +129,8 @@ def _grader(grader: Mapping[str, Any]) -> list[Block]:
     ]
 
 
-def _part(number: int, whole: int) -> Number:
-    return said_cell(number, f"{number:,} of {whole:,}")
+def _part(number: int, whole: int) -> cells.Number:
+    return cells.said_cell(number, f"{number:,} of {whole:,}")
 
 
 def _batch(batch: Mapping[str, Any]) -> str:
@@ -171,9 +166,9 @@ def _state(entries: list[dict[str, Any]], target: str) -> Table:
         {
             "model": entry_name if several else "model",
             "labelled": lambda e: _part(e["labelled"], e["n"]),
-            "right": lambda e: percent_cell(e["accuracy"]),
-            "says": lambda e: share_cell(e["mean_confidence"]),
-            "ECE": lambda e: points_cell(e["ece"], sign=False),
+            "right": lambda e: cells.percent_cell(e["accuracy"]),
+            "says": lambda e: cells.share_cell(e["mean_confidence"]),
+            "ECE": lambda e: cells.points_cell(e["ece"], sign=False),
             "ECE for all looks": lambda e: _range(e["stop"]["interval"]),
         },
         "Running estimate",
@@ -182,9 +177,9 @@ def _state(entries: list[dict[str, Any]], target: str) -> Table:
     )
 
 
-def _range(estimate: Mapping[str, Any]) -> Number:
+def _range(estimate: Mapping[str, Any]) -> cells.Number:
     low, high = estimate["low"], estimate["high"]
-    return said_cell(high, f"{100 * low:.1f} to {100 * high:.1f}")
+    return cells.said_cell(high, f"{100 * low:.1f} to {100 * high:.1f}")
 
 
 def _judge(entry: Entry) -> Table:
@@ -201,7 +196,7 @@ def _judge(entry: Entry) -> Table:
             "quantity": "name",
             "gold and judge": "combined",
             "gold alone": "gold_only",
-            "judge alone": lambda e: Number(e["judge_only"]),
+            "judge alone": lambda e: cells.Number(e["judge_only"]),
             "gold labels saved": "gold_saved",
         },
         f"{entry_name(entry)}: {judged['gold_labels']:,} gold labels and "

@@ -7,18 +7,9 @@ from typing import Any
 
 from calibrant.claims.words import count, percent, points, points_range
 from calibrant.core.hints import Hint
+from calibrant.report import cells
 from calibrant.report.answers import warnings_of
 from calibrant.report.blocks import Block, Paragraph, Table, entry_name, table_of
-from calibrant.report.cells import (
-    Cell,
-    Number,
-    estimate_cell,
-    number_cell,
-    percent_cell,
-    rank_cell,
-    said_cell,
-    share_cell,
-)
 
 _ALPHA = 0.05
 
@@ -91,8 +82,8 @@ def _labels_for_claim(plans: list[dict[str, Any]], entry: Mapping[str, Any]) -> 
     )
 
 
-def _error(error: float) -> Number:
-    return said_cell(error, points(error) if error else "calibrated")
+def _error(error: float) -> cells.Number:
+    return cells.said_cell(error, points(error) if error else "calibrated")
 
 
 def _shown_by_labels(plans: list[dict[str, Any]]) -> Table:
@@ -111,8 +102,8 @@ def _shown_by_labels(plans: list[dict[str, Any]]) -> Table:
     )
 
 
-def _below(value: float | None) -> Number:
-    return said_cell(value, "nothing" if value is None else f"below {points(value)}")
+def _below(value: float | None) -> cells.Number:
+    return cells.said_cell(value, "nothing" if value is None else f"below {points(value)}")
 
 
 def _named(plan: Mapping[str, Any], plans: list[dict[str, Any]]) -> str:
@@ -121,8 +112,8 @@ def _named(plan: Mapping[str, Any], plans: list[dict[str, Any]]) -> str:
     return " / ".join(str(plan[key]) for key in keys if plan.get(key) is not None)
 
 
-def _labels(value: int | None) -> Number:
-    return number_cell(value, missing="more than there are")
+def _labels(value: int | None) -> cells.Number:
+    return cells.number_cell(value, missing="more than there are")
 
 
 def _headline(entry: Mapping[str, Any]) -> str:
@@ -157,8 +148,8 @@ _PRECISION = {
 
 
 def _steps(rows: list[dict[str, Any]], title: str, fields: Mapping[str, str]) -> Table:
-    def rate(name: str) -> Callable[[Mapping[str, Any]], Cell]:
-        return lambda row: number_cell(row[name], digits=4, missing="impossible")
+    def rate(name: str) -> Callable[[Mapping[str, Any]], cells.Cell]:
+        return lambda row: cells.number_cell(row[name], digits=4, missing="impossible")
 
     note = Hint(
         "Rates of the worst case. What these answers need: {claim}.", claim="'ece<0.05'"
@@ -195,8 +186,8 @@ def _measured(blocks: list[dict[str, Any]]) -> Table:
     labels = {block["verification"]["labels"] for block in blocks}
     size = f"{min(labels):,}" if len(labels) == 1 else f"{min(labels):,} to {max(labels):,}"
 
-    def checked(name: str, digits: int) -> Callable[[Mapping[str, Any]], Cell]:
-        return lambda block: estimate_cell(block["verification"][name], digits=digits)
+    def checked(name: str, digits: int) -> Callable[[Mapping[str, Any]], cells.Cell]:
+        return lambda block: cells.estimate_cell(block["verification"][name], digits=digits)
 
     return table_of(
         blocks,
@@ -205,7 +196,7 @@ def _measured(blocks: list[dict[str, Any]]) -> Table:
             "error rate": checked("error_rate", 2),
             "Lipschitz": checked("lipschitz", 1),
             "passive floor": checked("passive_floor", 2),
-            "ECE +/-": lambda e: Number(e["verification"]["resolution"]["half_width"]),
+            "ECE +/-": lambda e: cells.Number(e["verification"]["resolution"]["half_width"]),
             "shown to be miscalibrated": _shown,
         },
         f"Measured on the table, {size} labels per model",
@@ -227,7 +218,7 @@ def _shown(block: Mapping[str, Any]) -> str:
 
 # -- what else was asked ----------------------------------------------------------------------
 
-Row = tuple[Cell, ...]
+Row = tuple[cells.Cell, ...]
 
 
 def is_asked(found: Mapping[str, Any]) -> bool:
@@ -260,12 +251,12 @@ def theory_tables(found: Mapping[str, Any]) -> list[Table]:
 
 
 def _horizon(found: Mapping[str, Any]) -> Iterator[Row]:
-    sizes = (said_cell(found[kind], f"{found[kind]:,.3g}") for kind in ("passive", "active"))
+    sizes = (cells.said_cell(found[kind], f"{found[kind]:,.3g}") for kind in ("passive", "active"))
     yield ("largest size still verified", *sizes)
 
 
 def _scaling(found: Mapping[str, Any]) -> Iterator[Row]:
-    yield (f"labels at size {found['size']:,.3g}", "", Number(found["labels"], unit="count"))
+    yield (f"labels at size {found['size']:,.3g}", "", cells.Number(found["labels"], unit="count"))
 
 
 def _dynamics(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -279,11 +270,11 @@ def _dynamics(found: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _transfer(found: Mapping[str, Any]) -> Iterator[Row]:
-    yield f"labels for a shift of {points(found['shift'])}", number_cell(found["labels"]), ""
+    yield f"labels for a shift of {points(found['shift'])}", cells.number_cell(found["labels"]), ""
 
 
 def _effective(found: float) -> Iterator[Row]:
-    yield ("worth, in independent labels", Number(found, unit="count"), "")
+    yield ("worth, in independent labels", cells.Number(found, unit="count"), "")
 
 
 def _robustness(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -297,8 +288,8 @@ def _depth(found: Mapping[str, Any]) -> Iterator[Row]:
 
 def _pipeline(found: Mapping[str, Any]) -> Iterator[Row]:
     for name, steep in zip(found["names"], found["steepness"], strict=True):
-        yield (f"steepness of {name}", estimate_cell(steep, digits=2))
-    yield ("the whole, at most by its stages", number_cell(found["bound"], digits=2))
+        yield (f"steepness of {name}", cells.estimate_cell(steep, digits=2))
+    yield ("the whole, at most by its stages", cells.number_cell(found["bound"], digits=2))
 
 
 def _published(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -306,7 +297,7 @@ def _published(found: Mapping[str, Any]) -> Iterator[Row]:
     told = f"{100 * gap['value']:+.1f} ({points_range(gap['low'], gap['high'])}) points"
     yield ("difference of the scores, 95 % interval", told)
     if found["labels_needed"] is not None:
-        yield ("questions to tell it from 0", number_cell(found["labels_needed"]))
+        yield ("questions to tell it from 0", cells.number_cell(found["labels_needed"]))
 
 
 def _published_pairs(found: list[Mapping[str, Any]]) -> Iterator[Row]:
@@ -368,8 +359,8 @@ def leaderboard_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.leaderboard/1`` document: ranks, and what is open."""
     metric, unstable = document["metric"], document["instability"]
     ties = sum(pair["tie"] for pair in document["pairs"])
-    share = share_cell(unstable["share"])
-    measured = percent_cell if metric == "accuracy" else estimate_cell
+    share = cells.share_cell(unstable["share"])
+    measured = cells.percent_cell if metric == "accuracy" else cells.estimate_cell
     return [
         Paragraph(
             f"{len(document['groups'])} groups among {len(document['results'])} models; {ties} of "
@@ -381,17 +372,19 @@ def leaderboard_blocks(document: Mapping[str, Any]) -> list[Block]:
             {
                 "model": "model",
                 "rank": "rank",
-                "rank interval": lambda e: rank_cell(e["rank_low"], e["rank_high"]),
+                "rank interval": lambda e: cells.rank_cell(e["rank_low"], e["rank_high"]),
                 "group": "group",
                 metric: lambda e: measured(e[metric]),
-                f"rank moves at {share}": lambda e: share_cell(unstable["models"][e["model"]]),
+                f"rank moves at {share}": lambda e: cells.share_cell(
+                    unstable["models"][e["model"]]
+                ),
             },
             f"Leaderboard by {metric}, {document['questions']:,} questions",
-            note=f"Rank intervals hold all at once ({share_cell(document['level'])}). In "
+            note=f"Rank intervals hold all at once ({cells.share_cell(document['level'])}). In "
             f"resamples of {share} of the questions the best model changes in "
-            f"{share_cell(unstable['best_changes'])}, the order of all in "
-            f"{share_cell(unstable['any_change'])}; "
-            f"{share_cell(unstable['pairs_flipped'], digits=1)} of pairs flip.",
+            f"{cells.share_cell(unstable['best_changes'])}, the order of all in "
+            f"{cells.share_cell(unstable['any_change'])}; "
+            f"{cells.share_cell(unstable['pairs_flipped'], digits=1)} of pairs flip.",
             main=True,
         ),
     ]
