@@ -235,7 +235,8 @@ def _clustering(block: Mapping[str, Any]) -> list[str]:
         texts.append(
             f"with the errors of classes and grades, as a second judge finds them in "
             f"{judged['questions']:,} questions, Sem1-ECE is "
-            f"{cells.estimate_cell(judged['sem1'])} and Sem2-ECE {cells.estimate_cell(judged['sem2'])}."
+            f"{cells.estimate_cell(judged['sem1'])} and Sem2-ECE "
+            f"{cells.estimate_cell(judged['sem2'])}."
         )
     value = block["sem2"]["value"] if "sem2" in block else None
     for key, when in (
