@@ -11,6 +11,13 @@ from calibrant.stats.graded.means import soft_area
 
 # Earlier checks of another data set: so many, and what one of them counts for here.
 EARLIER, WORTH = 200, 0.25
+# How often the grader erred there, as a multiple of how often it errs here.
+_EARLIER = (
+    ("earlier, alike", 1.0),
+    ("earlier, half as many errors", 0.5),
+    ("earlier, a tenth of the errors", 0.1),
+    ("earlier, three times the errors", 3.0),
+)
 _SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
 
 
@@ -65,7 +72,7 @@ def beside(worlds, checks, repeats, draw, truths, answers):
                         add("AUROC", way, number, area_interval(c, y), wanted["AUROC"])
                 rows = choose_checks(graded, number, rng)
                 checked = Checked(graded, rows, drawn.truth[rows])
-                for way, factor in (("earlier, alike", 1.0), ("earlier, half as many errors", 0.5)):
+                for way, factor in _EARLIER:
                     other = draw(world.with_error(world.error * factor), rng, answers)
                     seen = choose_checks(other.graded, EARLIER, rng)
                     before = Checked(other.graded, seen, other.truth[seen])

@@ -1,12 +1,14 @@
 """Do intervals from machine grades and some checks cover the truth? In worlds where it is known.
 
-`CALIBRANT_REPEATS` says how many runs per world. The page is docs/simulations/grades.md.
+`CALIBRANT_REPEATS` says how many runs per world, `CALIBRANT_PARTS=people,beside` which parts run.
+Results are kept by part; the page is docs/simulations/grades.md.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -62,6 +64,8 @@ class Drawn:
 
 
 PAGE = ROOT / "docs" / "simulations" / "grades.md"
+RESULTS = ROOT / "simulations" / "grades_results"
+WORLDS = [World(error, kind) for error in ERRORS for kind in KINDS]
 
 
 def true_rate(confidence: Floats) -> Floats:
@@ -213,20 +217,26 @@ def run_people(folder: Path, repeats: int) -> dict[tuple[str, int], list[Tally]]
     return found
 
 
-def table(found: dict[tuple[str, int], list[Tally]]) -> list[str]:
-    """Lines of a Markdown table: coverage (least world), width, how far off grades are."""
-    lines = [
-        "| quantity | checks | covers | least world | width | grades off by |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
+def table_rows(found: dict[tuple[str, int], list[Tally]]) -> list[list[Any]]:
+    """Quantity, checks, coverage (of all worlds and the least), width, how far off grades are."""
+    rows: list[list[Any]] = []
     for (name, checks), tallies in found.items():
         each = [float(np.mean(tally.covered)) for tally in tallies]
-        width, off = _mean(tallies, "width"), _mean(tallies, "off")
-        lines.append(
-            f"| {name} | {checks} | {np.mean(each):.3f} | {min(each):.3f} | {width:.3f} "
-            f"| {off:.3f} |"
-        )
-    return lines
+        off = [_mean(tallies, "width"), _mean(tallies, "off")]
+        rows.append([name, checks, float(np.mean(each)), min(each), *off])
+    return rows
+
+
+def table(rows: list[list[Any]]) -> list[str]:
+    """Lines of a Markdown table."""
+    return [
+        "| quantity | checks | covers | least world | width | grades off by |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        *(
+            f"| {name} | {checks} | " + " | ".join(f"{each:.3f}" for each in told) + " |"
+            for name, checks, *told in rows
+        ),
+    ]
 
 
 def _mean(tallies: list[Tally], name: str) -> float:
@@ -290,47 +300,70 @@ def picture(rows: list[tuple[str, int, float, float]], alone: list[tuple[str, in
     )
 
 
+def worlds_part(repeats: int) -> dict[str, Any]:
+    """Coverage and width in made-up worlds."""
+    return {"rows": table_rows(run_worlds(repeats, WORLDS)), "runs": repeats}
+
+
+def beside_part(repeats: int) -> dict[str, Any]:
+    """Other ways in the same worlds."""
+    found = run_beside(repeats, WORLDS)
+    alone = [
+        [name, checks, float(np.mean([width for _, width in told]))]
+        for (name, way, checks), told in found.items()
+        if way == "checks only"
+    ]
+    return {"lines": beside_lines(repeats, found), "alone": alone}
+
+
+def people_part(repeats: int) -> dict[str, Any]:
+    """Coverage on answers that people judged."""
+    rows = table_rows(run_people(ROOT.parent / "shared" / "data", repeats))
+    return {"rows": rows, "runs": repeats}
+
+
+PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "worlds": worlds_part,
+    "beside": beside_part,
+    "people": people_part,
+}
+
+
 def main() -> None:
     repeats = int(os.environ.get("CALIBRANT_REPEATS", "100"))
-    worlds = [World(error, kind, over) for error in ERRORS for kind in KINDS for over in (True,)]
-    found, around = run_worlds(repeats, worlds), run_beside(repeats, worlds)
-    lines: list[Any] = [
+    RESULTS.mkdir(exist_ok=True)
+    for name in os.environ.get("CALIBRANT_PARTS", ",".join(PARTS)).split(","):
+        told = json.dumps(PARTS[name](repeats), indent=1)
+        (RESULTS / f"{name}.json").write_text(told + "\n", encoding="utf-8")
+    held = {name: json.loads((RESULTS / f"{name}.json").read_text("utf-8")) for name in PARTS}
+    lines = [
         "# Intervals from machine grades and some checks",
         "",
-        f"Written by `python -m simulations grades`; {repeats} runs in each of {len(worlds)} "
+        "Written by `python -m simulations grades`, each part from its own run "
+        f"(`CALIBRANT_PARTS`); {held['worlds']['runs']} runs in each of {len(WORLDS)} "
         f"worlds, {ANSWERS:,} answers each. The grader errs on 2 to 20 % of them: in both "
         "directions, only by false accepts, more where the model is confident, or with a flag "
         "that knows nothing. "
         "Intervals are meant to cover in 95 of 100 runs.",
         "",
-        *table(found),
+        *table(held["worlds"]["rows"]),
         "",
         "![Width of intervals by number of checked grades](grades-widths.svg)",
         "",
-        *beside_lines(repeats, around),
+        *held["beside"]["lines"],
+        "## Answers that people judged",
+        "",
+        "1,488 answers to 301 Natural Questions, graded by rules and words, 1,000 redrawn in "
+        f"each of {held['people']['runs']} runs. The confidences are made up, the verdicts are "
+        "not.",
+        "",
+        *table(held["people"]["rows"]),
+        "",
     ]
-    rows = [
-        (name, checks, _mean(tallies, "width"), _mean(tallies, "off"))
-        for (name, checks), tallies in found.items()
-    ]
-    alone = [
-        (name, checks, float(np.mean([width for _, width in told])))
-        for (name, way, checks), told in around.items()
-        if way == "checks only"
-    ]
+    rows = [(name, checks, width, off) for name, checks, _, _, width, off in held["worlds"]["rows"]]
+    alone = [(name, checks, width) for name, checks, width in held["beside"]["alone"]]
     drawn = picture(rows, sorted(alone, key=lambda row: (row[0] == "AUROC", row[1])))
     (PAGE.parent / "grades-widths.svg").write_text(drawn, encoding="utf-8")
-    folder = ROOT.parent / "shared" / "data"
-    if folder.exists():
-        lines += [
-            "## Answers that people judged",
-            "",
-            "1,488 answers to 301 Natural Questions, graded by rules and words, 1,000 redrawn in "
-            "each run. The confidences are made up, the verdicts are not.",
-            "",
-            *table(run_people(folder, 2 * repeats)),
-            "",
-        ]
     PAGE.write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -160,3 +160,24 @@ def test_exact_grading_is_an_option():
 def test_a_word_of_the_question_is_no_answer_but_for_its_ending(answer, right):
     question = "Name one country or territory where Lao is an official language."
     assert Grader().grade(answer, ["Laos"], question=question).correct is right
+
+
+def test_the_right_year_beside_another_day_is_doubtful():
+    """People reject 'August 27' for 'June 11, 2004', though the year alone is listed too."""
+    grader, asked = Grader(), "when did the movie napoleon dynamite come out"
+    references = ["June 11, 2004", "2004"]
+    other = grader.grade("The movie was released on August 27, 2004.", references, question=asked)
+    year = grader.grade("The movie was released in 2004.", references, question=asked)
+    assert other.doubtful
+    assert other.probability < year.probability
+
+
+def test_why_names_the_nearest_reference_and_what_both_have():
+    why = Grader().why("Kim Basinger", ["Sean Young", "Kim Novak"], question="Who was it?")
+    assert (why["correct"], why["reference"]) == (False, "Kim Novak")
+    assert (why["shared"], why["missing"], why["known_as"]) == (["kim"], ["novak"], None)
+    known = Grader().why("Saigon", ["Hanoi", "Ho Chi Minh City"])
+    assert known["correct"]
+    assert known["known_as"] == "city: ho chi minh city (known_names.txt)"
+    nothing = Grader().why("I don't know", ["Paris"])
+    assert (nothing["correct"], nothing["chance"], nothing["doubtful"]) == (None, None, False)

@@ -272,3 +272,25 @@ def test_a_second_judge_widens_the_interval():
     wide, plain = block["judging"]["sem2"], block["sem2"]
     assert block["judging"]["errors"]["together"] > 0
     assert wide["high"] - wide["low"] > plain["high"] - plain["low"]
+
+
+def test_why_tells_what_the_grades_of_a_question_rest_on():
+    table = pl.DataFrame(
+        {
+            "id": ["q1", "q1", "q2"],
+            "question": ["Where is Yangon?", "Where is Yangon?", "Capital of Peru?"],
+            "gold": ["Myanmar", "Myanmar", "Lima"],
+            "model": ["a", "b", "a"],
+            "answer": ["Burma", "Thailand", "Lima"],
+        }
+    )
+    found = cal.grade(table, why="q1")
+    told = {entry["model"]: entry for entry in found["why"]}
+    assert (told["a"]["correct"], told["a"]["rule"]) == (True, "exact")
+    assert told["a"]["known_as"] == "country: myanmar (known_names.txt)"
+    assert (told["b"]["correct"], told["b"]["rule"]) == (False, "country")
+    assert told["b"]["missing"] == ["myanmar"]
+    assert "country: myanmar (known_names.txt)" in render_text(found)
+    assert "why" not in cal.grade(table)
+    with pytest.raises(cal.InputError, match="no question has the id 'q7'"):
+        cal.grade(table, why="q7")

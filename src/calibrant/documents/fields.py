@@ -193,6 +193,7 @@ class GradeFields(_Head, kind="grade"):
     results: Entries
     methods: Entries
     written: list[str]
+    why: Entries | None
 
 
 class RunFields(Fields, kind="run"):

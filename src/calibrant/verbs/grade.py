@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from calibrant.claims.next_step import step_of_grades
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.places import check_output_folder
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
@@ -19,6 +19,7 @@ from calibrant.inputs.samples.source import JudgeChoice, judged_options, ledger_
 from calibrant.records import Study
 from calibrant.records.mend_map import mended_columns
 from calibrant.report.typed import GradeResult
+from calibrant.semantics import Grader
 from calibrant.verbs import _options as opt
 
 
@@ -40,6 +41,7 @@ def grade(
     question: opt.QuestionColumn = None,
     model: opt.ModelColumn = None,
     mend: opt.MendColumns = None,
+    why: Annotated[str | None, Option(metavar="QUESTION", group=OUTPUT)] = None,
     seed: opt.Seed = 0,
 ) -> GradeResult:
     """Put sampled answers that mean the same together, grade and score them.
@@ -68,6 +70,10 @@ def grade(
         in the ledger of the study and never paid for twice.
     mend
         A file that `mend` saved: scores get columns ``mended``, ``mended_low``, ``mended_high``.
+    why
+        Say for each answer to the question of this id why it is graded so.
+
+        Rule, nearest reference, words that both have, and the table of names that knows them.
     seed
         The same seed gives the same tables.
 
@@ -109,6 +115,7 @@ def grade(
                 for part in graded.with_classes.partition_by("model", maintain_order=True)
             ],
             "methods": _methods(graded),
+            **({} if why is None else {"why": _why(graded, why)}),
             "written": [] if out is None else [str(path) for path in _written(graded, Study(out))],
             "next": step_of_grades({**head, "samples": graded.how}, out),
         }
@@ -143,6 +150,25 @@ def _entry(part: pl.DataFrame) -> dict[str, Any]:
         "ungraded": int(part.filter(pl.col("class_id").is_not_null())["correct"].null_count()),
         "several_right": several.height,
     }
+
+
+def _why(graded: GradedSamples, question: str) -> list[dict[str, Any]]:
+    """Return what the grades of one question rest on, each distinct answer once."""
+    known = graded.questions["question_id"].to_list()
+    require_known([question], known, "no question has the id {}")
+    about, grader = graded.questions.row(known.index(question), named=True), Grader()
+    rows = graded.with_classes.filter(
+        pl.col("question_id") == question, pl.col("answer").is_not_null()
+    ).unique(["model", "answer"], keep="first", maintain_order=True)
+    return [
+        {
+            **grader.why(row["answer"], about.get("references"), question=about["text"] or None),
+            # A judge or given grades may have decided otherwise than rules and words.
+            **{name: row[name] for name in ("model", "answer", "correct", "chance")},
+            "rule": row["grader"],
+        }
+        for row in rows.iter_rows(named=True)
+    ]
 
 
 def _methods(graded: GradedSamples) -> list[dict[str, Any]]:

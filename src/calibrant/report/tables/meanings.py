@@ -112,6 +112,7 @@ def grade_blocks(document: Mapping[str, Any]) -> list[Block]:
         ),
         *_written(document["written"]),
         *(Paragraph(found["text"], strong=True) for found in _minded(document)),
+        *([_reasons(document["why"])] if document.get("why") else []),
         _grades(document),
         Paragraph(f"Methods: {', '.join(scored)}."),
     ]
@@ -144,6 +145,25 @@ def _grades(document: Mapping[str, Any]) -> Table:
             "several right": "several_right",
         },
         "Classes and grades",
+    )
+
+
+def _reasons(why: Sequence[Mapping[str, Any]]) -> Table:
+    """Return why the answers to one question are graded so."""
+    graded = {True: "right", False: "wrong", None: "no grade"}
+    return table_of(
+        why,
+        {
+            "answer": lambda e: _cut(e["answer"]),
+            "graded": lambda e: graded[e["correct"]] + ", doubtful" * e["doubtful"],
+            "by": lambda e: f"{e['rule']}: {e['known_as'] or ' '.join(e['shared']) or 'no word'}",
+            "reference": lambda e: _cut(e["reference"]),
+            "chance": "chance",
+            "model": "model",
+        },
+        "Why the answers are graded so",
+        note="By: the rule, and what answer and reference have in common. Chance: how likely "
+        "people would call the answer right.",
     )
 
 

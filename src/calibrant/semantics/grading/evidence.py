@@ -137,7 +137,7 @@ def repeats_figure(answer: Bag, reference: Bag, question: Bag) -> bool:
     return not any(word == figure and before in _MEANT for before, word in pairwise(answer.words))
 
 
-def _other_date(answer: Bag, reference: Bag) -> bool:
+def other_date(answer: Bag, reference: Bag) -> bool:
     """Return whether the answer tells dates, and none of them can be the reference's."""
     if len(reference.dates) != 1 or not answer.dates:
         return False
@@ -184,7 +184,7 @@ def evidence(
         "contained": float(contained),
         "figures_missing": missing,
         "figures_conflict": float(bool(figures) and missing == 1.0 and other_figures),
-        "other_date": float(_other_date(answer, reference)),
+        "other_date": float(other_date(answer, reference)),
         "precision": precision,
         "all_precise": float(bool(told) and precision == 1.0),
         "last_word": float(answer.has(gold[-1])),

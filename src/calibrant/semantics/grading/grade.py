@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from calibrant.core import InputError
 from calibrant.semantics.extract import extract_letter, not_attempted
@@ -22,14 +23,15 @@ from calibrant.semantics.grading.evidence import (
     NO_COMMON_WORD,
     BagReader,
     evidence,
+    other_date,
     phrase_probability,
     repeats_figure,
     words_of,
 )
 from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
-from calibrant.semantics.same.rules import relate
+from calibrant.semantics.same.rules import relate, why_same
 from calibrant.semantics.text.encoding import clean_text
-from calibrant.semantics.text.normalise import Normaliser
+from calibrant.semantics.text.normalise import Normaliser, strip_lead_in
 from calibrant.semantics.typed import Relation
 from calibrant.semantics.typed.wording import unexplained
 
@@ -171,6 +173,39 @@ class Grader:
             return Grade(None, "refusal", "refusal")
         return verdict
 
+    def why(
+        self, answer: str, references: References, *, question: str | None = None
+    ) -> dict[str, Any]:
+        """Say what a grade rests on: the nearest reference, its words, the table that knows both.
+
+        Examples
+        --------
+        >>> found = Grader().why("It was Burma.", ["Laos", "Myanmar"])
+        >>> found["reference"], found["rule"], found["known_as"]
+        ('Myanmar', 'exact', 'country: myanmar (known_names.txt)')
+        >>> found = Grader().why("Tom Hanks", ["Tom Cruise"])
+        >>> found["shared"], found["missing"], found["doubtful"]
+        (['tom'], ['cruise'], True)
+        """
+        grade, told = self.grade(answer, references, question=question), self._bag(answer)
+        near: list[tuple[bool, float, str]] = []
+        for alias in flatten_references(references):
+            alone = self.grade(answer, alias, question=question)
+            near.append((bool(alone.correct), alone.probability or 0.0, alias))
+        reference = max(near, key=lambda each: each[:2], default=(False, 0.0, ""))[2]
+        words = self._bag(reference).content
+        known = why_same(strip_lead_in(answer).rstrip("."), reference, question)["known_as"]
+        return {
+            "correct": grade.correct,
+            "rule": grade.grader,
+            "chance": grade.probability,
+            "doubtful": grade.doubtful,
+            "reference": reference,
+            "shared": [word for word in words if told.has(word)],
+            "missing": [word for word in words if not told.has(word)],
+            "known_as": known,
+        }
+
     def _open(self, text: str, aliases: list[str], question: str | None) -> Grade:
         echoed = [alias for alias in aliases if self._is_echo(alias, question)]
         plain = [alias for alias in aliases if alias not in echoed]
@@ -267,7 +302,9 @@ class Grader:
         names = told.named and any(
             form.named and unexplained(told.words, form.words) for form in map(self.reader, aliases)
         )
-        if ruled.left_open or meant == "open" or names:
+        # 'May 5, 2004' and '2004' are right: 'June 6, 2004' names the year alone.
+        other_day = any(other_date(answer, self._bag(alias)) for alias in aliases)
+        if ruled.left_open or meant == "open" or names or other_day:
             best = kept_open(best)
         return Grade(best >= 0.5, "phrase", probability=best)
 
