@@ -8,6 +8,7 @@ import calibrant as cal
 from calibrant.claims import ALPHA
 from calibrant.claims.significance import (
     DOCUMENT_LEVEL,
+    _among_models,
     adjust_p_values,
     gap_p_value,
     weighted_holm,
@@ -245,3 +246,27 @@ def test_a_model_without_a_sound_row_is_named():
     assert found["dropped"] == {"confidence_missing": 40}
     assert found["emptied_models"] == ["b"]
     assert found["data"]["warnings"][0]["id"] == "data.emptied"
+
+
+def shown_at(needed):
+    """The least level at which every test is shown: all numbers of models done before are tried."""
+    models = len(needed)
+    whole = np.nan_to_num(needed).max(axis=1)
+    order = np.argsort(whole, kind="stable")
+    left = models - np.arange(models)
+    freed = np.append(0.0, np.maximum.accumulate(whole[order] * left)[:-1])
+    found = np.empty_like(needed)
+    for place, model in enumerate(order):
+        before = slice(place + 1)
+        steps = np.maximum(freed[before, None], needed[model] * left[before, None])
+        found[model] = steps.min(axis=0)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_levels_of_many_models_are_those_of_every_step_tried(seed):
+    rng = np.random.default_rng(seed)
+    needed = rng.random((int(rng.integers(2, 40)), 3)) ** int(rng.integers(1, 8))
+    needed = needed.round(1) if seed % 2 else needed
+    needed[rng.random(needed.shape) < 0.2] = np.nan
+    np.testing.assert_array_equal(_among_models(needed), shown_at(needed))

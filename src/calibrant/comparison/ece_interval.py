@@ -258,7 +258,7 @@ def residuals_of(residuals: Floats, shares: Floats) -> list[Residuals]:
     if not sound.all():
         drawn = np.where(sound[:, None], drawn, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = drawn.var(axis=2, ddof=1) if sound.all() else _spread(drawn, sound.sum(axis=1))
+        spread = _variance(drawn) if sound.all() else _spread(drawn, sound.sum(axis=1))
         ratio = np.where(held[:, :, 0], spread / shares[:, :, 0], 0.0)
         debiased, excess = squares[:, 0] - ratio.sum(axis=1), 4 * np.square(ratio).sum(axis=1)
     errors, single = moved_errors(residuals), squares.astype(np.float32)
@@ -269,6 +269,14 @@ def residuals_of(residuals: Floats, shares: Floats) -> list[Residuals]:
             residuals, errors, single, debiased, excess, strict=True
         )
     ]
+
+
+def _variance(drawn: Floats) -> Floats:
+    """Return variances along the last axis, of numbers whose mean is not far above their spread."""
+    number = drawn.shape[-1]
+    squares = np.einsum("...k,...k->...", drawn, drawn)
+    found = (squares - np.square(drawn.sum(axis=-1)) / number) / (number - 1)
+    return np.asarray(np.maximum(found, 0.0))
 
 
 def _spread(drawn: Floats, sound: Indices) -> Floats:

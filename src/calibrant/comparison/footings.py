@@ -32,10 +32,9 @@ class Scores:
     residuals: Floats | None = None
 
     @classmethod
-    def of(cls, brier: Floats, residuals: Floats, n: float, *, keep: bool = True) -> Scores:
+    def of(cls, brier: Floats, residuals: Floats, n: int) -> Scores:
         """Return the scores of the summed residuals of every bin."""
-        kept = residuals.copy() if keep else None
-        return cls(brier.copy(), np.abs(residuals).sum(axis=0), round(n), kept)
+        return cls(brier, np.abs(residuals).sum(axis=0), n, residuals)
 
 
 def _nothing() -> Floats:
@@ -251,15 +250,18 @@ def _papers(
         "da": aligned_scores(sums, partners, own, chosen),
         "ia": shared_scores(sums, partners),
     }
-    return [
-        {
-            view: Scores.of(
-                brier[row % len(brier)], residuals[row % len(brier)], n[row % len(n)], keep=keep
-            )
-            for view, (brier, residuals, n) in views.items()
-        }
-        for row, keep in enumerate(partners == model)
-    ]
+    errors = {view: np.abs(residuals).sum(axis=1) for view, (_, residuals, _) in views.items()}
+    found: list[dict[str, Scores]] = []
+    for row, alone in enumerate(partners == model):
+        scores: dict[str, Scores] = {}
+        for view, (brier, residuals, n) in views.items():
+            # Copies: a view would keep the scores of all partners in memory.
+            at = row % len(brier)
+            kept = residuals[at].copy() if alone else None
+            of = brier[at].copy(), errors[view][at].copy()
+            scores[view] = Scores(*of, round(float(n[row % len(n)])), kept)
+        found.append(scores)
+    return found
 
 
 def _integrals(law: Floats, steps: Floats) -> npt.NDArray[np.float32]:
@@ -308,7 +310,9 @@ def aligned_scores(
             # A resample without right or without wrong answers has no such weights: NaN.
             up, down = goal / accuracy / total, (1 - goal) / (1 - accuracy) / total
         brier = up * square[:, 1] + down * square[:, 0] - spread.sum(axis=1) / total
-        return brier, up[:, None] * right + down[:, None] * wrong, total[:, 0]
+        residuals = up[:, None] * right
+        residuals += down[:, None] * wrong
+        return brier, residuals, total[:, 0]
 
 
 def shared_scores(sums: ModelSums, partners: Indices) -> tuple[Floats, Floats, Floats]:
