@@ -199,9 +199,14 @@ def mcq(page: StudyPage) -> list[dict[str, Any]]:
 def open_questions() -> list[dict[str, Any]]:
     """Compare six models on two sets of open questions, by two methods."""
     table = pl.read_parquet(DATA / "scores" / "open_qa_6_models.parquet")
-    first = table.filter(pl.col("prompt") == table["prompt"].cast(pl.String).min())
-    methods = "repo_seq_confidence,verbalized"
-    return cases_of(compare(first, confidence=methods, on_invalid="drop", by=["dataset"]).to_dict())
+    document = compare(
+        table.filter(pl.col("prompt") == "verb"),
+        confidence="repo_seq_confidence,verbalized",
+        question="dataset,question_id",
+        on_invalid="drop",
+        by=["dataset"],
+    ).to_dict()
+    return cases_of(document)
 
 
 def pooled(page: StudyPage, cases: list[dict[str, Any]]) -> None:
