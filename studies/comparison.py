@@ -222,7 +222,8 @@ def pooled(page: StudyPage, cases: list[dict[str, Any]]) -> None:
     whole = summary(cases)
     page.text(
         f"The paper's Figure 4 with {whole['cases']:,} cases: pair, data set and method. Signs "
-        "alone, as it counts; without the candidate-aligned view, which these data lack."
+        "alone, as it counts; without the candidate-aligned view, which these data lack. Pairs "
+        "share models, so that the intervals are too short."
     )
     page.table(
         ["pattern", "cases", "share"],
