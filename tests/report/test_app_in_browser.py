@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from contextlib import contextmanager
 
@@ -224,7 +225,8 @@ def test_every_tab_can_be_read_by_everybody(browser, table, scheme, width):
     try:
         with serving(table) as address:
             browser.get(address)
-            for tab in ("overview", "compare", "groups", "decide", "questions", "labels", "watch"):
+            tabs = ("overview", "compare", "groups", "decide", "mend")
+            for tab in (*tabs, "questions", "labels", "watch"):
                 browser.get(f"{address.split('/?')[0]}/?tab={tab}")
                 wait_for(browser, SHOWN, WAIT)
                 wait_for(browser, "return !document.querySelector('[aria-busy]')", WAIT)
@@ -234,6 +236,29 @@ def test_every_tab_can_be_read_by_everybody(browser, table, scheme, width):
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_slider_says_what_a_confidence_means(browser, table, tmp_path):
+    with serving(table) as address:
+        browser.get(address)
+        browser.get(f"{address.split('/?')[0]}/?tab=mend")
+        wait_for(browser, "return document.querySelector('.slide output')", WAIT)
+        slide = (
+            "const s = document.querySelector('[data-map]'); s.value = 95;"
+            "s.dispatchEvent(new Event('input'));"
+            "return [document.querySelector('.slide output').textContent,"
+            " document.querySelector('[data-save]').href]"
+        )
+        told, saved = browser.execute_script(slide)
+        text = browser.execute_async_script(
+            "const done = arguments[1]; fetch(arguments[0]).then(r => r.text()).then(done)", saved
+        )
+    path = tmp_path / "mend.json"
+    path.write_text(text)
+    mended = cal.load_mend(path)
+    low, high = mended.interval(0.95)
+    wanted = [f"{100 * value:.0f}" for value in (0.95, mended.probability(0.95), low, high)]
+    assert re.findall(r"\d+", told) == wanted
 
 
 def test_two_apps_in_one_browser_do_not_disturb_each_other(browser, table, tmp_path):

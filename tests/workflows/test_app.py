@@ -66,14 +66,14 @@ def test_every_tab_shows_its_answer_and_its_command(table):
 
     async def work(session, base, server):
         told = {}
-        for tab in ("overview", "compare", "groups", "decide", "labels", "watch"):
+        for tab in ("overview", "compare", "groups", "decide", "mend", "labels", "watch"):
             status, told[tab] = await got(session, f"{base}/api/tab/{tab}?decide.max_error=0.4")
             assert status == 200, told[tab]
         return told
 
     told = served(table, work)
     assert "say more than they know" in told["overview"]
-    for tab in ("overview", "compare", "groups", "decide", "watch"):
+    for tab in ("overview", "compare", "groups", "decide", "mend", "watch"):
         assert "calibrant " in told[tab].partition("data-command")[2]
         assert f"{table}" in told[tab]
     assert "--max-error 0.4" in told["decide"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Call, Hint
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened import Opened
@@ -241,3 +241,13 @@ def _is_array(given: Any) -> bool:
     return isinstance(given, list | tuple) and not any(
         isinstance(item, str | Path) or hasattr(item, "columns") for item in given
     )
+
+
+def only_of(scores: Scores, **wanted: str | None) -> Scores:
+    """Return the rows of one model or method; None takes all."""
+    for column, name in wanted.items():
+        if name is not None:
+            known = sorted(scores.frame[column].unique().to_list())
+            require_known([name], known, f"there is no {column} {{}}")
+            scores = scores.only(**{column: [name]})
+    return scores

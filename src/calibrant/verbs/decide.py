@@ -15,7 +15,7 @@ import polars as pl
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
-from calibrant.core.errors import InputError, error_about, error_source, require_known
+from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
@@ -25,11 +25,11 @@ from calibrant.epistemic.selective.fit import Selective
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
-from calibrant.inputs.door import read_scores
+from calibrant.inputs.door import only_of, read_scores
 from calibrant.inputs.features import refuse_outcome, without_missing
 from calibrant.inputs.labelled_rows import Grades, study_grades
 from calibrant.inputs.provenance import document_head, input_files
-from calibrant.records import ScoreBlock, Scores
+from calibrant.records import ScoreBlock
 from calibrant.report.typed import DecideResult
 from calibrant.stats.graded.summary import grading_summary
 from calibrant.verbs import _options as opt
@@ -146,7 +146,7 @@ def decide(
     with error_source(head["source"]):
         scores = read_scores(data, table, features=columns)
         scores = without_missing(scores, columns, table["on_invalid"])
-        scores = _chosen(_chosen(scores, "model", only_model), "method", only_method)
+        scores = only_of(scores, model=only_model, method=only_method)
         blocks = list(scores.blocks())
     coming = None if traffic is None else read_traffic(traffic, table, columns)
     if save is not None and len(blocks) > 1:
@@ -205,14 +205,6 @@ def _group_column(group: str | None, each: str | None, traffic: Any) -> str | No
             hint=Hint("name the column of both tables with {group}"),
         )
     return each or group
-
-
-def _chosen(scores: Scores, column: str, wanted: str | None) -> Scores:
-    if wanted is None:
-        return scores
-    known = sorted(scores.frame[column].unique().to_list())
-    require_known([wanted], known, f"there is no {column} {{}}")
-    return scores.only(**{column: [wanted]})
 
 
 def _fit(

@@ -14,10 +14,10 @@ from calibrant.claims.mend import mend_claims
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
-from calibrant.core.verb import verb
+from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
-from calibrant.inputs.door import read_scores
+from calibrant.inputs.door import only_of, read_scores
 from calibrant.inputs.features import beside_methods, refuse_outcome, without_missing
 from calibrant.inputs.objects import plain_input
 from calibrant.inputs.provenance import document_head
@@ -39,6 +39,8 @@ def mend(
     *,
     features: Annotated[Sequence[str], opt.names()] = (),
     methods: Annotated[Sequence[str], opt.names()] = (),
+    only_model: Annotated[str | None, Option(metavar="NAME")] = None,
+    only_method: Annotated[str | None, Option(metavar="NAME")] = None,
     save: Annotated[str | Path | None, opt.written()] = None,
     seed: opt.Seed = 0,
     **table: Unpack[opt.RowOptions],
@@ -59,6 +61,12 @@ def mend(
         Methods of one table to mend together.
 
         The confidence is that of the first; those of the others are read like `features`.
+    only_model
+        Model to use where there are several.
+    only_method
+        Method to use where there are several.
+
+        Without either each gets an entry.
     save
         Write the map as JSON.
 
@@ -92,12 +100,19 @@ def mend(
         data, correct = {"confidence": said, "correct": right}, None
     columns: opt.TableOptions = {**table, "correct": correct}
     refuse_outcome(features, correct)
-    settings = {"features": list(features), "methods": list(methods), **table_settings(columns)}
+    settings = {
+        "features": list(features),
+        "methods": list(methods),
+        "only_model": only_model,
+        "only_method": only_method,
+        **table_settings(columns),
+    }
     head = document_head("mend", data, seed=seed, settings=settings)
     named = [*features, *methods[1:]]
     with error_source(head["source"]):
         scores = read_scores(data, columns, features=features)
         scores = beside_methods(scores, methods) if methods else scores
+        scores = only_of(scores, model=only_model, method=only_method)
         scores = without_missing(scores, named, table["on_invalid"])
         blocks = list(scores.blocks())
         maps = [_fitted(block, head, seed) for block in blocks]

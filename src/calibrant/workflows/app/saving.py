@@ -69,10 +69,10 @@ def _png(tab: Tab, state: State, data: AppData) -> bytes:
 
 
 def _policy(tab: Tab, state: State, data: AppData) -> bytes:
-    if tab.verb != "decide":
-        raise InputError("a policy is saved on the tab Decide")
+    if tab.verb not in ("decide", "mend"):
+        raise InputError("a policy is saved on the tab Decide, a map on the tab Meaning")
     path = data.folder / "policy.json"
-    data.make("decide", {**call_of(tab, state, data), "save": str(path)})
+    data.make(tab.verb, {**call_of(tab, state, data), "save": str(path)})
     return path.read_bytes()
 
 

@@ -330,7 +330,7 @@ def _made(tab: Tab, state: State, data: AppData, job: Job, settings: dict[str, A
         found.pop("form")
         made = _fragment("tab_labels", form=[], **found)
     else:
-        name = tab.name if tab.name in ("overview", "decide") else "document"
+        name = tab.name if tab.name in ("overview", "decide", "mend") else "document"
         made = _fragment(f"tab_{name}", tab=tab, **found)
     return made + _fragment("command", **command_of(tab, settings, data))
 

@@ -48,6 +48,7 @@ TABS = (
     Tab("compare", "Compare", "compare", "Comparing"),
     Tab("groups", "Groups", "groups", "Looking for groups"),
     Tab("decide", "Decide", "decide", "Looking for a threshold"),
+    Tab("mend", "Meaning", "mend", "Learning what a confidence means"),
     Tab("questions", "Questions"),
     Tab("labels", "Labels", "label status", "Reading the labels"),
     Tab("watch", "Watch", "monitor", "Watching"),
@@ -91,6 +92,8 @@ def call_of(tab: Tab, state: State, data: AppData) -> dict[str, Any]:
         picked = _groups(state, data)
     elif tab.name == "decide":
         picked = _decide(state, data)
+    elif tab.name == "mend":
+        picked = _one(state, data)
     return {**picked, **state.settings(tab.verb, parameters(tab.verb))}
 
 
@@ -106,11 +109,16 @@ def _groups(state: State, data: AppData) -> dict[str, Any]:
 
 
 def _decide(state: State, data: AppData) -> dict[str, Any]:
-    rows, state = data.rows(), focused(state, data)
     typed = {name.partition(".")[2] for name, text in state.options.items() if text.strip()}
     limit = {} if {"costs", "max_error"} & typed else {"max_error": _LIMIT}
+    return {**limit, **_one(state, data)}
+
+
+def _one(state: State, data: AppData) -> dict[str, Any]:
+    """Return the model and the method in focus, where there are several."""
+    rows, state = data.rows(), focused(state, data)
     one = {"only_model": state.model} if len(rows.models) > 1 else {}
-    return {**limit, **one, **({"only_method": state.method} if len(rows.methods) > 1 else {})}
+    return {**one, **({"only_method": state.method} if len(rows.methods) > 1 else {})}
 
 
 def command_of(tab: Tab, settings: Mapping[str, Any], data: AppData) -> dict[str, str]:
@@ -143,6 +151,8 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, Any]:
         found.pop("summary")
     if tab.name == "decide":
         found |= {**_decision(document), "model": state.model}
+    if tab.name == "mend":
+        found["entry"] = document["results"][0]
     return found
 
 

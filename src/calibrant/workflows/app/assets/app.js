@@ -89,6 +89,7 @@ function arrive(tab, text) {
   linkCharts();
   marked();
   readyDrag();
+  readyMeaning();
   markFocus(inFocus());
   loadRows();
   if (jumped) window.scrollTo(0, 0);
@@ -96,7 +97,7 @@ function arrive(tab, text) {
 function saveMenu(tab) {
   const offered = tab === "questions" ? [["rows.csv", "These rows (CSV)"], ["corrected.csv", "Table with corrected grades (CSV)"]]
     : [["page.html", "Page (HTML)"], ["result.json", "Result (JSON)"], ["chart.svg", "Chart (SVG)"], ["chart.png", "Chart (PNG)"],
-       ...(tab === "decide" ? [["policy.json", "Policy (JSON)"]] : []), ["rows.csv", "Rows (CSV)"]];
+       ...(tab === "decide" ? [["policy.json", "Policy (JSON)"]] : tab === "mend" ? [["policy.json", "Map (JSON)"]] : []), ["rows.csv", "Rows (CSV)"]];
   byId("save-menu").replaceChildren(...offered.map(([name, words]) => {
     const link = made("a", words);
     link.href = `/save/${name}?${query({ tab })}`;
@@ -269,6 +270,26 @@ function readyDrag() {
     words();
     ask(700);
   });
+}
+
+// -- what a stated confidence means, as the slider moves --------------------------------------------
+
+function readyMeaning() {
+  const slider = main.querySelector("[data-map]");
+  if (!slider) return;
+  const map = JSON.parse(slider.dataset.map), told = main.querySelector(".slide output");
+  const at = (values, said) => {
+    const right = map.knots.findIndex((knot) => knot > said), k = map.knots;
+    if (right === 0 || right === -1) return 1 / (1 + Math.exp(-values[right === 0 ? 0 : values.length - 1]));
+    const share = (said - k[right - 1]) / (k[right] - k[right - 1]);
+    return 1 / (1 + Math.exp(-(values[right - 1] + share * (values[right] - values[right - 1]))));
+  };
+  const show = () => {
+    const said = slider.value / 100;
+    told.textContent = `${percent(said)}, means ${percent(at(map.log_odds, said))} (${percent(at(map.low, said))} to ${percent(at(map.high, said))})`;
+  };
+  slider.addEventListener("input", show);
+  show();
 }
 
 // -- rows ------------------------------------------------------------------------------------------
