@@ -220,6 +220,49 @@ def test_a_refusal_is_told_on_its_tab(table):
     assert "lies between 0 and 1, got 7" in text
 
 
+def test_what_was_served_is_shown_day_by_day_before_anybody_labels(tmp_path):
+    path = tmp_path / "served.jsonl"
+    days = [f"2026-05-{1 + n // 10:02}" for n in range(300)]
+    pl.DataFrame({
+        "question_id": [str(n) for n in range(300)], "model": "m", "method": "confidence",
+        "answer": "yes", "confidence": [0.5 + n % 10 / 20 for n in range(300)],
+        "decision": ["answer" if n % 4 else "defer" for n in range(300)], "policy": "a",
+        "cost": 2.0, "seconds": 0.25, "promised": [n % 4 > 0 and n < 200 for n in range(300)],
+        "shift": [None if n < 250 else "more of law" for n in range(300)], "time": days,
+    }).write_ndjson(path)  # fmt: skip
+
+    async def work(session, base, server):
+        return await got(session, f"{base}/api/tab/watch")
+
+    status, text = served(path, work)
+    assert status == 200
+    told = text.partition("Traffic")[2]
+    for words in ("<b>300</b>", "<b>75 %</b>", "<b>600</b>", "<b>0.25</b>"):
+        assert words in told
+    assert "From 2026-05-21 on answers were given without the promise" in told
+    assert "From 2026-05-26 on questions unlike the labelled ones: more of law" in told
+
+
+def test_several_files_are_dropped_together(table, tmp_path):
+    halves = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    frame = pl.read_csv(table)
+    for path, name in zip(halves, ("mini", "large"), strict=True):
+        frame.filter(pl.col("llm") == name).write_csv(path)
+
+    async def work(session, base, server):
+        for number, path in enumerate(halves):
+            place = f"{base}/api/open?more={number}&left={1 - number}&name=answers.csv"
+            async with session.post(place, data=path.read_bytes(), headers=OWN) as response:
+                assert response.status == 200
+            assert (server.data is None) is (number == 0)
+        return await got(session, f"{base}/api/rows"), server.data.name
+
+    (status, text), name = served(None, work)
+    assert status == 200
+    assert name == "2 files"
+    assert "of 600 answers" in text
+
+
 def test_two_servers_have_cookies_of_their_own():
     assert AppServer().cookie != AppServer().cookie
 

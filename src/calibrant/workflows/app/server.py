@@ -31,6 +31,7 @@ from calibrant.workflows.app.tabs import (
     shown_of,
     tab_of,
 )
+from calibrant.workflows.app.traffic import traffic_of
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
@@ -191,14 +192,24 @@ class AppServer(LocalServer):
 
     async def _tab(self, request: web.Request) -> web.StreamResponse:
         tab, state, data = tab_of(request.match_info["tab"]), _state(request), self._looked_at
+        made = await self._shown(tab, state, data)
+        if isinstance(made, web.Response):
+            return made
+        served = await asyncio.to_thread(traffic_of, data.paths) if tab.name == "watch" else None
+        if served is not None:
+            made += _fragment("traffic", found=served)
+        return _html(made)
+
+    async def _shown(self, tab: Tab, state: State, data: AppData) -> str | web.Response:
+        """Return what is shown on a tab, or what is being worked on."""
         if tab.name == "questions":
-            return _html(_fragment("tab_questions"))
+            return _fragment("tab_questions")
         if tab.name == "labels" and not store_path(data.paths[0]).is_file():
-            return _html(_fragment("tab_labels", **_labelling(tab, data)))
+            return _fragment("tab_labels", **_labelling(tab, data))
         try:
             settings = await asyncio.to_thread(call_of, tab, state, data)
         except InputError as error:
-            return _html(_fragment("tab_failed", tab=tab, error=str(error), form=[]))
+            return _fragment("tab_failed", tab=tab, error=str(error), form=[])
         job = data.document(tab.verb, settings)
         if not job.done:
             await asyncio.sleep(_SOON)
@@ -207,8 +218,8 @@ class AppServer(LocalServer):
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
             form = form_of(tab, state)
-            return _html(_fragment("tab_failed", tab=tab, error=job.error, form=form))
-        return _html(await asyncio.to_thread(_made, tab, state, data, job, settings))
+            return _fragment("tab_failed", tab=tab, error=job.error, form=form)
+        return await asyncio.to_thread(_made, tab, state, data, job, settings)
 
     async def _rows(self, request: web.Request) -> web.Response:
         return _html(await asyncio.to_thread(_row_page, self._looked_at, _state(request)))
