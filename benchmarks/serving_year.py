@@ -17,7 +17,7 @@ from benchmarks.harness import DATA, Page
 from calibrant.workflows.serve import open_front
 
 TOKEN = "secret"
-ALPHA, LABELLED, PER_DAY, DAYS, EXCHANGED = 0.15, 2_000, 12, 364, 182
+ALPHA, LABELLED, PER_DAY, DAYS, EXCHANGED = 0.2, 2_000, 12, 364, 182
 BEFORE, AFTER = "Qwen3-14B-think", "Qwen3-8B-think"
 LOOK_EVERY, REFIT_DAYS, LEAST_LABELS = 7, 63, 500
 START = dt.date(2026, 1, 1)

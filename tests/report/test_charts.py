@@ -207,7 +207,17 @@ def test_a_gap_is_drawn_no_farther_than_its_bin_allows():
     part["standard_error"] = 3.0
     (gaps,) = further_of(document)
     dot = next(dot for dot in marks(gaps, Dot) if dot.key.startswith(f"bin:{part['bin'][0]:g}:"))
-    assert (dot.low, dot.high) == (-part["bin"][1], 1 - part["bin"][0])
+    assert (dot.low, dot.high) == (part["bin"][0] - 1, part["bin"][1])
+
+
+def test_above_zero_is_over_confident_wherever_a_gap_is_drawn():
+    watched = plain(document_of("monitor"))
+    history = watched["results"][0]["history"]
+    shown = {dot.tip.partition(":")[0]: dot for dot in marks(answer_of(watched), Dot)}
+    for row in history:
+        dot, says = shown[row["when"]], row["mean_confidence"]["value"]
+        assert dot.y == pytest.approx(says - row["accuracy"]["value"], abs=1e-9)
+        assert dot.low <= dot.y <= dot.high
 
 
 def test_groups_are_named_by_what_they_are():

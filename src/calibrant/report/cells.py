@@ -184,6 +184,19 @@ def points_cell(estimate: Mapping[str, Any] | None, *, sign: bool = True) -> Num
     return _of(estimate, Number(None, unit="points", digits=1, signed=sign))
 
 
+def turned(estimate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a gap of labels (right minus says) as readers see gaps everywhere: says minus right.
+
+    Examples
+    --------
+    >>> turned({"value": -0.2, "low": -0.3, "high": -0.1})
+    {'value': 0.2, 'low': 0.1, 'high': 0.3}
+    """
+    ends = {"value": "value", "low": "high", "high": "low"}
+    known = {name: estimate.get(other) for name, other in ends.items()}
+    return {**estimate, **{name: None if v is None else 0.0 - v for name, v in known.items()}}
+
+
 def p_cell(p_value: float | None) -> Number:
     """Return a p-value: small ones by their size, the least one as a bound.
 

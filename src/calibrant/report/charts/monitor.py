@@ -8,6 +8,7 @@ from typing import Any
 
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import entry_name
+from calibrant.report.cells import turned
 from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, between, bounds
 from calibrant.report.charts.scales import in_points, percent, points, short_number
 
@@ -43,23 +44,23 @@ def _over_time(entry: Mapping[str, Any], name: str, *, named: bool) -> Chart:
     history = [row for row in entry["history"] if row["gap"]["value"] is not None]
     most = max(row["n"] for row in history)
     # A batch of a few labels jumps about: it is small, and the line passes over it.
-    steady = [(i, row["gap"]["value"]) for i, row in enumerate(history) if row["n"] >= most / 10]
+    steady = [(i, -row["gap"]["value"]) for i, row in enumerate(history) if row["n"] >= most / 10]
     marks: list[Mark] = [Rule(0), *_alarm(entry, history), Line(steady, "plain", look="faint")]
     marks += [_stretch(row, place, row["n"] / most) for place, row in enumerate(history)]
     several = f", {entry_name(entry)}" if named else ""
     return Chart(
         name,
-        f"Share right minus confidence over time, in points{several}",
+        f"Confidence minus share right over time, in points{several}",
         f"{entry['model'] + '. ' if named else ''}"
-        "Below 0 it says more than it knows. Lines: intervals. Diamonds: alarm.",
+        "Above 0 it says more than it knows. Lines: intervals. Diamonds: alarm.",
         Axis(names=_dates(history)),
-        Axis("share right − confidence, points", words=points),
+        Axis("confidence − share right, points", words=points),
         marks,
     )
 
 
 def _stretch(row: Mapping[str, Any], place: int, share: float) -> Dot:
-    gap, alarm = row["gap"], bool(row.get("alarm"))
+    gap, alarm = turned(row["gap"]), bool(row.get("alarm"))
     tip = (
         f"{row['when']}: {points(gap['value'])}{between(gap, points)} points, right "
         f"{percent(row['accuracy']['value'])}, says {percent(row['mean_confidence']['value'])}, "
@@ -173,11 +174,11 @@ def _gaps(entry: Mapping[str, Any], number: int) -> Chart:
     return Chart(
         f"gaps-{number}",
         f"{entry_name(entry)}: where the gap is",
-        "Share right minus confidence in each cell, plus or minus two standard errors (within what "
-        "is possible); below 0 is over-confident. Large dots are cells that hold many items."
+        "Confidence minus share right in each cell, plus or minus two standard errors (within what "
+        "is possible); above 0 is over-confident. Large dots are cells that hold many items."
         f"{missing}",
         Axis("confidence", low=0, high=1),
-        Axis("share right − confidence, points", words=points),
+        Axis("confidence − share right, points", words=points),
         [Rule(0), *(_gap(part, part["share"] / most) for part in known)],
     )
 
@@ -186,11 +187,12 @@ def _gap(part: Mapping[str, Any], size: float) -> Dot:
     start, end = part["bin"]
     spread = _STANDARD_ERRORS * part["standard_error"]
     # No share is below 0 or above 1, so no gap leaves the range that the cell allows.
-    low, high = max(part["gap"] - spread, -end), min(part["gap"] + spread, 1 - start)
+    gap = 0.0 - part["gap"]
+    low, high = max(gap - spread, start - 1), min(gap + spread, end)
     where = percent(start) if start == end else f"{percent(start)} to {percent(end)}"
     tip = (
-        f"{where}: {points(part['gap'])} ({points(low)} to "
+        f"{where}: {points(gap)} ({points(low)} to "
         f"{points(high)}), {part['labels']:,} labels, {percent(part['share'])} of the items"
     )
     key = f"bin:{start:g}:{end:g}"
-    return Dot((start + end) / 2, part["gap"], low, high, "second", size=size, tip=tip, key=key)
+    return Dot((start + end) / 2, gap, low, high, "second", size=size, tip=tip, key=key)

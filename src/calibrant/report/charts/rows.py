@@ -139,7 +139,8 @@ def _placed(
 
 
 def _write_names(drawing: Drawing, names: Names, rows: Sequence[_Row], room: float) -> None:
-    short = cut_names([row.name for row in rows], room - (26 if names.numbered else 0))
+    # A hair more than the widest name: a sum of floats must not cut it.
+    short = cut_names([row.name for row in rows], room - (25.9 if names.numbered else 0))
     for number, row in enumerate(rows, 1):
         y = row.top + row.height / 2 + 4
         if not row.name:

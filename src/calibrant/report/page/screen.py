@@ -84,7 +84,7 @@ _SENTENCES = 3
 # Words of warnings and of the sentence above the picture: a first screen has sixty at most.
 _WARNING_WORDS = 22
 _WORDS_ABOVE = 26
-_ASIDE = re.compile(r" \(([\d.]+ % interval [^()]*)\)")
+_ASIDE = re.compile(r" \(((?:[\d.]+ % interval )?[\d.]+(?: %)? to [^()]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,8 @@ def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:
     aside = _ASIDE.search(sentences[0]) if sentences else None
     if aside is not None:
         bare = sentences[0][: aside.start()] + sentences[0][aside.end() :]
-        sentences = [bare, f"{aside[1]}.", *sentences[1:]]
+        told = aside[1] if "interval" in aside[1] else f"Interval {aside[1]}"
+        sentences = [bare, f"{told}.", *sentences[1:]]
     if not sentences or len(sentences[0].split()) <= _WORDS_ABOVE or chart is None:
         return list(sentences)
     head, mark, rest = sentences[0].partition(". ")

@@ -28,10 +28,9 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
         parts.append(_history(entry, named=len(entries) > 1, main=entry is first))
         slope = entry["drift_per_day"]
         if slope:
-            change = cells.points_cell(
-                {name: _MONTH * slope[name] for name in ("value", "low", "high")}
-            )
-            parts.append(Paragraph(f"Right minus says changes by {change} points in 30 days."))
+            ends = {name: _MONTH * slope[name] for name in ("value", "low", "high")}
+            change = cells.points_cell(cells.turned(ends))
+            parts.append(Paragraph(f"The gap changes by {change} points in 30 days."))
         if entry["expiry"]:
             parts.append(Paragraph(_expiry(entry["expiry"])))
     return [*parts, *rows_left_out(document)]
@@ -39,7 +38,7 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
 
 def _history(entry: Entry, *, named: bool, main: bool) -> Table:
     note = (
-        "Difference: right minus says, in points. Evidence of a change: what a bet against "
+        "Gap: says minus right, in points. Evidence of a change: what a bet against "
         f"'no change' has won; the alarm is at {entry['limit']:.3g}."
     )
     if entry["batches"] > _LAST:
@@ -51,7 +50,7 @@ def _history(entry: Entry, *, named: bool, main: bool) -> Table:
             "labels": "n",
             "right": lambda e: cells.percent_cell(e["accuracy"]),
             "says": lambda e: cells.percent_cell(e["mean_confidence"]),
-            "difference": lambda e: cells.points_cell(e["gap"]),
+            "gap": lambda e: cells.points_cell(cells.turned(e["gap"])),
             "evidence": lambda e: _evidence(e["capital"]),
         },
         entry_name(entry) if named else "",
@@ -184,10 +183,13 @@ def _range(estimate: Mapping[str, Any]) -> cells.Number:
 
 def _judge(entry: Entry) -> Table:
     judged = entry["judge"]
-    names = {"accuracy": "accuracy", "brier": "Brier", "gap": "right - said"}
-    rows = [{"name": text, **judged[name]} for name, text in names.items()]
+    rows = [
+        {"name": "accuracy", **judged["accuracy"]},
+        {"name": "Brier", **judged["brier"]},
+        {"name": "gap", **_turned(judged["gap"])},
+    ]
     rows += [
-        {"name": f"right - said at {part['low']:.2f} to {part['high']:.2f}", **part["gap"]}
+        {"name": f"gap at {part['low']:.2f} to {part['high']:.2f}", **_turned(part["gap"])}
         for part in judged["bins"]
     ]
     return table_of(
@@ -202,5 +204,10 @@ def _judge(entry: Entry) -> Table:
         f"{entry_name(entry)}: {judged['gold_labels']:,} gold labels and "
         f"{judged['judge_labels']:,} of the judge",
         note="The judge's own number has no valid interval; stretches of the confidence hold all "
-        "at once. 'Right - said': accuracy minus confidence, below 0 is over-confident.",
+        "at once. Gap: says minus right, above 0 is over-confident.",
     )
+
+
+def _turned(gap: Mapping[str, Any]) -> dict[str, Any]:
+    both = {name: cells.turned(gap[name]) for name in ("combined", "gold_only")}
+    return {**gap, **both, "judge_only": 0.0 - gap["judge_only"]}

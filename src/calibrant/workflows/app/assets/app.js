@@ -240,10 +240,12 @@ function readyDrag() {
   const box = main.querySelector(".drag"), svg = box && box.querySelector("svg");
   if (!svg || box.dataset.limit === "") return;
   const s = scaleOf(svg), curve = JSON.parse(box.dataset.curve), costs = JSON.parse(box.dataset.costs), tried = byId("tried");
+  // Where the threshold was chosen for its costs, a ring stands at the left and no words at the right.
+  const knob = box.dataset.chosen ? s.x1 - 44 : s.x0 + 10;
   let limit = Number(box.dataset.limit), waiting = 0;
   const handle = mark("g", { class: "handle", tabindex: 0, role: "slider", "aria-label": "Largest share of wrong answers among those given", "aria-valuemin": 0.5, "aria-valuemax": Math.round(100 * s.d) });
   handle.append(mark("rect", { class: "hit", x: s.x0, y: -14, width: s.x1 - s.x0, height: 28 }), mark("path", { class: "limit", d: `M${s.x0} 0H${s.x1}` }),
-    mark("rect", { class: "knob", x: s.x0 + 10, y: -11, width: 34, height: 22, rx: 6 }), mark("path", { class: "grip", d: `M${s.x0 + 20} -3h14M${s.x0 + 20} 3h14` }));
+    mark("rect", { class: "knob", x: knob, y: -11, width: 34, height: 22, rx: 6 }), mark("path", { class: "grip", d: `M${knob + 10} -3h14M${knob + 10} 3h14` }));
   svg.setAttribute("role", "group");
   svg.append(handle);
   const place = (value) => {
