@@ -56,12 +56,14 @@ def test_the_first_sentence_is_a_claim_of_the_document(kind):
         pytest.skip("this kind makes no claims")
     texts = [claim["text"] for claim in document["claims"]]
     # How sure one is may follow below; a plan opens with the labels that it is about.
-    texts += [re.sub(r" \(95 % interval [^()]*\)", "", text) for text in texts]
+    texts += [re.sub(r" \((95 % interval|\d+ % to) [^()]*\)", "", text, count=1) for text in texts]
     texts += ["Knowing the calibration error within"] if kind == "plan" else []
     sentence = screen_of(kind).sentence
     assert any(text.startswith(sentence) or sentence.startswith(text) for text in texts)
     chart = answer_of(document)
     assert chart is None or sentence != chart.title
+    # The headline of labels is a plain number; its interval stands below.
+    assert not re.search(r"\(\d+ % to|interval", sentence)
 
 
 def test_the_badge_says_how_many_of_the_confidences_it_is_about():

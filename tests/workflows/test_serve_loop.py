@@ -7,6 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks import serving_year
 
 import calibrant as cal
 from calibrant.records.label_store import ItemKey, LabelStore
@@ -144,3 +145,19 @@ def test_questions_unlike_the_labelled_ones_are_told_to_callers_and_metrics(
     assert ("X-Calibrant-Shift" in headers) is moved
     assert f"calibrant_shifted {int(moved)}" in metrics
     assert status == (409 if moved else 200)
+
+
+def test_a_recorded_year_with_late_labels_and_an_exchanged_model(shared_data, monkeypatch):
+    monkeypatch.setattr(serving_year, "DATA", shared_data)
+    served_rows, events = serving_year.year()
+    assert [what for _, what in events] == ["broken", "refitted"]
+    (broken, _), (refitted, _) = events
+    assert serving_year.EXCHANGED < broken < refitted
+    given = served_rows.filter("answered")
+    marked = given.filter(pl.col("day").is_between(broken, refitted, closed="left"))
+    assert not marked["promised"].any()
+    assert given.filter(pl.col("day") < broken)["promised"].all()
+    for low, high in ((0, serving_year.EXCHANGED), (refitted, serving_year.DAYS)):
+        kept = given.filter(pl.col("day").is_between(low, high, closed="left"))
+        assert kept["promised"].all()
+        assert 1 - kept["correct"].mean() <= serving_year.ALPHA
