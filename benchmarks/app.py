@@ -57,7 +57,7 @@ def million_rows(path: Path, rows: int) -> None:
 def many_models(path: Path, models: int) -> None:
     """Write 68 models by 12,032 questions: 16 of MMLU-Pro, the rest mixed of two each."""
     table = pl.read_parquet(DATA / "scores" / "mmlu_pro_16_models.parquet").select(
-        "question_id", "model", "category",
+        "question_id", pl.col("model").cast(pl.String), "category",
         confidence="verbal_numerical_confidence", correct="correct",
     ).drop_nulls()  # fmt: skip
     rng = np.random.default_rng(0)
