@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from calibrant.comparison.evidence import pair_evidence, unstated_shares
+from calibrant.comparison.evidence import pair_evidences, unstated_shares
 from calibrant.comparison.footings import all_footings
 from calibrant.comparison.questions import QuestionBlock, resample_counts
 from calibrant.comparison.sums import model_sums
@@ -32,7 +32,8 @@ def evidence_of(block, *, margin=0.05, **options):
     survey, views = views_of(block, **options)
     lead = survey.more_accurate(0, 1)[1:]
     unstated = unstated_shares(survey, 0, 1)
-    return pair_evidence(views[0][1], views[1][0], margin=margin, lead=lead, unstated=unstated)
+    pairs = [(views[0][1], views[1][0])]
+    return pair_evidences(pairs, margin=margin, leads=[lead], unstated=[unstated])[0]
 
 
 def calibrated(accuracy_odds, n, rng, *, moved=0.0, difficulty=None):

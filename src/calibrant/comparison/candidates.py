@@ -122,7 +122,7 @@ def candidate_views(
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = sums[:-1] / sums[-1]
     return CandidateViews(
-        Scores.of(shares[-1], shares[:bins], rows.size),
+        Scores(shares[-1], np.abs(shares[:bins]).sum(axis=0), rows.size, shares[:bins]),
         *residuals_of(shares[None, bins : bins + MASS_BINS], shares[None, bins + MASS_BINS : -1]),
     )
 

@@ -53,7 +53,6 @@ __all__ = [
     "Watch",
     "compare_models",
     "compare_parts",
-    "compare_table",
 ]
 
 
@@ -238,29 +237,6 @@ def _refusal(survey: Survey | None, models: Sequence[str]) -> InputError | None:
     return None
 
 
-def compare_table(
-    scores: pl.DataFrame,
-    *,
-    models: Sequence[str] | None = None,
-    candidates: pl.DataFrame | None = None,
-    options: dict[str, Any],
-    rng: RngLike = 0,
-    each: Each = map,
-) -> dict[str, Any]:
-    """Compare the models of one table in memory; see `compare_models`, which also decides."""
-    whole = align_models(scores, models)
-    # Drawn from once, so that the resamples can be drawn again from a seed of their own.
-    seed = int(as_generator(rng).integers(2**63))
-    read = TableReader([whole], [partial(np.random.default_rng, seed)])
-    pools = {}
-    if candidates is not None:
-        pools[0] = read.pool(0, candidates, options["resamples"])
-    (found,) = compare_parts(read, 1, [whole.models], options=options, pools=pools, each=each)
-    if isinstance(found, InputError):
-        raise found
-    return found
-
-
 class TableReader:
     """Questions in memory, a block list per comparison.
 
@@ -368,7 +344,14 @@ def compare_models(
     """
     options = {"bins": bins, "target": target, "level": level, "resamples": resamples}
     options |= {"lipschitz": lipschitz, "margin": margin}
-    found = compare_table(scores, models=models, candidates=candidates, options=options, rng=rng)
+    whole = align_models(scores, models)
+    # Drawn from once, so that the resamples can be drawn again from a seed of their own.
+    seed = int(as_generator(rng).integers(2**63))
+    read = TableReader([whole], [partial(np.random.default_rng, seed)])
+    pools = {} if candidates is None else {0: read.pool(0, candidates, resamples)}
+    (found,) = compare_parts(read, 1, [whole.models], options=options, pools=pools)
+    if isinstance(found, InputError):
+        raise found
     part = {"keys": {"method": None, "group": None}, **found}
     rule = decide_document([part], level=level, margin=margin)
     claims = document_claims([part], level=level)

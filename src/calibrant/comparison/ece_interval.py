@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
 from calibrant.stats.intervals import normal_quantile
@@ -253,12 +253,8 @@ def residuals_of(residuals: Floats, shares: Floats) -> list[Residuals]:
     squares /= np.where(held, shares, 1.0)
     squares = squares.sum(axis=1)
     squares[~np.isfinite(squares)] = np.nan
-    sound = np.isfinite(squares[:, 1:])
-    drawn = residuals[:, :, 1:]
-    if not sound.all():
-        drawn = np.where(sound[:, None], drawn, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = _variance(drawn) if sound.all() else _spread(drawn, sound.sum(axis=1))
+        spread = _variance(residuals[:, :, 1:], np.isfinite(squares[:, 1:]))
         ratio = np.where(held[:, :, 0], spread / shares[:, :, 0], 0.0)
         debiased, excess = squares[:, 0] - ratio.sum(axis=1), 4 * np.square(ratio).sum(axis=1)
     errors, single = moved_errors(residuals), squares.astype(np.float32)
@@ -271,16 +267,14 @@ def residuals_of(residuals: Floats, shares: Floats) -> list[Residuals]:
     ]
 
 
-def _variance(drawn: Floats) -> Floats:
-    """Return variances along the last axis, of numbers whose mean is not far above their spread."""
-    number = drawn.shape[-1]
+def _variance(drawn: Floats, sound: Mask) -> Floats:
+    """Return variances over the resamples that are sound; NaN without two of them.
+
+    The mean of residuals is not far above their spread, so that sums of squares keep the digits.
+    """
+    if not sound.all():
+        drawn = np.where(sound[:, None], drawn, 0.0)
+    number = sound.sum(axis=1)[:, None]
     squares = np.einsum("...k,...k->...", drawn, drawn)
     found = (squares - np.square(drawn.sum(axis=-1)) / number) / (number - 1)
-    return np.asarray(np.maximum(found, 0.0))
-
-
-def _spread(drawn: Floats, sound: Indices) -> Floats:
-    """Return variances over the resamples that are defined; NaN without two of them."""
-    number = np.where(sound > 1, sound, np.nan)[:, None]
-    apart = drawn - (np.nansum(drawn, axis=2) / number)[:, :, None]
-    return np.asarray(np.nansum(apart**2, axis=2) / (number - 1))
+    return np.where(number > 1, np.maximum(found, 0.0), np.nan)

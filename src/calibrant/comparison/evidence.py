@@ -109,31 +109,6 @@ class PairEvidence:
         return min(mixed.value, moved.value, key=abs)
 
 
-def pair_evidence(
-    first: Footings,
-    second: Footings,
-    *,
-    margin: float,
-    lead: tuple[float, float],
-    unstated: Floats | None = None,
-) -> PairEvidence:
-    """Return the evidence about two models on the questions that both have.
-
-    Parameters
-    ----------
-    first, second
-        Either model with the other as its partner.
-    margin
-        Differences of calibration errors below it do not matter.
-    lead
-        How much more accurate the first is on all graded answers, and its standard error.
-    unstated
-        The share of wrong and of right answers that state no confidence, of both models together,
-        where these could matter.
-    """
-    return pair_evidences([(first, second)], margin=margin, leads=[lead], unstated=[unstated])[0]
-
-
 def pair_evidences(
     pairs: Sequence[tuple[Footings, Footings]],
     *,
@@ -141,7 +116,20 @@ def pair_evidences(
     leads: Sequence[tuple[float, float]],
     unstated: Sequence[Floats | None],
 ) -> list[PairEvidence]:
-    """Return the evidence about several pairs, see `pair_evidence`; together it takes less time."""
+    """Return the evidence about pairs of models on the questions that both have.
+
+    Parameters
+    ----------
+    pairs
+        Either model with the other as its partner.
+    margin
+        Differences of calibration errors below it do not matter.
+    leads
+        How much more accurate the first is on all graded answers, and its standard error.
+    unstated
+        The share of wrong and of right answers that state no confidence, of both models together,
+        where these could matter.
+    """
     found = _gaps(pairs)
     gaps = gaps_of(found.reshape(-1, found.shape[-1]))
     squares = _squares(pairs)

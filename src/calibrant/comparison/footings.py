@@ -31,11 +31,6 @@ class Scores:
     n: int
     residuals: Floats | None = None
 
-    @classmethod
-    def of(cls, brier: Floats, residuals: Floats, n: int) -> Scores:
-        """Return the scores of the summed residuals of every bin."""
-        return cls(brier, np.abs(residuals).sum(axis=0), n, residuals)
-
 
 def _nothing() -> Floats:
     """Return what a pair has of what belongs to a model by itself."""
