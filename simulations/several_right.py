@@ -16,7 +16,7 @@ from calibrant.metrics.binned import ece
 from calibrant.metrics.semantic import DrawPool, unlimited_draws_ece
 from calibrant.stats.intervals import wilson_interval
 
-SEED = 7724
+SEED = 9103
 WORLDS = int(os.environ.get("CALIBRANT_WORLDS", "60"))
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "12"))
 LAWS = ("Dirichlet", "Zipf", "log-normal", "right ones known", "one of them preferred")

@@ -127,11 +127,12 @@ _RIGHT = np.concatenate([[0.0], (np.arange(20) + 0.5) / 20, [1.0]])
 
 # Stopping the mixture's fit here is what keeps it smooth; more steps fit noise.
 # With several right answers the estimate misses where races are close (simulated worlds of 2, 3).
-MOST_SEVERAL, MOST_CLOSE = 0.05, 0.38
+MOST_SEVERAL, MOST_CLOSE = 0.05, 0.5
 
 
 # Where they are not close the model still leaves out more: which of the right answers leads.
-_WIDER_SEVERAL = 2.5
+# It then errs upwards more often than downwards.
+_LOWER_SEVERAL, _UPPER_SEVERAL = 2.5, 2.0
 
 
 _STEPS = 20
@@ -194,7 +195,8 @@ def unlimited_draws_ece(
         Equal-width bins.
     level
         Nominal coverage; the interval is widened by 0.03 sqrt(20 / n) for what the model leaves
-        out, by 2.5 times that where several answers are right in more than 5 % of the questions.
+        out; where several answers are right in more than 5 % of the questions, by 2.5 times that
+        below and twice that above.
     resamples
         Bootstrap resamples over questions, the mixture fitted anew in each.
     rng
@@ -218,14 +220,16 @@ def unlimited_draws_ece(
     )
     sums = _bin_sums(kinds, weights, bins, generator)
     slack = 0.03 * float(np.sqrt(20 / np.median(pool.size)))
-    if _several_right(pool) > MOST_SEVERAL:
-        slack *= _WIDER_SEVERAL
+    several = _several_right(pool) > MOST_SEVERAL
+    under, over = (
+        slack * (wider if several else 1.0) for wider in (_LOWER_SEVERAL, _UPPER_SEVERAL)
+    )
     value, low, high = _inverted(sums[0], sums[1:], level)
     shift = -sums.sum(axis=1)
     below, above = np.quantile(shift[1:], [(1 - level) / 2, (1 + level) / 2])
     return UnlimitedDraws(
-        _estimate(value, max(low - slack, 0.0), high + slack, questions, level),
-        _estimate(shift[0], below - slack, above + slack, questions, level),
+        _estimate(value, max(low - under, 0.0), high + over, questions, level),
+        _estimate(shift[0], below - under, above + under, questions, level),
         None,
     )
 
