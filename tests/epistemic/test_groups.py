@@ -142,6 +142,11 @@ def test_corrected_confidence_is_served_as_fitted(tmp_path):
     rows = list(table.head(200).iter_rows(named=True))
     served = [again.predict_one(row, c) for row, c in zip(rows, f, strict=False)]
     np.testing.assert_allclose(served, corrected[:200], atol=1e-12)
+    saved = json.loads((tmp_path / "corrector.json").read_text())
+    del saved["shifts"]
+    (tmp_path / "older.json").write_text(json.dumps(saved))
+    with pytest.raises(InputError, match="of another version: KeyError 'shifts'"):
+        GroupCorrector.load(tmp_path / "older.json")
 
 
 def test_of_several_rows_of_a_question_one_is_used():

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.document import dump_document, load_document
 from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
 from calibrant.core.stored import Stored
 from calibrant.epistemic.linear import ConfidenceBasis
@@ -95,7 +96,14 @@ class GroupCorrector(Stored):
         data = load_document(path)
         if data.get("kind") != cls.stored_as:
             raise SchemaError("this is no corrected confidence", source=str(path))
-        return cls.from_dict(data)
+        try:
+            return cls.from_dict(data)
+        except (KeyError, TypeError) as error:
+            raise SchemaError(
+                f"it is damaged, or of another version: {type(error).__name__} {error}",
+                source=str(path),
+                hint=Hint("save it again: {call}", call=Call("groups", "TABLE", save=str(path))),
+            ) from None
 
     def save(self, path: str | Path) -> None:
         """Write the corrector as JSON."""
