@@ -11,7 +11,7 @@ from studies.semantics import grading_table, load_rows, partition_table
 
 from benchmarks.harness import DATA, Page, median_seconds, seconds
 from calibrant.core.rng import named_stream
-from calibrant.semantics import Normaliser, annotate, extract_answer
+from calibrant.semantics import Grader, Normaliser, annotate, extract_answer
 from calibrant.semantics.same.cluster import cluster_rules
 from calibrant.semantics.same.forms import FormReader
 
@@ -112,6 +112,29 @@ def small_work(page: Page) -> None:
     page.table("Single steps, nothing cached", ["work", "time"], rows)
 
 
+def gradings(page: Page) -> None:
+    """Answers graded in a second of CPU, each text seen for the first time; best of three."""
+    if not DATA.is_dir():
+        return
+    asked = pl.read_parquet(DATA / "mace" / "deepseek_v3.parquet").sample(700, seed=1)
+    long = [row for row in load_rows(DATA) if row.part == "held out"][::12]
+    kinds = {
+        "sentences, Natural Questions": [(r.answer, r.references, r.question) for r in long],
+        "names, MACE": list(asked.select("greedy_answer", "references", "question").iter_rows()),
+    }
+    rows = []
+    for name, answers in kinds.items():
+        taken = []
+        for _ in range(3):
+            grader, begin = Grader(), time.process_time()
+            for answer, references, question in answers:
+                grader.grade(answer, references, question=question)
+            taken.append(time.process_time() - begin)
+        rows.append([name, len(answers), f"{len(answers) / min(taken):,.0f}"])
+    page.table("Gradings per second of CPU", ["answers", "number", "per second"], rows)
+    page.text("Aim: 1,000 or more, and no fewer than before answers had types.")
+
+
 def quality(page: Page) -> None:
     if not DATA.is_dir():
         page.text(f"The shared data is not there ({DATA.name}): agreement is not measured.")
@@ -136,6 +159,7 @@ def main() -> None:
     page = Page("semantics", "Semantics", packages=["numpy", "polars"])
     throughput(page)
     small_work(page)
+    gradings(page)
     columns = ["judge's error rate", "method", "calls", "of greedy", "pairwise F1"]
     page.table(
         "Judge calls: 50 draws, 5 meanings (Zipf), 4 surface forms each",

@@ -264,6 +264,10 @@ def beside_lines(repeats: int, found: Any) -> list[str]:
         f"with the same kind of errors join the prior, each worth {WORTH} of a check.",
         "",
         *beside_table(found),
+        "Earlier checks narrow the gap's interval by a third at 30 checks, by a tenth at 200. "
+        "Where the grader erred ten times less there, 30 and 60 checks cover 92 %: too little, so "
+        "the program does not use them by itself.",
+        "",
     ]
 
 

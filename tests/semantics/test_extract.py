@@ -267,3 +267,9 @@ def test_votes(text, vote):
 def test_a_confidence_is_read_unasked_only_where_it_is_plain(text, answer, confidence):
     found = extract_answer(text)
     assert (found.answer, found.confidence) == (answer, confidence)
+
+
+def test_a_confidence_with_two_points_is_no_number():
+    """A storm of texts found it: the separator read as a decimal comma leaves a second point."""
+    assert parse_confidence("Confidence: 1,000.1e999") is None
+    assert parse_confidence("1,000.1e999") is None

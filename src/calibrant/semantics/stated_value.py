@@ -165,7 +165,10 @@ def _as_number(text: str) -> float:
     """Return the number; '0,850' has a decimal comma, '1,238' a separator of thousands."""
     if _THOUSANDS.fullmatch(text.lstrip("+-")) and not text.lstrip("+-").startswith("0"):
         return float(re.sub(r"[,'\u202f]", "", text))
-    return float(text.replace(",", ".", 1).replace(",", ""))
+    try:
+        return float(text.replace(",", ".", 1).replace(",", ""))
+    except ValueError:  # '1,000.1e999' has two points then: no number, and no confidence
+        return math.nan
 
 
 _PERCENT_SCALE = re.compile(r"[%％]|100|percent|prozent", re.IGNORECASE)
