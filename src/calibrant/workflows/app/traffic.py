@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from markupsafe import Markup
 
 from calibrant.records.tables import scan_table
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line, Rule
-from calibrant.report.charts.plane import MEDIUM, draw_plane
 from calibrant.report.charts.scales import percent
+from calibrant.report.page.parts import drawn
 
 # The columns that `serve` writes and no other table has together.
 _SERVED = ("time", "decision", "cost", "seconds", "policy", "promised", "shift")
@@ -43,7 +42,7 @@ def traffic_of(paths: list[str]) -> dict[str, Any] | None:
             ("cost", f"{found['cost'].sum():,.4g}", ""),
             ("half of them took less, in seconds", f"{seconds:.2g}", ""),
         ],
-        "chart": Markup(draw_plane(_chart(found), MEDIUM).svg()),
+        "picture": drawn(_chart(found)),
         "alarms": _alarms(found),
     }
 
@@ -53,7 +52,7 @@ def _chart(days: pl.DataFrame) -> Chart:
     rows = list(days.iter_rows(named=True))
     places = [(place, row["answered"]) for place, row in enumerate(rows)]
     dots = [
-        Dot(place, row["answered"], size=row["questions"] / most, tip=_day(row))
+        Dot(place, row["answered"], size=0.3 * row["questions"] / most, tip=_day(row))
         for place, row in enumerate(rows)
     ]
     rules = [
