@@ -23,6 +23,8 @@ from calibrant.records.score_table import row_weights
 
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")
+# A model shares at least so many of its questions with others where all were asked the same.
+_SAME_QUESTIONS = 0.5
 _ABOUT_MODELS = ("data.never_right", "data.always_right", "data.few_values")
 _NOTHING: Mapping[str, Any] = {"n": 0, "questions": 0, "accuracy": None, "values": None}
 _UNRELATED: Mapping[str, Any] = {
@@ -155,7 +157,10 @@ def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, dict[str, Any]]
 
 
 def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
-    """Return how many questions of its method each model has no row for, not even a dropped one."""
+    """Return how many questions of its method each model has no row for, not even a dropped one.
+
+    A model most of whose questions nobody else was asked has questions of its own: it lacks none.
+    """
     tables = [table for table in (kept, rejected) if "method" in table.columns]
     named = pl.concat([table.select(*_KEYS, "question_id") for table in tables])
     if named["model"].n_unique() == 1:
@@ -165,10 +170,20 @@ def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
     own = asked.group_by(_KEYS).agg(pl.col("question_id").n_unique().alias("_own"))
     counts = named.select(_KEYS).unique().join(every, "method", "left", nulls_equal=True)
     found = counts.join(own, _KEYS, "left", nulls_equal=True).fill_null(0)
-    return {
+    missing = {
         (str(row["model"]), str(row["method"])): row["_all"] - row["_own"]
         for row in found.iter_rows(named=True)
     }
+    return missing if not any(missing.values()) else missing | dict.fromkeys(_apart(asked), 0)
+
+
+def _apart(asked: pl.DataFrame) -> list[Key]:
+    """Return the models most of whose questions no other model was asked."""
+    once = asked.unique([*_KEYS, "question_id"])
+    others = pl.len().over("method", "question_id") > 1
+    shared = once.with_columns(_shared=others).group_by(_KEYS).agg(pl.col("_shared").mean())
+    alone = shared.filter(pl.col("_shared") < _SAME_QUESTIONS)
+    return [(str(model), str(method)) for model, method in alone.select(_KEYS).rows()]
 
 
 def _difficulty(kept: pl.DataFrame) -> pl.DataFrame | None:

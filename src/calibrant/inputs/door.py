@@ -18,6 +18,7 @@ from calibrant.inputs.tables import OpenArrays, OpenTables
 from calibrant.records import Scores, Study, load_scores
 from calibrant.records.convert.recognise import recognise
 from calibrant.records.formats import database_part, entries_below, is_fetched, is_study, store_path
+from calibrant.records.guesses import guessed_column
 from calibrant.records.reading import FRACTION
 from calibrant.records.tables import collect, column_names, scan_table
 
@@ -228,8 +229,10 @@ def _has_all_outcomes(data: str | Path, correct: str | None) -> bool:
         data = Path(data) / "scores.parquet"
         if not data.is_file():
             return False
-    table, name = scan_table(data), correct or "correct"
-    if name not in column_names(table, data):
+    table = scan_table(data)
+    names = column_names(table, data)
+    name = correct or guessed_column("correct", names)
+    if name is None or name not in names:
         return False
     return collect(table.select(name).filter(pl.col(name).is_null()).head(1), data).height == 0
 
