@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.core.errors import InputError
 from calibrant.records import load_scores
 from calibrant.verbs.monitoring import PartCounts
 
@@ -121,3 +122,37 @@ def test_weights_that_differ_between_single_rows_of_a_stream_are_seen():
     for row in rows.head(40).iter_slices(1):
         counts.add(load_scores(row, repeats=True))
     assert [warning["id"] for warning in counts.warnings()] == ["data.weights_unused"]
+
+
+def test_models_with_questions_of_their_own_lack_none():
+    """Two models that were asked different questions; 6 answers of each state no confidence."""
+    rng = np.random.default_rng(0)
+    n = 260
+    said = rng.choice([0.6, 0.8, 0.9, 1.0], n)
+    table = pl.DataFrame(
+        {
+            "question": [f"q{row}" for row in range(n)],
+            "model": ["a" if row % 2 else "b" for row in range(n)],
+            "confidence": [None if row % 23 == 0 else float(c) for row, c in enumerate(said)],
+            "correct": (rng.random(n) < said - 0.15).astype(int),
+        }
+    )
+    models = cal.audit(table)["data"]["models"]
+    assert [(entry["missing"], entry["dropped"]) for entry in models] == [(0, 6), (0, 6)]
+    # Of models that were asked the same questions, one that answered half of them lacks half.
+    half = pl.concat(
+        [table.with_columns(model=pl.lit("c")), table.head(130).with_columns(model=pl.lit("d"))]
+    )
+    assert [entry["missing"] for entry in cal.audit(half)["data"]["models"]] == [0, 130]
+
+
+def test_labels_beside_a_graded_table_do_not_replace_its_grades(tmp_path):
+    """Whatever the column of the grades is called."""
+    path = tmp_path / "table.csv"
+    said = [0.5, 0.9] * 60
+    graded = {"frage": range(120), "sicherheit": said, "richtig": ["ja", "nein", "ja"] * 40}
+    pl.DataFrame(graded).write_csv(path)
+    before = cal.audit(path)["results"]
+    with pytest.raises(InputError, match="every item of the table is labelled"):
+        cal.label_next(path, out=tmp_path / "batch.csv")
+    assert cal.audit(path)["results"] == before
