@@ -67,8 +67,8 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         pool = (document.get("reading") or {}).get("drawn_from")
         asked = (document.get("data") or {}).get("questions")
         lost = sum((document.get("dropped") or {}).values())
-        told = [f"{count(lost, 'row')} left out"] if lost and pool is None else []
-        return [*_audited(whole_entries(document), pool, asked), *told]
+        left_out = [f"{count(lost, 'row')} left out"] if lost and pool is None else []
+        return [*_audited(whole_entries(document), pool, asked), *left_out]
     if kind == "audit" and document.get("sem_ece"):
         block = document["sem_ece"][0]
         return [f"{count(block['questions'], 'question')} x {count(block['draws'], 'draw')}"]
