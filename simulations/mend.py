@@ -177,7 +177,7 @@ WORDS = {
     "draws": "Four draws per question, all with one confidence",
     "weights": "Unequal weights (log-normal, spread 1)",
     "graded": "Graded outcomes: half of the answers judged by two",
-    "columns": "With other columns (perplexity, length, category, or noise); a loss of any size counts",
+    "columns": "With other columns (three, or noise); a loss of any size counts",
     "columns_clusters": "With other columns, four rows per question; a loss of any size counts",
     "few": "Fewer than 50 labels: nothing is mended, intervals are still given",
 }
