@@ -32,7 +32,8 @@ def select(methods, able=FULL, config=CONFIG, kinds=("open",)):
 
 
 def test_every_input_that_a_method_can_need_is_known():
-    assert set(NEEDS) == set(DECLARED)
+    # The chance of an answer without its question: a chat endpoint scores no given text.
+    assert set(NEEDS) == set(DECLARED) - {"greedy_alone"}
     assert {need.probe for need in NEEDS.values()} <= set(PROBES)
 
 

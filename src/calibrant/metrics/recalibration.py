@@ -33,7 +33,7 @@ def calibrator_from_dict(data: dict[str, Any]) -> Calibrator:
 
     Examples
     --------
-    >>> fitted = TemperatureCalibrator().fit([0.9, 0.6, 0.2], [1, 0, 0])
+    >>> fitted = calibrators.TemperatureCalibrator().fit([0.9, 0.6, 0.2], [1, 0, 0])
     >>> calibrator_from_dict(fitted.to_dict()).temperature_ == fitted.temperature_
     True
     """

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from calibrant.core.errors import InputError
 from calibrant.stats.floors import ceil, require_positive, require_rate
 
+# More than anybody can give; a number beyond it is a slip of the precision.
+_MOST_LABELS = 1e18
+
 
 def pipeline_lipschitz(stages: Sequence[float]) -> float:
     """Return the bound ``prod L_k + 1`` on the steepness of a pipeline's gap.
@@ -272,10 +275,15 @@ def transfer_labels(shift: float, *, error_rate: float, shift_lipschitz: float =
 
 
 def _cube(precision: float) -> float:
-    return require_positive(precision, "precision") ** 3
+    cube = require_positive(precision, "precision") ** 3
+    if cube == 0:
+        raise InputError(f"a precision of {precision!r} is too small to plan for")
+    return cube
 
 
 def _labels(value: float) -> float:
+    if value > _MOST_LABELS:
+        raise InputError(f"that would take {value:.0e} labels", hint="ask for less")
     return float(max(1, ceil(value)))
 
 

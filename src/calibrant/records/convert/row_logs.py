@@ -155,6 +155,8 @@ def _dspy(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
     right = {name.removeprefix("example_"): x for name, x in row.items() if name[:8] == "example_"}
     metric = list(row)[-1]
     asked = first_of(row, _INPUTS)
+    if not said:
+        raise ValueError("no field begins with pred_")
     if said.get("answer", next(iter(said.values()))) is None:
         raise NoAnswerError("the program gave no answer")
     others = {name: value for name, value in row.items() if name not in (*_INPUTS, CONFIDENCE)}
