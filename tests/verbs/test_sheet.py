@@ -29,7 +29,7 @@ def sheet(tmp_path_factory):
 
 
 def test_titles_count_the_same_questions_and_say_what_is_left_out(sheet):
-    ends = "8 rows without a grade left out"
+    ends = "8 rows without a grade left out · 33 rows without a confidence"
     audited, compared = (title_line(plain(verb(sheet).to_dict()), dated=False)
                          for verb in (cal.audit, cal.compare))  # fmt: skip
     assert "256 questions" in audited
@@ -56,3 +56,14 @@ def test_the_badge_is_about_the_model_of_the_first_sentence(sheet):
     outcomes = [c.outcome for c in claims_of(found) if c.id == "mend.gain"]
     assert sorted(outcomes) == ["shown", "undecided"]
     assert badge_of(plain(found.to_dict()), claims_of(found)).words == "mended, 1 of 2"
+
+
+def test_rows_left_out_are_those_of_the_chosen_model(sheet):
+    both, one = cal.mend(sheet), cal.mend(sheet, only_model="GPT X")
+    assert both["dropped"]["correct_missing"] == 8
+    assert one["dropped"]["correct_missing"] == 4
+    lost = both["data"]["rows_read"] - both["data"]["rows"] - 8
+    assert lost > 0
+    ends = f"8 rows without a grade left out · {lost} rows without a confidence"
+    assert title_line(plain(both.to_dict()), dated=False).endswith(ends)
+    assert one["dropped"]["confidence_missing"] < both["dropped"]["confidence_missing"]

@@ -15,6 +15,7 @@ from calibrant.core.hints import TABLE, Call, declared_options
 Document = Mapping[str, Any]
 
 _LATEST = "Audit the latest rows"
+_ONLY = ("only_model", "only_method")
 _ALONE = "Choose when it may answer alone"
 _TRUST = "See how far the confidence can be trusted"
 _HOW_MANY, _CLAIM = "How many labels would decide it?", {"claim": "ece<0.05"}
@@ -227,8 +228,8 @@ def _to(words: str, document: Document, verb: str, *more: str, **settings: Any) 
     return Step(words, _following(document, verb, *more, **settings).text())
 
 
-def _choose(document: Document) -> Step:
-    return _to(_ALONE, document, "decide", max_error="0.10")
+def _choose(document: Document, **chosen: str) -> Step:
+    return _to(_ALONE, document, "decide", max_error="0.10", **chosen)
 
 
 def _trust(document: Document) -> Step:
@@ -247,9 +248,9 @@ def _planned(document: Document) -> Step | None:
 
 def _labelled(document: Document) -> Step:
     # A batch that was given out may still be open: the next one has a name of its own.
-    number = len(document.get("waves") or ())
-    batch = f"batch{number + 1}.csv" if number else "batch.csv"
-    return Step("Label the next batch", _following(document, "label next", out=batch).text())
+    given_out = len(document.get("waves") or ())
+    batch = f"batch{given_out + 1}.csv" if given_out else "batch.csv"
+    return _to("Label the next batch", document, "label next", out=batch)
 
 
 def _may_stop(document: Document) -> bool:
@@ -260,10 +261,8 @@ def _may_stop(document: Document) -> bool:
 _STEPS: dict[str, Callable[[Document], Step | None]] = {
     "audit": _choose,
     "groups": _choose,
-    "leaderboard": lambda document: _to(
-        "See whether the order holds at equal accuracy", document, "compare"
-    ),
-    "multi_answer": lambda found: Step("See which confidence is calibrated", _trust(found)[1]),
+    "leaderboard": lambda seen: _to("Does the order hold at equal accuracy?", seen, "compare"),
+    "multi_answer": lambda seen: Step("See which confidence is calibrated", _trust(seen)[1]),
     "plan": _planned,
     "label": _labelled,
     "monitor": lambda document: Step(
@@ -290,13 +289,13 @@ def _decided(document: Document, entries: Sequence[Document]) -> Step:
         # A study holds several models and methods; the decision is about one of them.
         chosen |= {"only_model": entry["model"], "only_method": entry["method"]}
     else:
-        chosen |= _again(settings, "decide", "only_model", "only_method")
+        chosen |= _again(settings, "decide", *_ONLY)
     if missed and not entry["certified"]:
         return _uncertified(document, entry, chosen)
     if entry.get("path"):
         return _saved(document, entry, chosen)
-    words = "Save this threshold for your program"
-    return _to(words, document, "decide", **(chosen | goal), save="policy.json")
+    chosen |= goal | {"save": "policy.json"}
+    return _to("Save this threshold for your program", document, "decide", **chosen)
 
 
 def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:
@@ -359,17 +358,16 @@ def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
     if policy.get("rule", "") is None:
         # Too few questions to choose a policy: one cannot be saved either.
         return _to(_TRUST, document, "audit")
-    price = settings.get("price") or {}
     chosen: dict[str, Any] = {"models": models}
-    chosen |= {"price": [float(price[model]) for model in models]} if price else {}
-    chosen |= _again(settings, "cascade", "cost", "features", "only_model", "only_method")
+    if price := settings.get("price"):
+        chosen["price"] = [float(price[model]) for model in models]
+    chosen |= _again(settings, "cascade", "cost", "features", *_ONLY)
     asked, words = _again(settings, "cascade", *_TARGETS), "Save this policy for your program"
     if not asked:
         asked, words = {"budget": 0.5}, "Save the policy for half of the largest model's cost"
     if "guarantee" in asked:
         asked |= _again(settings, "cascade", "delta")
-    call = _following(document, "cascade", **chosen, **asked, save="policy.json")
-    return Step(words, call.text())
+    return _to(words, document, "cascade", **chosen, **asked, save="policy.json")
 
 
 def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
@@ -382,19 +380,20 @@ def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
     if len(known) < 2:
         return None
     best = max(known, key=lambda entry: entry["accuracy"]["value"])["model"]
-    chosen = {"only_model": best} | ({"only_method": methods[0]} if len(methods) > 1 else {})
-    return _to(_ALONE, document, "decide", max_error="0.10", **chosen)
+    one = {"only_model": best} | ({"only_method": methods[0]} if len(methods) > 1 else {})
+    return _choose(document, **one)
 
 
 def _mended(document: Document, entries: Sequence[Document]) -> Step:
     verdicts = {entry["verdict"] for entry in entries}
     if "mended" in verdicts and not entries[0].get("path"):
-        beside = {k: v for k in ("features", "methods") if (v := document["settings"].get(k))}
-        return _to("Save it for your program", document, "mend", **beside, save="mend.json")
+        own = _again(document["settings"], "mend", "features", "methods", *_ONLY)
+        return _to("Save it for your program", document, "mend", **own, save="mend.json")
     if verdicts == {"too few"}:
         return _to(_HOW_MANY, document, "plan", **_CLAIM)
-    repeated = document["data"]["questions"] < max(entry["n"] for entry in entries)
-    return _to(_TRUST, document, "audit") if repeated else _choose(document)
+    if document["data"]["questions"] < max(entry["n"] for entry in entries):
+        return _to(_TRUST, document, "audit")
+    return _choose(document, **_again(document["settings"], "decide", *_ONLY))
 
 
 _DECIDED = {"decide": _decided, "cascade": _cascaded, "compare": _compared, "mend": _mended}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -101,7 +102,14 @@ class Scores:
             named = {column: names for column, names in chosen.items() if column in part.columns}
             return part.filter(*(pl.col(column).is_in(names) for column, names in named.items()))
 
-        return self.each(kept)
+        part = self.each(kept)
+        if "model" not in self.rejected.columns:
+            return part
+        # A row that breaks several rules counts once: which others it broke is not kept.
+        rules = Counter(part.rejected["rule"].to_list())
+        named = {*self.rejected["rule"].to_list()}
+        others = {rule: n for rule, n in self.dropped.items() if rule not in named}
+        return replace(part, dropped={**rules, **others})
 
     def each(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Scores:
         """Return the table with its rows changed, those that are left out too."""

@@ -28,8 +28,16 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     name = title or source_name(document)
     link = "for" if kind in ("decide", "plan", "cascade") else "of"
     parts = [f"{words} {link} {name}" if name else words, *_amounts(document, kind)]
-    if ungraded := (document.get("dropped") or {}).get("correct_missing"):
+    dropped, data = document.get("dropped") or {}, document.get("data") or {}
+    if ungraded := dropped.get("correct_missing", 0):
         parts.append(f"{count(ungraded, 'row')} without a grade left out")
+    # A row may break several rules: rows are counted, not rules.
+    others = data.get("rows_read", 0) - data.get("rows", 0) - ungraded
+    if others > 0:
+        # Rows without a confidence still count where accuracy is told.
+        unstated = set(dropped) <= {"correct_missing", "confidence_missing"}
+        why = " without a confidence" if unstated else " left out"
+        parts.append(f"{count(others, 'row')}{why}")
     return " · ".join([*parts, page_date()] if dated else parts)
 
 
@@ -66,9 +74,7 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     if kind == "audit" and results:
         pool = (document.get("reading") or {}).get("drawn_from")
         asked = (document.get("data") or {}).get("questions")
-        lost = sum((document.get("dropped") or {}).values())
-        left_out = [f"{count(lost, 'row')} left out"] if lost and pool is None else []
-        return [*_audited(whole_entries(document), pool, asked), *left_out]
+        return _audited(whole_entries(document), pool, asked)
     if kind == "audit" and document.get("sem_ece"):
         block = document["sem_ece"][0]
         return [f"{count(block['questions'], 'question')} x {count(block['draws'], 'draw')}"]
