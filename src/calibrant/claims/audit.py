@@ -1,7 +1,5 @@
 """What an audit may say: over- or under-confident, off along the scale, able to separate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The rules and sentences of an audit: what is tested, and the words for each outcome."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from calibrant.claims.claim import ALPHA, ClaimRule, Facts

@@ -1,7 +1,5 @@
 """What `cascade` may say: what the chosen policy reaches, against the largest model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

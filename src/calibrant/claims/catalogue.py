@@ -1,7 +1,5 @@
 """All rules of all verbs, for pages and tests that list them."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

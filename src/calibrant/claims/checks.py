@@ -1,7 +1,5 @@
 """Conditions that a pipeline checks: ``ece>0.05``, ``sem2_ece.high>0.1``, ``claim:ID=shown``."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

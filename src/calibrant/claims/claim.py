@@ -5,8 +5,6 @@ hypothesis, the test, the correction for number and the margin, and holds one se
 outcome. How often each sentence is false was measured by simulation; see `docs/claims.md`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a comparison may say of two models: better calibrated, only more accurate, or neither."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a comparison may say of accuracy, of all models together, of judges and missing rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

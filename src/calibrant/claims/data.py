@@ -1,7 +1,5 @@
 """What is to be known about the data before any claim: missing, one-sided, with few values."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

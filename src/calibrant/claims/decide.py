@@ -1,7 +1,5 @@
 """What `decide` may say: an error limit that is kept, and what a threshold saves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ With checked grades the numbers and tests of an entry are about the truth. Witho
 only if it does so when the grader's odds are off by up to a factor; else it depends on the grades.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `groups` may say: for whom the confidence is wrong, and what recalibration mends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

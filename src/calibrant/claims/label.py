@@ -1,7 +1,5 @@
 """What labelling may say: how precisely the accuracy is known, and which claim is decided."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

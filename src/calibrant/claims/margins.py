@@ -1,7 +1,5 @@
 """Is a difference small enough not to matter? Two one-sided tests, and what would decide."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

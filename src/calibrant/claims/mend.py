@@ -1,7 +1,5 @@
 """What `mend` may say: how far off the mended confidence is, and what it gains."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

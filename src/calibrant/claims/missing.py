@@ -1,7 +1,5 @@
 """Answers without a confidence: what they could change about the mean gap, in three views."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

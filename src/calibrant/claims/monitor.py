@@ -1,7 +1,5 @@
 """What a monitor may say: calibration or traffic has changed; a promise is no longer kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What comes next, by kind of document: one call with the reader's own data, and why."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

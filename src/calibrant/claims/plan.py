@@ -1,7 +1,5 @@
 """What a plan may say: labels that a claim needs, what labels can claim, who leads by how far."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

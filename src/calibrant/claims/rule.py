@@ -1,7 +1,5 @@
 """Rules as they are written down: one file of words per verb, and what fills their places."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What an audit may say about calibration over meanings, from sampled answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers in sentences: percent for shares, points for differences, whole words for counts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

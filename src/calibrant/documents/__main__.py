@@ -1,7 +1,5 @@
 """Write the JSON Schema files of the documents: ``python -m calibrant.documents``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import orjson

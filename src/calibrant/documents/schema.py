@@ -1,7 +1,5 @@
 """Values of documents as classes, and the JSON Schema of every kind."""
 
-from __future__ import annotations
-
 import types
 import typing
 from typing import Any

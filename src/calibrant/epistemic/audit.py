@@ -1,7 +1,5 @@
 """The groups, losses and risks of one block of rows as a plain document, and of many."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Saved policies: plain JSON in, a policy that decides the same out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

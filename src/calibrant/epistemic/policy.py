@@ -1,7 +1,5 @@
 """What every saved policy can do, whichever verb made it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

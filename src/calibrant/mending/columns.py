@@ -1,7 +1,5 @@
 """Mend a confidence together with other columns of its rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

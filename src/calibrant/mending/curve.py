@@ -5,8 +5,6 @@ and in the log odds of the confidence carry most of it; parts of unknown size ca
 kind of curve has a Gaussian posterior around its mode, and the kinds are weighed by their evidence.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

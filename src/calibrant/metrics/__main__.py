@@ -1,7 +1,5 @@
 """Write the table of metrics of the documentation: `python -m calibrant.metrics`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from calibrant.metrics.families import Metric

@@ -1,7 +1,5 @@
 """Binned calibration error: ECE, its two halves, and the bins themselves."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

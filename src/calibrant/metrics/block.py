@@ -1,7 +1,5 @@
 """One block of rows and what its metrics share, computed once, when first needed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Recalibration maps from a score to a probability."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

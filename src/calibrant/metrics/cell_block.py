@@ -5,8 +5,6 @@ states by how much each value may differ from that of the rows themselves (`cell
 interval is widened by it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

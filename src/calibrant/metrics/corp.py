@@ -1,7 +1,5 @@
 """CORP: reliability by isotonic regression, and the score decomposition it gives."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

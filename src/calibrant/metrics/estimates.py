@@ -1,7 +1,5 @@
 """Every metric with its interval, for one block of rows, at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from numpy.typing import ArrayLike

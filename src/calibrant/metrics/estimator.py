@@ -1,7 +1,5 @@
 """The base of every recalibration map: plain data, and the contract of scikit-learn."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, ClassVar, Self
 

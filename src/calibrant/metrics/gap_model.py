@@ -1,7 +1,5 @@
 """Mean residuals per bin, of one model or several stacked: how they vary, their debiased sum."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace

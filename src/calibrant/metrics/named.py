@@ -1,7 +1,5 @@
 """Metrics that other tools and papers report by name, of one score or of class probabilities."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What perfect calibration would show: Spiegelhalter's z and a test of the binned error."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Recalibration by name, from plain data, and cross-fitted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The one list of metrics: whatever names, computes, titles or explains them reads it."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path

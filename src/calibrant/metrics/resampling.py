@@ -1,7 +1,5 @@
 """The bootstrap of any metric, by units, fast where sums suffice; and paired comparisons."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, TypeAlias

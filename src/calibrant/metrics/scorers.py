@@ -1,7 +1,5 @@
 """For scikit-learn: metrics as scorers, a calibrated classifier, a reliability diagram."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

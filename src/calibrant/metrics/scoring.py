@@ -1,7 +1,5 @@
 """Proper scores, plain means and discrimination: Brier, log loss, accuracy, AUROC, AUPRC."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

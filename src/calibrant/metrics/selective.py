@@ -1,7 +1,5 @@
 """Selective answering: how the risk falls when only the most confident answers are kept."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Bootstrap replicates of smooth ECE from counts on a grid."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

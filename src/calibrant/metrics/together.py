@@ -4,8 +4,6 @@ A table may hold thousands of models with a few answers each. Preparing a short 
 longer than working on it, so that arrays of many models are put one above the other.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, TypeAlias

@@ -8,8 +8,6 @@ References
 The Verification Tax, Sections 6 and 7, Appendices D, G, J, O and T.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Label plans: labels for a precision and precision for labels, as one document."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Sequence

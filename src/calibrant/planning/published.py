@@ -1,7 +1,5 @@
 """What published numbers can show: two scores, a confidence that grades itself, other rates."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

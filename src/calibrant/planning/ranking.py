@@ -1,7 +1,5 @@
 """Leaderboards with their ties: rank intervals, groups of equals, instability."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

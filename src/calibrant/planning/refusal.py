@@ -4,8 +4,6 @@ A calibrated model and one that is wrong by a constant can state the same confid
 number without labels is wrong for one of them (The Verification Tax, theorem 7).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from calibrant.core.arrays import MaybeArray

@@ -1,7 +1,5 @@
 """Rankings subject by subject: which of them the questions of a subject can carry."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Worst-case rates beyond one model as one document: growth, dynamics, depth, transfer, noise."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """The answer of a document: its claims, the word of its badge, what to mind about the data."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Neutral pieces of a report: terminal, Markdown, page and notebook render the same ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a table holds: numbers with their intervals, names and words, each writer spells them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """What the words of a report mean; the same words as in the documentation."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Names and rules that must fit: shared words go first, numbers stay whole, all stay apart."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter

@@ -1,7 +1,5 @@
 """The view of a result in a notebook: badge, sentence, picture and a compact table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from html import escape
 from typing import Any

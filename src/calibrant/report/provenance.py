@@ -1,7 +1,5 @@
 """Where the numbers of a report come from: one row of facts per result document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

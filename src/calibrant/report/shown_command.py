@@ -1,7 +1,5 @@
 """A command as a page or a terminal shows it: without folders, on lines that can be copied."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The title line of a document: what was looked at, how much of it, and when."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from collections.abc import Iterable, Mapping, Sequence

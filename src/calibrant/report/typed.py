@@ -1,7 +1,5 @@
 """What each verb returns, with the keys of its document as attributes."""
 
-from __future__ import annotations
-
 from calibrant.documents import fields
 from calibrant.report.result import Result, RowsBehind
 

@@ -39,8 +39,6 @@ stated_correct         list[bool] or null: grade of each listed answer
 =====================  ==============================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from calibrant.core import InputError

@@ -1,7 +1,5 @@
 """The step from draws to the semantics table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

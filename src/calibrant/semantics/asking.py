@@ -1,7 +1,5 @@
 """Who carries requests to a judging model: a client, or a dispatcher that keeps a ledger."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

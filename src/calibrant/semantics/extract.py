@@ -1,7 +1,5 @@
 r"""The final answer in a reply: \boxed{}, <answer>, 'Answer:', JSON, letters; or none at all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ What a judge is shown can neither instruct it nor answer for it. A simulated jud
 and errs at a known rate: for planning and for tests.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A language model as judge: quoted data, structured output, strict reading."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """From the texts of the draws to answers, stated confidences and votes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Classes and grades of one question's distinct answers; many questions side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 

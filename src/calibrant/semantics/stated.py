@@ -1,7 +1,5 @@
 """An answer and the confidence written beside it: 'Paris | 0.9', 'Confidence: very high'."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

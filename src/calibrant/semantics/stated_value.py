@@ -1,7 +1,5 @@
 """One confidence as people and models write it: '0.92', '85 %', 'High (90%)', '8 out of 10'."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ belongs to the upper bin; 1.0 belongs to the last bin. A decimal such as 0.3 is 
 number nearest to 3/10 and is therefore an edge, as float64 and as float32 alike.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The bootstrap by units, and intervals from its replicates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ Used wherever calibrant says that a calibration error is small: in audits, plans
 come in. One test, so that they agree.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

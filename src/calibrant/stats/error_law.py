@@ -6,8 +6,6 @@ so the law of their sum follows by another one, on a lattice whose step is far b
 of the sum.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -5,8 +5,6 @@ combinations of half of the bins are then soon listed, and a sum over the other 
 A transform of thousands of points would take ten times as long.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cached_property

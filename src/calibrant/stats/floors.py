@@ -1,7 +1,5 @@
 """Verification floors: what a number of labels can show about calibration, at worst."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Intervals in closed form."""
 
-from __future__ import annotations
-
 import math
 from functools import cache, lru_cache
 from typing import Any

@@ -7,8 +7,6 @@ absolute sum equals the candidate, noise of the variance that belongs to the can
 and the candidate is kept where the observed sum is not extreme among the simulated ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Isotonic regression of outcomes on confidences, from rows or from sums over cells."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

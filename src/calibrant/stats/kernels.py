@@ -5,8 +5,6 @@ rows and for ten million. The discretisation (grid sizes, kernel cut-off, evalua
 the published one of smooth ECE, so that values agree to rounding.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

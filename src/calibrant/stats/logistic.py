@@ -1,7 +1,5 @@
 """Small weighted logistic regressions with a ridge."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import special
 

@@ -1,7 +1,5 @@
 """Many tests at once: p-values corrected for their number."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Tests of perfect calibration: outcomes drawn with the stated confidences as their chances."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

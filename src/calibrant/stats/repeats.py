@@ -1,7 +1,5 @@
 """Rows that stand in a table several times, where no id says so: all of them, or some."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ classes lead the selection block, each of them counts for its share: a rule that
 the block to break the tie would bias the held-out frequency.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ the point and the sum of their positions behind it, both exactly, while a cell h
 rows; above that they are counted apart. All of it lets go of the interpreter's lock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

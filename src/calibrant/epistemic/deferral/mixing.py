@@ -1,7 +1,5 @@
 """Settings that hit a budget, an accuracy or a guarantee, and what they cost."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Sequence

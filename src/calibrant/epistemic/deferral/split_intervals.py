@@ -1,7 +1,5 @@
 """Means over random splits of the same queries, with intervals that keep to what is possible."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Strategies of asking, each as a curve of cost against accuracy; what is chosen among them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Strategies against each other over many splits, with intervals and an honest verdict."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Does a loss fall with the size of the model, and with its tuning?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import permutations

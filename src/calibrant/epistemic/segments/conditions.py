@@ -1,7 +1,5 @@
 """Rules that say who belongs to a group: written by people, listed for a search, applied alike."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

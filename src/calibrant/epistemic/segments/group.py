@@ -1,7 +1,5 @@
 """A group of rows, what is known of its confidence, and how it differs from another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations

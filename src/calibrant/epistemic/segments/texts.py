@@ -1,7 +1,5 @@
 """Groups of texts: by closeness of their vectors, named by typical words and by examples."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which thresholds keep the error among the answered below a limit, with a promise."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

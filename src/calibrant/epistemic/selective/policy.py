@@ -1,7 +1,5 @@
 """A saved permission to answer alone: a score, a threshold and the promise that goes with it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

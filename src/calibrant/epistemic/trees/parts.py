@@ -1,7 +1,5 @@
 """Rows dealt into a calibration, a fitting and an evaluation part; the first one recalibrates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Regression trees as plain arrays: grown by scikit-learn, walked and stored by ourselves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias

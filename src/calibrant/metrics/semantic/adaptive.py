@@ -1,7 +1,5 @@
 """Spend draws where the mode is not settled, and split a pool for a stated goal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

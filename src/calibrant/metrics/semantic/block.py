@@ -1,7 +1,5 @@
 """Everything a report shows about Sem-ECE, with its strata by margin."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How far an error by meaning can lie from that with unlimited draws (Theorem 5.2)."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

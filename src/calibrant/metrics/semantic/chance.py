@@ -5,8 +5,6 @@ more draw from the model. Then the right answer and the draws can change places,
 each calibration error is known without any model of the questions.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

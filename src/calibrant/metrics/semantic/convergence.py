@@ -1,7 +1,5 @@
 """How the two estimators move as draws are added: down and up, to a common limit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Sem1 and Sem2: confidence read off the frequencies of meanings, and its calibration error."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 

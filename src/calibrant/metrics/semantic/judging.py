@@ -5,8 +5,6 @@ at measured rates classes are joined, split and graded otherwise, and the interv
 what that does to the calibration error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

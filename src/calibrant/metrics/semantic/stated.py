@@ -1,7 +1,5 @@
 """Ver-ECE: calibration of the confidence that a model writes beside each answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the theory of Sem-ECE predicts: biases, regimes and bounds, per question."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtr

@@ -6,8 +6,6 @@ question would settle. It is a model: it can miss where correctness depends shar
 answer leads.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Do two labellers agree, and what do their mistakes do to the numbers?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plans by claim, block by block: labels for a claim, and what labels can claim."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A design looks at confidences, side information and earlier labels. It says with
 probability it takes each item, so that every estimate afterwards can undo the choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias

@@ -1,7 +1,5 @@
 """What the labels made so far say about the whole pool, and about answers yet to come."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Judges: what they add to people's labels, by the draw's own weights or as a random choice."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A pool of answers, some of them labelled: how these were drawn, and what other models say."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

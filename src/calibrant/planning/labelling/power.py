@@ -4,8 +4,6 @@ The bound that is simulated is the bound that `label` and `audit` report, so tha
 work that follows it agree.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ What is labelled is an answer to a question. One label serves every model that g
 and every method that scored it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

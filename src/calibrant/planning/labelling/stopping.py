@@ -1,7 +1,5 @@
 """May one stop labelling? For a precision, and for a verdict; looks are counted per label."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

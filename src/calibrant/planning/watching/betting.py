@@ -12,8 +12,6 @@ Shin, Ramdas, Rinaldo (2024), E-detectors: a nonparametric framework for sequent
 detection.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Channels of the monitor: sums per day, and how likely a change since each earlier day is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import TypeAlias
 

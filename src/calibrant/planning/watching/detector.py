@@ -12,8 +12,6 @@ Pollak (1987), Average run lengths of an optimal method of detecting a change in
 Shin, Ramdas, Rinaldo (2024), E-detectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self

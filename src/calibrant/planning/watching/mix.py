@@ -1,7 +1,5 @@
 """Has the mix of groups changed? Rows of every week, labelled or not, against the baseline."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -9,8 +9,6 @@ References
 Shin, Ramdas, Rinaldo (2024), E-detectors.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

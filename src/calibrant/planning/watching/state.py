@@ -1,7 +1,5 @@
 """The state of a watch in a file: written whole or not at all, read back tomorrow."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Charts of result documents: a function per kind describes them, one renderer draws them."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Mapping
 from itertools import chain

@@ -1,7 +1,5 @@
 """Charts of an audit: one confidence or all of them in their rank, and what labels can show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Charts of a comparison: who is shown to be better, each gap at equal accuracy, blind spots."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any

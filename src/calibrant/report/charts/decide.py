@@ -1,7 +1,5 @@
 """Charts of decisions: a threshold, what a stated confidence means, and who answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a chart to SVG, for a page, a notebook or a file; files of other kinds are made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape

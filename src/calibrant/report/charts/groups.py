@@ -1,7 +1,5 @@
 """The chart of groups: what is special about each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

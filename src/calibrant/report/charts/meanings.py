@@ -1,7 +1,5 @@
 """Charts of calibration by meaning: reliability, more draws, and where the estimators part."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

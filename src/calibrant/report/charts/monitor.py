@@ -1,7 +1,5 @@
 """Charts of labels as they come in: the running estimate, the gap over time, the evidence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

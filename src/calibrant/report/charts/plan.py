@@ -1,7 +1,5 @@
 """Charts of what labels can show: of a plan, of an audit, and the ranks of a leaderboard."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 

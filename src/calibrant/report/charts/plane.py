@@ -1,7 +1,5 @@
 """Charts on two axes of numbers: curves, bands, points with intervals, names at their ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

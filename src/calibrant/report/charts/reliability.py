@@ -1,7 +1,5 @@
 """The reliability diagram: share of right answers against confidence, with room for chance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Charts with a row per name: bars, joined points, intervals, and cells of rows and columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """From numbers to places: linear and logarithmic scales with ticks that people read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A drawing as SVG text: marks carry classes, so that one style serves page, print and dark."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """One self-contained HTML page from result documents."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Audited confidences as compact data: what the page's own script draws and lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

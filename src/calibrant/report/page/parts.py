@@ -1,7 +1,5 @@
 """The parts of a page below the first screen: one per document, folded, with its tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The first screen: title line, warnings, badge, one sentence, one picture, one next step."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

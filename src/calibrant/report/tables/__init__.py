@@ -1,7 +1,5 @@
 """Tables and sentences of every kind of document, as neutral blocks that all writers take."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from typing import Any

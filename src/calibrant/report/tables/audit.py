@@ -1,7 +1,5 @@
 """Tables of an audit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an import read, and what it could not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What commands say that have no numbers to show: analyses, demos, files, models, servers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Meanings and grades of answers: who joined and graded them, and calibration by meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any

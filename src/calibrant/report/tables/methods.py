@@ -1,7 +1,5 @@
 """Tables of the confidence methods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

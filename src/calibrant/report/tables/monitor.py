@@ -1,7 +1,5 @@
 """Labels as they come in, as text: the state of labelling, and monitoring over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A plan and a leaderboard as text: what labels cost, step by step, and what they can show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

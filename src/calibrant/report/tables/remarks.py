@@ -1,7 +1,5 @@
 """Below tables: rows that were left out or asked for, and how many tests were corrected for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables of a run and of a study: what it would send, what it got, what came out, who was asked."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

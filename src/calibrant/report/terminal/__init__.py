@@ -1,7 +1,5 @@
 """A document in a terminal, as text and as Markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Tables that fit a terminal: a number is never parted from its interval, nor cut."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

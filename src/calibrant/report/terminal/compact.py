@@ -1,7 +1,5 @@
 """The short view of a document: what it says, one table that fits, and what comes next."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The table of an audit in a terminal: right, says, gap, and both on a strip of characters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest

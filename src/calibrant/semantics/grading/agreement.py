@@ -1,7 +1,5 @@
 """How far a grader agrees with people: accuracy, Cohen's kappa, confusion."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Hashable, Sequence

@@ -6,8 +6,6 @@ answer only grammar is read: a denial in the clause of the mention, an 'or' besi
 sentence. A list of wordings for 'mentioned, not meant' would not carry over to other texts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """How strongly an answer's words speak for a reference: a few numbers, then one probability."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Classes of meaning by exact strings and rules: joins, forbidden joins, conflicts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An answer seen from the sides that rules compare: words, number, date, proper name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Clustering with a judge: rules first, embeddings for the clear cases, the judge for the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 

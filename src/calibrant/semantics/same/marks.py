@@ -1,7 +1,5 @@
 """Words that tell one thing from its namesake: compass points, ordinals, initials, kinds."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

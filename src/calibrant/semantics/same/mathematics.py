@@ -3,8 +3,6 @@
 A formula that grows too large once it is multiplied out is left alone: algebra never ends on it.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import re

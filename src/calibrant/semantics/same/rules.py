@@ -1,7 +1,5 @@
 """Lexical and numeric rules: the same, different, or not for rules to decide."""
 
-from __future__ import annotations
-
 import re
 
 from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues

@@ -1,7 +1,5 @@
 """Texts as they really come: wrongly encoded bytes, lone surrogates, mojibake, controls."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

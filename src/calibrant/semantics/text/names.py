@@ -1,7 +1,5 @@
 """Personal names: honorifics, initials, short forms, spelling variants."""
 
-from __future__ import annotations
-
 import re
 
 from calibrant.semantics.text.words import listed, singular, table

@@ -1,7 +1,5 @@
 """Single words and known names: plural endings, near spellings, things that go by several names."""
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 from importlib import resources
 

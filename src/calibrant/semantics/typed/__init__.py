@@ -5,8 +5,6 @@ have. Classes and grades use the same comparison. Where a type does not decide, 
 UNSURE and the grade doubtful.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

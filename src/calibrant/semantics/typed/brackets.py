@@ -1,7 +1,5 @@
 """Intervals, inequalities, ranges, lists in brackets and classes of running time."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

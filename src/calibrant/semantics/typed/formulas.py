@@ -3,8 +3,6 @@
 '(x+1)^2' and 'x^2+2x+1' are the same, and so are pieces of code that differ in blanks alone.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -3,8 +3,6 @@
 '44 BC', 'Louis XIV', '$3.5bn', 'two dozen', '25 %', '6 feet', 'half a million'.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

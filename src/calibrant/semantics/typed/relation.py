@@ -1,7 +1,5 @@
 """What rules say about two answers."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 

@@ -1,7 +1,5 @@
 """Names spelt in two ways or only alike, sentences that deny each other, lists in words."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

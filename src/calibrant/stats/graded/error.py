@@ -1,7 +1,5 @@
 """Calibration error cell by cell from grades and checks, and what grades alone leave open."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

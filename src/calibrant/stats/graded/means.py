@@ -1,7 +1,5 @@
 """Accuracy, its gap to confidence, differences of models and AUROC, from grades and checks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

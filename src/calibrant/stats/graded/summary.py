@@ -1,7 +1,5 @@
 """What checks say about a grader and its grades, and the summary of both."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
