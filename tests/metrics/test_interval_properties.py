@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant import metrics
 from calibrant.core import UndefinedMetricWarning
+from calibrant.metrics.smooth_interval import _meeting
 
 SIMULATED = frozenset(
     {
@@ -219,3 +220,10 @@ def test_an_end_that_was_moved_to_the_value_says_so(seed, moved):
     found = found["smooth_ece"]
     assert (found.high == found.value) == moved
     assert found.interval.endswith("end moved to the value") == moved
+
+
+def test_an_end_that_noise_pushed_on_is_not_taken_back_to_the_estimate():
+    # At the farther bandwidth the end is even farther away: there is no crossing to look for.
+    assert _meeting(0.022, 0.030, 0.030, 0.040) == 0.030
+    assert _meeting(0.022, 0.030, 0.030, 0.026) == pytest.approx(0.022 + 0.008 * 2 / 3)
+    assert _meeting(0.022, 0.010, 0.010, 0.004) == 0.010

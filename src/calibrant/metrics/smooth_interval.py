@@ -73,11 +73,10 @@ def smooth_intervals(
 def _meeting(first: float, end_first: float, second: float, end_second: float) -> float:
     """Return where the end equals the bandwidth, on the line through two points."""
     gap_first, gap_second = end_first - first, end_second - second
-    if gap_first == gap_second:
-        return end_second
-    part = gap_first / (gap_first - gap_second)
-    met = first + part * (second - first)
-    return min(max(met, min(first, second)), max(first, second))
+    if gap_first * gap_second >= 0:
+        # No crossing between them: drawn noise moved the end, or it lies beyond.
+        return second
+    return first + gap_first / (gap_first - gap_second) * (second - first)
 
 
 def _ends_of(places: Sequence[Place], sides: Sequence[Side], tail: float) -> list[list[float]]:
