@@ -7,7 +7,7 @@ sentence. A list of wordings for 'mentioned, not meant' would not carry over to 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 
 from calibrant.semantics.text.words import listed
@@ -101,9 +101,15 @@ _AFTER = re.compile(
 )
 _OR = re.compile(r"^[\"')]?,?\s(?:[\w'-]+,?\s){0,3}or\s|^[\"')]?\s?/\s?\w", re.I)
 _OR_BEFORE = re.compile(r"\bor\s(?:[\w'-]+\s){0,2}[\"'(]?$|\beither\b[^.;]{0,40}$", re.I)
+# A name or figure that is an answer of its own: 'Vermeer, a contemporary of Rembrandt'.
+_OPENING = re.compile(
+    r"\W{0,3}((?:[A-Z0-9][\w'’.-]*\s?(?:(?:of|the|de|van|von)\s)?){1,5}?)\s?(?:[,;(]|\s[-–—]\s|\.\s)"
+)
+# Longer answers are sentences: what they begin with is mostly not their answer.
+_SHORT = 12
 
 
-def stance(text: str, aliases: Iterable[str], question: str | None = None) -> str | None:
+def stance(text: str, aliases: Sequence[str], question: str | None = None) -> str | None:
     """Return how an answer stands to the references that it names.
 
     ``denied`` (every mention stands in a clause that denies it), ``open`` (a choice with 'or', or
@@ -125,6 +131,26 @@ def stance(text: str, aliases: Iterable[str], question: str | None = None) -> st
     if found and all(each == "denied" for each in found):
         return "denied"
     return "open" if any(found) else None
+
+
+def opens_with_another(text: str, aliases: Sequence[str], question: str) -> bool:
+    """Return whether a short answer begins with another thing of the references' kind.
+
+    Examples
+    --------
+    >>> opens_with_another("Vermeer, a contemporary of Rembrandt", ["Rembrandt"], "Who?")
+    True
+    """
+    opening = _OPENING.match(text)
+    if opening is None or len(text.split()) > _SHORT:
+        return False
+    words, asked = (_words(part) for part in (opening[1], question))
+    alike = {alias[:1].isdigit() for alias in aliases} == {opening[1][0].isdigit()}
+    return alike and not words <= asked and words.isdisjoint(_words(" ".join(aliases)))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 @lru_cache(maxsize=20_000)

@@ -16,6 +16,7 @@ from calibrant.semantics.grading.doubt import (
     SURE,
     is_doubtful,
     kept_open,
+    opens_with_another,
     rule_probability,
     stance,
 )
@@ -294,7 +295,8 @@ class Grader:
             features = evidence(answer, reference, asked, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
-        signs = best >= 0.5 and not SIGNS.isdisjoint(answer.words)
+        accepted = best >= 0.5
+        signs = accepted and not SIGNS.isdisjoint(answer.words)
         meant = stance(text, aliases, question) if signs else None
         if meant == "denied":
             return _ruled(False, "denied")
@@ -304,7 +306,8 @@ class Grader:
         )
         # 'May 5, 2004' and '2004' are right: 'June 6, 2004' names the year alone.
         other_day = any(other_date(answer, self._bag(alias)) for alias in aliases)
-        if ruled.left_open or meant == "open" or names or other_day:
+        another = accepted and opens_with_another(text, aliases, question or "")
+        if ruled.left_open or meant == "open" or another or names or other_day:
             best = kept_open(best)
         return Grade(best >= 0.5, "phrase", probability=best)
 
