@@ -4,8 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from calibrant.core.errors import InputError
 from calibrant.inputs import open_rows as opening
 from calibrant.inputs.open_rows import open_rows
+from calibrant.inputs.pool import open_pool
 from calibrant.inputs.rows import SORTS, RowQuery
 
 SIZE = 7
@@ -118,3 +120,54 @@ def test_one_row_is_shown_with_everything_about_its_question(rows, table):
     assert found["row"] == 11
     assert found["answer"] == "It is 10"
     assert sorted(row["model"] for row in found["all"]) == ["a", "b", "c"]
+
+
+def odd_rows(path):
+    rows = [(f"q{n}", "a", f"Town {n}", 0.5 + n % 50 / 100, "yes" if n % 3 else "no")
+            for n in range(60)]  # fmt: skip
+    rows[0] = ("q0", "a", "Lyon", None, "no")
+    rows[1] = ("q1", "a", "Lyon", None, None)
+    rows[2] = ("q2", "a", "Lyon", 0.8, "?")
+    rows[3] = ("q3", "a", "Lyon", 1.8, "no")
+    rows[4] = ("q4", None, "Lyon", 0.8, "no")
+    rows[5] = (None, "a", "Lyon", 0.8, "no")
+    names = ["question", "model", "answer", "confidence", "correct"]
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(path)
+    return path
+
+
+def test_every_row_of_a_table_is_there_whatever_rule_it_breaks(tmp_path):
+    found = open_rows(odd_rows(tmp_path / "odd.csv"))
+    page = found.page(RowQuery(sort="row", size=100))
+    assert [row["row"] for row in page.rows] == list(range(1, 61))
+    assert [row["confidence"] for row in page.rows[:6]] == [None, None, 0.8, None, 0.8, 0.8]
+    assert [row["correct"] for row in page.rows[:6]] == [0.0, None, None, 0.0, 0.0, 0.0]
+    assert (page.rows[4]["model"], page.rows[5]["question_id"]) == ("not named", "not named")
+    silent = found.page(RowQuery(grade="silent", sort="row"))
+    assert [row["row"] for row in silent.rows] == [1, 2, 4]
+    assert found.question(2)["left_out"].startswith("the outcome must be")
+    assert found.question(6)["left_out"] is None
+    # What nobody counts takes no part in what a model says too much.
+    assert list(found.gaps("confidence")) == ["a"]
+
+
+def test_a_message_names_no_column_that_the_file_does_not_have(tmp_path):
+    path = tmp_path / "table.csv"
+    pl.DataFrame({"correct": [1, 0, 1], "length": [3, 4, 5]}).write_csv(path)
+    with pytest.raises(InputError) as refused:
+        open_rows(path)
+    assert "row_in_file" not in str(refused.value)
+
+
+def test_rows_that_nobody_labelled_are_listed_without_a_grade(tmp_path):
+    path = tmp_path / "pool.csv"
+    said = [None if n == 7 else 0.5 + n / 200 for n in range(60)]
+    ids = [f"q{n}" for n in range(60)]
+    pl.DataFrame({"question_id": ids, "confidence": said, "answer": ids}).write_csv(path)
+    session = open_pool(path, columns={}).session
+    assert open_rows(path).page(RowQuery(grade="open")).total == 60
+    for item in session.take("ann", 10):
+        session.store.label(item.id, "ann", "right")
+    page = open_rows(path).page(RowQuery())
+    assert (page.total, page.graded, page.wrong) == (60, 10, 0)
+    assert open_rows(path).page(RowQuery(grade="silent")).total == 1

@@ -194,6 +194,25 @@ def test_a_group_and_a_pair_of_models_list_their_rows(browser, table):
         wait_for(browser, "return location.search.includes('split=1')", WAIT)
 
 
+def test_a_dot_of_the_watch_lists_its_rows(browser, table):
+    with serving(table) as address:
+        browser.get(address)
+        browser.get(f"{address.split('/?')[0]}/?tab=watch")
+        wait_for(browser, "return !!document.querySelector('[data-links] [role=button]')", WAIT)
+        dot = browser.execute_script(
+            "return [...document.querySelectorAll('[data-links] [role=button]')]"
+            ".filter(part => part.getBoundingClientRect().width > 0)[1]"
+        )
+        asked = dot.get_attribute("data-key")
+        dot.send_keys(Keys.ENTER)
+        wait_for(browser, "return !!document.querySelector('.rows-head [data-drop=group]')", WAIT)
+        assert "watched: batch 2" in text_of(browser, ".rows-head [data-drop=group]")
+        model = asked.partition("\u241f")[0]
+        second = pl.read_csv(table).filter(pl.col("llm") == model).slice(100, 100)
+        wrong = second.filter(pl.col("ok") == "no").height
+        assert f"{wrong} of these 100 answers" in text_of(browser, ".rows-head h2")
+
+
 def test_the_keyboard_alone_is_enough(browser, table):
     with serving(table) as address:
         browser.get(address)

@@ -172,7 +172,8 @@ def test_monitoring_shows_the_alarm_where_it_went_off():
     entry = plain(document_of("monitor"))["results"][0]
     found = charts("monitor")
     alarms = [dot.key for dot in marks(found["answer"], Dot) if dot.shape == "diamond"]
-    assert alarms == [f"when:{entry['alarm']['when']}"]
+    whose = f"{entry['model']}␟{entry['method']}"
+    assert alarms == [f"{whose}␟watched = {entry['alarm']['when']}"]
     (limit,) = marks(found["evidence-1"], Rule)
     assert limit.at == pytest.approx(np.log10(entry["limit"]))
 

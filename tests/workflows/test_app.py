@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+from urllib.parse import quote
 
 import numpy as np
 import polars as pl
@@ -95,6 +97,57 @@ def test_rows_follow_the_address(table):
     assert status == 200
     assert f"{frame.height} wrong answers" in text
     assert text.count("data-place=") == min(frame.height, 25)
+
+
+def test_rows_without_a_confidence_or_a_grade_are_listed(table):
+    frame = pl.read_csv(table)
+    said = [None if n % 10 == 0 else text for n, text in enumerate(frame["certainty"])]
+    ok = ["perhaps" if n % 60 == 1 else text for n, text in enumerate(frame["ok"])]
+    frame.with_columns(certainty=pl.Series(said), ok=pl.Series(ok)).write_csv(table)
+
+    async def work(session, base, server):
+        asked = ("", "?grade=silent", "?grade=open", "?words=item+30%3F&grade=open")
+        return [(await got(session, f"{base}/api/rows{query}"))[1] for query in asked] + [
+            (await got(session, f"{base}/api/row/{place}"))[1] for place in (0, 1, 2)
+        ]
+
+    every, silent, ungraded, searched, first, second, third = served(table, work)
+    assert "of 590 answers" in every
+    assert "of 600" in every
+    assert "60 answers without a confidence" in silent
+    assert silent.count("no confidence</td>") == 25
+    assert "10 answers without a grade" in ungraded
+    assert "1 answer without a grade" in searched
+    assert "No number counts this row: the confidence is missing" in first
+    assert "No number counts this row: the outcome must be" in second
+    assert "No number counts" not in third
+
+
+def test_a_dot_of_the_watch_lists_its_rows(table):
+    frame = pl.read_csv(table).with_row_index("n")
+    days = [f"2026-05-{1 + n // 60:02}" for n in range(600)]
+    frame = frame.with_columns(day=pl.Series(days)).sort("topic")
+    frame.drop("n").write_csv(table)
+
+    async def work(session, base, server):
+        found = []
+        for settings in ("monitor.time=day", "monitor.every=70"):
+            status, tab = await got(session, f"{base}/api/tab/watch?{settings}")
+            assert status == 200
+            names = re.findall(r"large␟certainty␟(watched = [^\"&]+)", tab)
+            group = quote(names[2].replace(" = ", "="))
+            query = f"{settings}&model=large&group={group}&tab=questions"
+            found.append((await got(session, f"{base}/save/rows.csv?{query}"))[1])
+            found.append((await got(session, f"{base}/api/rows?{query}"))[1])
+        return found
+
+    by_day, page, by_rows, _ = served(table, work)
+    large = frame.filter(pl.col("llm") == "large")
+    wanted = large.filter(pl.col("day") == "2026-05-03")
+    assert set(pl.read_csv(by_day.encode())["question"]) == set(wanted["question"])
+    assert "watched: 2026-05-03" in page
+    third = large.slice(140, 70)
+    assert set(pl.read_csv(by_rows.encode())["question"]) == set(third["question"])
 
 
 def test_what_a_model_says_is_text(table):
@@ -232,10 +285,13 @@ def test_what_was_served_is_shown_day_by_day_before_anybody_labels(tmp_path):
     }).write_ndjson(path)  # fmt: skip
 
     async def work(session, base, server):
-        return await got(session, f"{base}/api/tab/watch")
+        rows = await got(session, f"{base}/save/rows.csv?tab=questions&group=served%3D2026-05-04")
+        return *await got(session, f"{base}/api/tab/watch"), rows[1]
 
-    status, text = served(path, work)
+    status, text, rows = served(path, work)
     assert status == 200
+    assert "␟␟served = 2026-05-04" in text
+    assert pl.read_csv(rows.encode())["question_id"].to_list() == list(range(39, 29, -1))
     told = text.partition("Traffic")[2]
     for words in ("<b>300</b>", "<b>75 %</b>", "<b>600</b>", "<b>0.25</b>"):
         assert words in told

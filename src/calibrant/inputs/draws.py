@@ -21,6 +21,27 @@ def drawn_again(draws: pl.DataFrame) -> pl.DataFrame | None:
     return kept if kept.height else None
 
 
+def with_silent(scores: pl.DataFrame, draws: pl.DataFrame) -> pl.DataFrame:
+    """Return scores with a row without a confidence for every answer that a method says nothing of.
+
+    Examples
+    --------
+    >>> draws = pl.DataFrame({"question_id": ["a", "b"], "model": ["m", "m"], "answer": ["1", "2"]})
+    >>> scores = draws.head(1).with_columns(method=pl.lit("verb"), confidence=0.5)
+    >>> with_silent(scores, draws)["confidence"].to_list()
+    [0.5, None]
+    """
+    unit = ["question_id", "model"]
+    if not {*unit, "method"} <= {*scores.columns}:
+        return scores
+    told = [name for name in ("answer", "correct") if name in draws.columns]
+    answers = draws.select(*unit, *told).unique(unit, keep="first", maintain_order=True)
+    pairs = scores.select("model", "method").unique(maintain_order=True)
+    every = answers.join(pairs, on="model", maintain_order="left")
+    silent = every.join(scores, on=[*unit, "method"], how="anti", maintain_order="left")
+    return pl.concat([scores, silent], how="diagonal_relaxed") if silent.height else scores
+
+
 def majority_grade(grade: str, same: Sequence[str]) -> pl.Expr:
     """Return the grade of most graded draws of a meaning; where they tie, of its first graded one.
 

@@ -171,9 +171,11 @@ class OpenLabels(Opened):
 
         Outcomes in the pool itself are left out: nobody knows how their rows were chosen.
         """
+        return LabelSession(self._pool(columns).frame, LabelStore(self.store, create=False))
+
+    def _pool(self, columns: Mapping[str, Any]) -> Scores:
         own = {name: columns[name] for name in _READING if name in columns}
-        rows = read_pool(self.given, own).frame
-        return LabelSession(rows, LabelStore(self.store, create=False))
+        return read_pool(self.given, own)
 
     def labelled(self, columns: Mapping[str, Any]) -> tuple[LabelSession, pl.DataFrame]:
         """Return the pool with its labels, and the labelled rows with what their draw was."""
@@ -222,8 +224,12 @@ class OpenLabels(Opened):
         return without_draw(frame), {}
 
     def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
-        """Return the labelled rows, whatever their chance was to be drawn."""
-        return without_draw(self.labelled(columns)[1]), {}
+        """Return all rows of the pool; those that nobody labelled have no grade."""
+        pool = self._pool(columns)
+        session = LabelSession(pool.frame, LabelStore(self.store, create=False))
+        made = pl.Series(session.labels()[0][session.item_of], nan_to_null=True)
+        rows = pool.frame.with_columns(correct=made)
+        return pl.concat([rows, pool.unscored.drop("correct", strict=False)], how="diagonal"), {}
 
     def compared(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
         """Return the labelled rows for a comparison: its questions all had the same chance."""

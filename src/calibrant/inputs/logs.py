@@ -11,7 +11,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.inputs.draws import divided_note, majority_grade
+from calibrant.inputs.draws import divided_note, majority_grade, with_silent
 from calibrant.inputs.opened import Columns, Opened
 from calibrant.records import Scores, load_scores
 from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log
@@ -288,8 +288,8 @@ class OpenLog(Opened):
         return self.tables.one_row_per_question()
 
     def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
-        """Return the confidences of all draws."""
-        return self.tables.scores, {}
+        """Return the confidences of all draws, and the answers without one."""
+        return with_silent(self.tables.scores, self.tables.draws), {}
 
     def questions(self) -> pl.DataFrame | None:
         """Return the questions of the logs."""

@@ -15,11 +15,12 @@ import polars as pl
 from calibrant.core.errors import InputError, error_source
 from calibrant.inputs.door import open_input
 from calibrant.inputs.opened import Opened
-from calibrant.inputs.rows import OWN, ROW, Rows
+from calibrant.inputs.rows import LEFT_OUT, OWN, ROW, UNNAMED, Rows
 from calibrant.inputs.stored_rows import StoredRows
 from calibrant.inputs.ways import is_large
 from calibrant.records import Scores, load_scores, read_table, scan_table
 from calibrant.records.guesses import NAMES, question_text
+from calibrant.records.rules import RULES
 
 _ANSWERS, _REFERENCES = NAMES["texts"]["answers"], NAMES["texts"]["references"]
 _FACET_VALUES = 60
@@ -33,6 +34,7 @@ _CHUNK = 500_000
 # A file of so many rows per group is read at one place without reading the rest.
 _GROUP = 10_000
 _HALF = 0.5
+_SENTENCES = {name: rule.sentence for name, rule in RULES.items()}
 
 
 def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
@@ -52,13 +54,36 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
     source, own = opened.every_row(table)
     rules = {**own, "scale": opened.scale_of_scores(table.get("scale"))}
     with error_source(opened.error_name):
-        scores = load_scores(_numbered(source), **rules, **_ALL)
-    frame = _with_questions(scores.graded, opened)
-    facets = _facets(frame)
+        if isinstance(source, pl.DataFrame) and not source.height:
+            opened.require_usable()
+        try:
+            scores = load_scores(_numbered(source), **rules, **_ALL)
+        except InputError:
+            # The table as it was given: no message names a column that the user does not have.
+            load_scores(source, **rules, **_ALL)
+            raise
+    frame = _with_questions(_every(scores), opened)
+    facets = _facets(frame, scores)
     index = _sorted(_index(frame, facets))
     texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
     stored = StoredRows([_numbered(frame).lazy()], [frame.height])
     return Rows(index, stored, texts, facets, opened.draws(table), told)
+
+
+def _every(scores: Scores) -> pl.DataFrame:
+    """Return all rows, also those that break a rule: what cannot be read is empty there."""
+    left = scores.rejected
+    if not left.height:
+        return scores.frame
+    named = pl.col("question_id", "model", "method")
+    own = left.with_columns(
+        *(pl.when(pl.col(n).is_between(0, 1)).then(n).alias(n) for n in ("confidence", "correct")),
+        pl.col("rule").replace_strict(_SENTENCES, default=None).alias(LEFT_OUT),
+        pl.when(named.cast(pl.String).str.len_chars() > 0).then(named).otherwise(pl.lit(UNNAMED)),
+    )
+    rows = pl.concat([scores.frame, own.drop("rule", "row")], how="diagonal_relaxed")
+    # As the file has them.
+    return rows.sort(ROW, maintain_order=True) if ROW in rows.columns else rows
 
 
 def _numbered(source: Any) -> Any:
@@ -84,11 +109,12 @@ def _texts(frame: pl.DataFrame, facets: Sequence[str], scores: Scores) -> dict[s
     return {role: name for role, name in found.items() if name is not None}
 
 
-def _facets(frame: pl.DataFrame) -> list[str]:
+def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
     """Return columns with a few values each: groups to choose by."""
+    same = (name for names in scores.reading.same.values() for name in names)
     kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
     some = frame.head(200_000)
-    taken = {*OWN, ROW, "cluster_id", *_ANSWERS, *_REFERENCES}
+    taken = {*OWN, ROW, LEFT_OUT, "cluster_id", *_ANSWERS, *_REFERENCES, *same}
     return [
         name
         for name, kind in frame.schema.items()
@@ -148,8 +174,8 @@ def _staged(data: Any, table: Mapping[str, Any]) -> Rows:
         part = lazy.slice(start, _CHUNK).collect().with_row_index(ROW, offset=start + 1)
         rules = dict(table) if scores is None else _same_reading(table, scores)
         scores = load_scores(part, **rules, **_ALL)
-        frame = scores.graded
-        facets = facets or _facets(frame)
+        frame = _every(scores)
+        facets = facets or _facets(frame, scores)
         frame.write_parquet(folder / f"{start}.parquet", row_group_size=_GROUP)
         parts.append(pl.scan_parquet(folder / f"{start}.parquet"))
         kept.append(_index(frame, facets, first))

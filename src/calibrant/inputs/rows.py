@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,10 @@ from calibrant.inputs.stored_rows import StoredRows
 OWN = frozenset({"question_id", "model", "method", "confidence", "correct", "weights"})
 ROW = "row_in_file"
 """Column that numbers the rows as the file has them."""
+LEFT_OUT = "left_out"
+"""Column that says which rule a row breaks, of those that no number counts."""
+UNNAMED = "not named"
+"""What stands in place of a name that is missing."""
 _HALF = 0.5
 _MEANING = {"question_id", "model", "class_id", "answer", "correct"}
 SORTS = ("worst", "confidence", "-confidence", "row")
@@ -32,7 +36,8 @@ class RowQuery:
 
     `low` and `high` are the ends of a range of confidence, as the cells of an audit have them:
     `low` belongs to it, `high` only where it is 1 or the same; values of `without` do not.
-    `split`: models disagree on the question.
+    `grade`: right, wrong, open (not graded) or silent (no confidence). `split`: models disagree on
+    the question.
     """
 
     models: tuple[str, ...] = ()
@@ -129,7 +134,8 @@ class Rows:
         """Return what each model says more than it is right, on average, with this method."""
         if method not in self._gaps:
             both = pl.col("confidence").is_not_null() & pl.col("correct").is_not_null()
-            own = self.index.lazy().filter(both, pl.col("method") == method).group_by("model")
+            named = (pl.col("method") == method) & (pl.col("model") != UNNAMED)
+            own = self.index.lazy().filter(both, named).group_by("model")
             gaps = own.agg((pl.col("confidence") - pl.col("correct")).mean()).collect()
             self._gaps[method] = {str(name): gap for name, gap in gaps.iter_rows()}
         return self._gaps[method]
@@ -160,6 +166,13 @@ class Rows:
             searched,
         )
 
+    def add_column(self, name: str, made: Callable[[], pl.Series]) -> None:
+        """Add names of groups, by place, that no column of the file holds."""
+        with self._turn:
+            if name not in self.index.columns:
+                own = made().cast(pl.Categorical).gather(self.index["place"])
+                self.index = self.index.with_columns(own.alias(name))
+
     def everything(self) -> RowQuery:
         """Return the query of all rows."""
         return RowQuery(size=self.height)
@@ -180,8 +193,9 @@ class Rows:
             "columns": {
                 name: value
                 for name, value in whole.items()
-                if name not in OWN and name != ROW and value is not None
+                if name not in {*OWN, ROW, LEFT_OUT} and value is not None
             },
+            LEFT_OUT: whole.get(LEFT_OUT),
             "all": self._told(alike),
             "draws": self._meanings(told["question_id"]),
         }
@@ -217,7 +231,8 @@ class Rows:
 
     def _check(self, query: RowQuery) -> None:
         for name, _ in query.groups:
-            require_known([name], self.facets, "there is no column of groups {}")
+            if name not in self.index.columns:
+                require_known([name], self.facets, "there is no column of groups {}")
 
     def _mask(self, query: RowQuery) -> pl.Series:
         """Return which rows fit; the last few are kept, since the next page asks the same."""
@@ -377,9 +392,12 @@ def _conditions(query: RowQuery) -> Iterator[pl.Expr]:
     for stated in query.without:
         yield confidence != stated
     if query.grade:
-        yield {"wrong": grade < _HALF, "right": grade >= _HALF, "open": grade.is_null()}[
-            query.grade
-        ]
+        yield {
+            "wrong": grade < _HALF,
+            "right": grade >= _HALF,
+            "open": grade.is_null(),
+            "silent": confidence.is_null(),
+        }[query.grade]
 
 
 def _text(value: Any) -> str | None:

@@ -54,6 +54,7 @@ class StoredRows:
         number = int(np.searchsorted(self._starts, start, side="right")) - 1
         return self._parts[number].slice(start - self._starts[number], size)
 
-    def whole(self) -> pl.DataFrame:
-        """Return all rows."""
-        return pl.concat(pl.collect_all(self._parts))
+    def whole(self, *columns: str) -> pl.DataFrame:
+        """Return all rows, with some columns or all."""
+        wanted = columns or (pl.all(),)
+        return pl.concat(pl.collect_all(part.select(wanted) for part in self._parts))

@@ -12,6 +12,7 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.method_words import METHOD_WORDS
 from calibrant.inputs.audit_source import AuditOptions
+from calibrant.inputs.draws import with_silent
 from calibrant.inputs.opened import Columns, Opened
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.raw_scores import scores_outside
@@ -293,6 +294,12 @@ class OpenStudy(Opened):
         shares = table.filter((grade > 0) & (grade < 1))["method"].unique().to_list()
         kept = table.filter(~pl.col("method").is_in([*sorted(ranking_methods()), *shares]))
         return (kept if kept.height else table), columns
+
+    def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+        """Return the scores that state a chance, and the answers without one."""
+        table, columns = self.probabilities_table(columns)
+        draws = self.draws(columns)
+        return (table if draws is None else with_silent(table, draws)), columns
 
     def candidates(self) -> pl.DataFrame | None:
         """Return the candidates that every model judged, where the study has them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -96,33 +97,49 @@ def stream_batches(
     group: str | None = None,
 ) -> Iterable[StreamBatch]:
     """Yield the batches of a table: so many rows each, or a stretch of time."""
-    size = _size(every)
     _require_group(rows, group, source)
     batch = partial(_batch, named=named, group=group)
+    marked = in_batches(rows, time, every, source, taken=watch.taken)
+    for part in marked.partition_by("stream_number", maintain_order=True):
+        stamp = part["stream_time"][0]
+        days = float("nan") if stamp is None else days_since_1970(stamp)
+        yield batch(part["stream_batch"][0], days, part)
+
+
+def in_batches(
+    rows: pl.DataFrame, time: str | None, every: str | int, source: str, *, taken: int = 0
+) -> pl.DataFrame:
+    """Return rows in the order of time, each with number, name and time of its batch.
+
+    Columns ``stream_number``, ``stream_batch`` and ``stream_time`` (null where there is no time).
+    """
+    size, place = _size(every), pl.int_range(pl.len())
+    by_size = (place // (size or max(1, rows.height))).alias("stream_number")
     if time is None:
-        step = size or max(1, rows.height)
-        offset = watch.taken
-        for number, start in enumerate(range(0, rows.height, step), start=offset + 1):
-            yield batch(f"batch {number}", float("nan"), rows.slice(start, step))
-        return
+        name = pl.format("batch {}", by_size + taken + 1).alias("stream_batch")
+        return rows.with_columns(by_size, name, pl.lit(None, pl.Datetime).alias("stream_time"))
     if time not in rows.columns:
         raise InputError(
             f"there is no column {time!r} for the time", source=source, hint=Hint("set {time}")
         )
     stamped = rows.with_columns(instants(rows[time], source).alias("stream_time"))
     stamped = stamped.sort("stream_time", maintain_order=True)
+    moment = pl.col("stream_time")
     if size:
-        for start in range(0, stamped.height, size):
-            part = stamped.slice(start, size)
-            stamp = part["stream_time"][0]
-            yield batch(str(stamp), days_since_1970(stamp), part)
-        return
-    unit = _UNITS[str(every)]
-    marked = stamped.with_columns(pl.col("stream_time").dt.truncate(unit).alias("stream_batch"))
-    for part in marked.partition_by("stream_batch", maintain_order=True):
-        stamp = part["stream_batch"][0]
-        label = stamp.isoformat(" ", "hours") if every == "hour" else stamp.date().isoformat()
-        yield batch(label, days_since_1970(stamp), part)
+        stamped = stamped.with_columns(by_size)
+        stamped = stamped.with_columns(moment.first().over("stream_number"))
+    else:
+        unit = moment.dt.truncate(_UNITS[str(every)])
+        stamped = stamped.with_columns(unit, unit.rle_id().alias("stream_number"))
+    names = {stamp: _batch_name(stamp, every) for stamp in stamped["stream_time"].unique()}
+    named = moment.replace_strict(names, return_dtype=pl.String)
+    return stamped.with_columns(named.alias("stream_batch"))
+
+
+def _batch_name(stamp: dt.datetime, every: str | int) -> str:
+    if every in ("day", "week", "month"):
+        return stamp.date().isoformat()
+    return stamp.isoformat(" ", "hours") if every == "hour" else str(stamp)
 
 
 def in_order(batch: StreamBatch, watch: CalibrationWatch, coming: bool, source: str) -> StreamBatch:

@@ -34,7 +34,7 @@ function questionBox(question, state) {
   if (scores.length || typeof question.scores === "string") {
     const fold = made("details");
     fold.append(made("summary", `${scores.length || "All"} confidences`, "kind"));
-    if (scores.length) fold.append(plainTable(["model", "method", "confidence", "answer is"], scores.map((s) => [s.model, s.method, s.confidence, s.correct === 1 ? "right" : s.correct === 0 ? "wrong" : "not graded"])));
+    if (scores.length) fold.append(plainTable(["model", "method", "confidence", "answer is"], scores.map((s) => [s.model, s.method, known(s.confidence) ? s.confidence : "no confidence", s.correct === 1 ? "right" : s.correct === 0 ? "wrong" : "not graded"])));
     else fold.append(made("p", question.scores, "note"));
     box.append(fold);
   }
@@ -50,6 +50,7 @@ const KINDS = {
   right: (modes) => modes.length > 0 && modes.every((grade) => grade === true),
   wrong: (modes) => modes.length > 0 && modes.every((grade) => grade === false),
   split: (modes) => new Set(modes).size > 1,
+  silent: (_, question) => Array.isArray(question.scores) && question.scores.some((s) => !known(s.confidence)),
 };
 function questionTools(data, state, redraw) {
   const set = (name) => (value) => { state[name] = value; redraw(); };
@@ -57,7 +58,7 @@ function questionTools(data, state, redraw) {
   const scores = (q) => Array.isArray(q.scores) ? q.scores : [];
   const find = searchBox(set("words"));
   find.id = "questions-filter";
-  const verdict = choice([["all", "all"], ["wrong", "most frequent answer wrong"], ["right", "most frequent answer right"], ["split", "models disagree"]], "all", set("kind"));
+  const verdict = choice([["all", "all"], ["wrong", "most frequent answer wrong"], ["right", "most frequent answer right"], ["split", "models disagree"], ["silent", "no confidence"]], "all", set("kind"));
   verdict.id = "questions-kind";
   const parts = [field("Search", find), field("Answers", verdict)];
   for (const name of ["model", "method"]) {
@@ -100,7 +101,7 @@ function readyBrowser() {
     const data = unpacked(JSON.parse(byId("questions-data").textContent)), state = { words: "", kind: "all", model: "", method: "", facets: {} };
     const searched = data.map((q) => [q.id, q.text, typeof q.scores === "string" ? q.scores : "", ...q.answers.map((a) => a.answer)].join(" ").toLowerCase());
     const count = byId("questions-count");
-    const fits = (q, place) => (!state.cell || inCell(q, state.cell)) && searched[place].includes(state.words) && KINDS[state.kind](modesOf(q))
+    const fits = (q, place) => (!state.cell || inCell(q, state.cell)) && searched[place].includes(state.words) && KINDS[state.kind](modesOf(q), q)
       && Object.entries(state.facets).every(([name, value]) => !value || String((q.facets || {})[name]) === value);
     const show = (most) => {
       const found = data.filter(fits).map((q) => [q, worstScore(q, state.method, state.model)]);

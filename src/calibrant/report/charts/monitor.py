@@ -44,7 +44,8 @@ def _over_time(entry: Mapping[str, Any], name: str, *, named: bool) -> Chart:
     # A batch of a few labels jumps about: it is small, and the line passes over it.
     steady = [(i, -row["gap"]["value"]) for i, row in enumerate(history) if row["n"] >= most / 10]
     marks: list[Mark] = [Rule(0), *_alarm(entry, history), Line(steady, "plain", look="faint")]
-    marks += [_stretch(row, place, row["n"] / most) for place, row in enumerate(history)]
+    whose = f"{entry['model']}␟{entry['method']}"
+    marks += [_stretch(row, place, row["n"] / most, whose) for place, row in enumerate(history)]
     several = f", {entry_name(entry)}" if named else ""
     return Chart(
         name,
@@ -57,7 +58,7 @@ def _over_time(entry: Mapping[str, Any], name: str, *, named: bool) -> Chart:
     )
 
 
-def _stretch(row: Mapping[str, Any], place: int, share: float) -> Dot:
+def _stretch(row: Mapping[str, Any], place: int, share: float, whose: str) -> Dot:
     gap, alarm = turned(row["gap"]), bool(row.get("alarm"))
     tip = (
         f"{row['when']}: {points(gap['value'])}{between(gap, points)} points, right "
@@ -72,7 +73,7 @@ def _stretch(row: Mapping[str, Any], place: int, share: float) -> Dot:
         "diamond" if alarm else "dot",
         0.6 if alarm else 0.5 * share,
         tip,
-        f"when:{row['when']}",
+        f"{whose}␟watched = {row['when']}",
     )
 
 

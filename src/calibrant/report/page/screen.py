@@ -79,6 +79,8 @@ _LEADING = (
     "leaderboard",
 )  # fmt: skip
 _SENTENCES = 3
+# Said of the rows, not of what was asked: a warning beside the others.
+_OF_DATA = ("compare.missing_related",)
 # Words of warnings and of the sentence above the picture: a first screen has sixty at most.
 _WARNING_WORDS = 22
 _WORDS_ABOVE = 26
@@ -131,10 +133,12 @@ def first_screen(
     """
     found = findings(beside)
     most = 1 if found else most
-    claims = said_first(document)
+    said = said_first(document)
+    claims = [claim for claim in said if claim.id not in _OF_DATA] or said
     chart = answer_of(document)
     sentences = _short_first(headline(claims, most), chart)
-    warnings = [str(warning["text"]) for warning in warnings_of(document)]
+    warnings = [claim.text for claim in said if claim.id in _OF_DATA and claim not in claims]
+    warnings += [str(warning["text"]) for warning in warnings_of(document)]
     shown = _fitting(warnings)
     return Screen(
         title=title_line(document, title=title),

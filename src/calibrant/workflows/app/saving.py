@@ -16,6 +16,7 @@ from calibrant.report.page import render_html
 from calibrant.workflows.app.opened import AppData
 from calibrant.workflows.app.state import State
 from calibrant.workflows.app.tabs import Tab, call_of
+from calibrant.workflows.app.windows import resolved
 
 _MOST_ROWS = 100_000
 _COLUMNS = ("row", "question_id", "question", "answer", "reference", "model", "method",
@@ -77,7 +78,7 @@ def _policy(tab: Tab, state: State, data: AppData) -> bytes:
 
 
 def _rows(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
-    found = data.rows().page(state.rows(size=_MOST_ROWS)).rows
+    found = data.rows().page(resolved(state, data).rows(size=_MOST_ROWS)).rows
     names = [name for name in _COLUMNS if not found or name in found[0]]
     own = [{name: row[name] for name in names} for row in found]
     frame = pl.DataFrame(own, schema=None if own else names, infer_schema_length=None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,6 +34,7 @@ from calibrant.workflows.app.tabs import (
     tab_of,
 )
 from calibrant.workflows.app.traffic import traffic_of
+from calibrant.workflows.app.windows import resolved
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
@@ -217,8 +220,10 @@ class AppServer(LocalServer):
             words = f"{tab.working} {data.name}"
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
+            # The page names files, and no place of a machine.
+            error = job.error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
             form = form_of(tab, state)
-            return _fragment("tab_failed", tab=tab, error=job.error, form=form)
+            return _fragment("tab_failed", tab=tab, error=error, form=form)
         return await asyncio.to_thread(_made, tab, state, data, job, settings)
 
     async def _rows(self, request: web.Request) -> web.Response:
@@ -357,7 +362,7 @@ def _row_page(data: AppData, state: State) -> str:
     if not state.method and len(rows.methods) > 1:
         # Each answer once: the other confidences stand beside it when it is opened.
         state = replace(state, method=rows.methods[0])
-    page = rows.page(state.rows(), patience=_SOON)
+    page = rows.page(resolved(state, data).rows(), patience=_SOON)
     told = [graded_row(row, data) for row in page.rows]
     has = {name: any(row.get(name) for row in told) for name in ("answer", "reference")}
     return _fragment(

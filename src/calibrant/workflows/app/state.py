@@ -105,7 +105,7 @@ def read_state(pairs: Iterable[tuple[str, str]]) -> State:
         group=(column, value) if mark else None,
         span=_numbers(":".join(one("span").split(":")[:2]), 2),
         without=_numbers(",".join(one("span").split(":")[2:]).replace(",", ":")) or (),
-        grade=one("grade") if one("grade") in ("right", "wrong", "open") else "",
+        grade=one("grade") if one("grade") in ("right", "wrong", "open", "silent") else "",
         split=one("split") == "1",
         words=one("words")[:200],
         sort=one("sort") if one("sort") in SORTS else "worst",

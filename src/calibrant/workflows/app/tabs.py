@@ -28,6 +28,7 @@ from calibrant.workflows.app.state import State
 
 _LIMIT = 0.1
 _MOST_FEATURES = 6
+_MOST_LACKING = 0.2
 # Chosen by the picker or a chart, not typed into a form.
 _ALSO_ASKED = ("time", "baseline_rows")
 _PICKED = ("models", "only_model", "only_method", "by", "save", "wrong")
@@ -84,7 +85,7 @@ def focused(state: State, data: AppData) -> State:
 def call_of(tab: Tab, state: State, data: AppData) -> dict[str, Any]:
     """Return the settings of the verb behind a tab: what was picked, then what was typed."""
     picked: dict[str, Any] = {}
-    if tab.name == "overview" and state.group:
+    if tab.name == "overview" and state.group and state.group[0] in data.rows().facets:
         picked = {"by": [state.group[0]]}
     elif tab.name == "compare" and state.models:
         picked = {"models": list(state.models)}
@@ -99,13 +100,18 @@ def call_of(tab: Tab, state: State, data: AppData) -> dict[str, Any]:
 
 def _groups(state: State, data: AppData) -> dict[str, Any]:
     rows, state = data.rows(), focused(state, data)
-    if not rows.facets:
+    lacking = {name: rows.index[name].null_count() for name in rows.facets}
+    facets = [name for name, lost in lacking.items() if lost <= _MOST_LACKING * rows.height]
+    if not facets:
         raise InputError(
             "no column puts the rows into groups",
             hint="add a column such as topic or language to the table",
         )
     one = {"models": [state.model]} if len(rows.models) > 1 else {}
-    return {"features": list(rows.facets[:_MOST_FEATURES]), **one}
+    features = facets[:_MOST_FEATURES]
+    # Rows without a group are left out and counted, where they are few.
+    left = {"on_invalid": "drop"} if any(lacking[name] for name in features) else {}
+    return {"features": features, **one, **left}
 
 
 def _decide(state: State, data: AppData) -> dict[str, Any]:

@@ -86,7 +86,8 @@ function arrive(tab, text) {
   saveMenu(tab);
   readyTables();
   readyCharts();
-  linkCharts();
+  linkCharts(main);
+  for (const box of main.querySelectorAll("details.folded")) box.addEventListener("toggle", () => linkCharts(box), { once: true });
   marked();
   readyDrag();
   readyMeaning();
@@ -165,19 +166,20 @@ function keyed(key) {
   const named = [...byId("picker").querySelectorAll("button[data-model]")].some((choice) => choice.dataset.model === key);
   return named ? { model: key, grade: "wrong", tab: "questions" } : null;
 }
-function linkCharts() {
-  for (const box of main.querySelectorAll("[data-links]")) {
+function linkCharts(root) {
+  for (const box of root.querySelectorAll("[data-links]")) {
     const focus = box.dataset.model ? { model: box.dataset.model, method: box.dataset.method } : {};
     let linked = false;
     for (const part of box.querySelectorAll("[data-key]")) {
       const changes = keyed(part.dataset.key);
-      if (!changes) continue;
+      // A range of a chart that names no model could list the rows of another one.
+      if (!changes || changes.span && !focus.model) continue;
       linked = true;
       part.setAttribute("tabindex", "0");
       part.setAttribute("role", "button");
       const name = part.querySelector("title")?.textContent;
       if (name) part.setAttribute("aria-label", name);
-      const open = () => { go(changes.span ? { ...focus, ...changes } : changes); if (changes.span) main.querySelector("[data-rows]")?.scrollIntoView({ block: "nearest" }); };
+      const open = () => { go(changes.span ? { ...focus, ...changes, tab: main.querySelector("[data-rows]") ? TAB() : "questions" } : changes); if (changes.span) main.querySelector("[data-rows]")?.scrollIntoView({ block: "nearest" }); };
       part.addEventListener("click", open);
       part.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } });
     }
