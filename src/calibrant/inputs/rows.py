@@ -197,7 +197,7 @@ class Rows:
             },
             LEFT_OUT: whole.get(LEFT_OUT),
             "all": self._told(alike),
-            "draws": self._meanings(told["question_id"]),
+            "draws": self._meanings([told["question_id"]]).get(told["question_id"], []),
         }
 
     def questions(self, most: int = 2_000) -> tuple[list[dict[str, Any]], str]:
@@ -213,14 +213,15 @@ class Rows:
         drawn: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
             drawn.setdefault(row["question_id"], []).append(row)
-        meanings = self._all_meanings(list(drawn))
+        meanings = self._meanings(list(drawn))
         found = [page_question(name, own, meanings.get(name)) for name, own in drawn.items()]
         note = f"All {every:,} questions."
         if len(found) < every:
             note = f"{len(found):,} of {every:,} questions, most confidently wrong."
         return found, note
 
-    def _all_meanings(self, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
+    def _meanings(self, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
+        """Return the drawn answers to questions by model and meaning, the most frequent first."""
         if self.draws is None or not set(self.draws.columns) >= _MEANING:
             return {}
         found: dict[str, list[dict[str, Any]]] = {}
@@ -359,21 +360,6 @@ class Rows:
             }
             for number, row in enumerate(some.iter_rows(named=True))
         ]
-
-    def _meanings(self, question_id: str) -> list[dict[str, Any]]:
-        """Return the drawn answers to a question by model and meaning, the most frequent first."""
-        if self.draws is None:
-            return []
-        return self._all_meanings([question_id]).get(question_id, [])
-
-
-def wrong_rows(rows: Rows, most: int, query: RowQuery | None = None) -> list[dict[str, Any]]:
-    """Return the answers that are wrong with the highest confidence, each answer once."""
-    asked = replace(query or RowQuery(), grade="wrong", size=most * max(1, len(rows.methods)))
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in rows.page(asked).rows:
-        found.setdefault((row["question_id"], row["model"]), row)
-    return [{n: v for n, v in row.items() if n != "place"} for row in list(found.values())[:most]]
 
 
 def _conditions(query: RowQuery) -> Iterator[pl.Expr]:

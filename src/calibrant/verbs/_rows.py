@@ -46,10 +46,16 @@ def with_rows(
     result.rows_opener = partial(_opened, data, dict(table))
     if wrong:
         # Loaded here: most results are made without a look at single rows.
-        from calibrant.inputs.rows import RowQuery, wrong_rows
+        from calibrant.inputs.rows import RowQuery
 
-        query = RowQuery(models=tuple(models or ()), methods=tuple(methods or ()))
-        result.to_dict()["wrong"] = wrong_rows(result.rows_opener(), wrong, query)
+        rows = result.rows_opener()
+        names, ways = tuple(models or ()), tuple(methods or ())
+        most = wrong * max(1, len(rows.methods))
+        found = rows.page(RowQuery(names, ways, grade="wrong", size=most)).rows
+        # Each answer once, with the highest of its confidences.
+        first = {(row["question_id"], row["model"]): row for row in reversed(found)}
+        told = [row for row in found if first[row["question_id"], row["model"]] is row][:wrong]
+        result.to_dict()["wrong"] = [{n: row[n] for n in row if n != "place"} for row in told]
     return result
 
 

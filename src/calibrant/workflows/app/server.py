@@ -221,9 +221,8 @@ class AppServer(LocalServer):
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
             # The page names files, and no place of a machine.
-            error = job.error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
-            form = form_of(tab, state)
-            return _fragment("tab_failed", tab=tab, error=error, form=form)
+            words = job.error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
+            return _fragment("tab_failed", tab=tab, error=words, form=form_of(tab, state))
         return await asyncio.to_thread(_made, tab, state, data, job, settings)
 
     async def _rows(self, request: web.Request) -> web.Response:

@@ -52,7 +52,13 @@ def _chart(days: pl.DataFrame) -> Chart:
     rows = list(days.iter_rows(named=True))
     places = [(place, row["answered"]) for place, row in enumerate(rows)]
     dots = [
-        Dot(place, row["answered"], size=0.3 * row["questions"] / most, tip=_day(row), key=f"␟␟served = {row['day']}")
+        Dot(
+            place,
+            row["answered"],
+            size=0.3 * row["questions"] / most,
+            tip=_day(row),
+            key=f"␟␟served = {row['day']}",
+        )
         for place, row in enumerate(rows)
     ]
     rules = [
