@@ -121,9 +121,10 @@ def candidate_views(
     sums = Resamples(resamples.counts[rows]).totals(table)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = sums[:-1] / sums[-1]
+    both = shares[None, bins : bins + MASS_BINS], shares[None, bins + MASS_BINS : -1]
     return CandidateViews(
         Scores(shares[-1], np.abs(shares[:bins]).sum(axis=0), rows.size, shares[:bins]),
-        *residuals_of(shares[None, bins : bins + MASS_BINS], shares[None, bins + MASS_BINS : -1]),
+        *residuals_of((both[0][..., :1], both[1][..., :1]), both),
     )
 
 

@@ -24,7 +24,7 @@ from calibrant.comparison.entries import described_gaps, pair_entry, result_entr
 from calibrant.comparison.evidence import PairEvidence, pair_evidences, unstated_shares
 from calibrant.comparison.families import decide_document, document_claims
 from calibrant.comparison.footings import Footings, known_target
-from calibrant.comparison.league import league_rows
+from calibrant.comparison.league import league_row
 from calibrant.comparison.pipeline import (
     BlockReader,
     Each,
@@ -76,10 +76,21 @@ class ComparedModels:
     survey: Survey
     pool: Pool | None
     options: dict[str, Any]
-    own: dict[int, Footings] = field(default_factory=dict)
+    results: dict[int, dict[str, Any]] = field(default_factory=dict)
+    league: dict[int, dict[str, Any]] = field(default_factory=dict)
     pairs: list[dict[str, Any]] = field(default_factory=list)
     evidence: list[PairEvidence] = field(default_factory=list)
     order: list[tuple[int, int]] = field(default_factory=list)
+
+    def take_model(self, number: int, own: Footings) -> None:
+        """Add what is seen of a model by itself."""
+        name, level = self.models[number], self.options["level"]
+        judged = None
+        if self.pool is not None:
+            bins, everyone = self.options["bins"], range(len(self.models))
+            judged = candidate_views(*self._pooled(), number, everyone, bins=bins)
+        self.results[number] = result_entry(number, name, own, self.survey, judged, level=level)
+        self.league[number] = league_row(number, name, own, self.survey, level)
 
     def take(self, pairs: Sequence[PairViews]) -> None:
         """Add some pairs."""
@@ -120,11 +131,8 @@ class ComparedModels:
         ordered = sorted(range(len(self.order)), key=lambda place: self.order[place])
         pairs = [self.pairs[place] for place in ordered]
         level, everyone = self.options["level"], range(len(self.models))
-        judged: list[CandidateViews | None] = [None] * len(self.models)
         preference: list[dict[str, Any]] = []
         if self.pool is not None:
-            bins = self.options["bins"]
-            judged = [candidate_views(*self._pooled(), m, everyone, bins=bins) for m in everyone]
             preference = self_preference(
                 self.pool.candidates, self.models, self.pool.resamples, level=level
             )
@@ -135,16 +143,11 @@ class ComparedModels:
                 name: int(n) for name, n in zip(self.models, self.survey.alone, strict=True)
             },
             "missing": missing_questions(self.survey, self.models, level=level),
-            "results": [
-                result_entry(m, self.models[m], self.own[m], self.survey, judged[m], level=level)
-                for m in everyone
-            ],
+            "results": [self.results[m] for m in everyone],
             "league": {
                 "questions": self.survey.questions,
                 "questions_shared_by_all": self.survey.complete,
-                "rows": league_rows(
-                    self.models, [self.own[m] for m in everyone], self.survey, level=level
-                ),
+                "rows": [self.league[m] for m in everyone],
             },
             "pairs": pairs,
             "evidence": [self.evidence[place] for place in ordered],
@@ -199,7 +202,7 @@ def compare_parts(
         if watch is not None:
             done += 1
             watch("models compared", done, total)
-        found[number].own[model] = own
+        found[number].take_model(model, own)
         if pairs:
             found[number].take(pairs)
     return [refused[number] or found[number].document() for number in range(len(models))]

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,9 @@ from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
 from calibrant.stats.intervals import normal_quantile
-from calibrant.stats.inversion import crossing_interval
+from calibrant.stats.inversion import first_crossing, share_of
+
+Singles: TypeAlias = npt.NDArray[np.float32]
 
 # A sum of absolute normal numbers around 0 is all bias. Its resamples have twice the variance, so
 # they lie above it by this share of it; away from 0 they show a larger share of a smaller bias.
@@ -38,6 +41,8 @@ VERDICT_LEVEL = 0.98
 # Differences below this are none.
 NOTHING = 1e-6
 
+# Shares below this are none.
+_NO_SHARE = 1e-10
 # Resamples behind a 90 % interval: it is worked out for thousands of pairs.
 _ENOUGH = 400
 
@@ -77,13 +82,15 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
     lowest = max(value - reach - float(error.sum()), 0.0)
     down = np.unique(np.append(np.linspace(lowest, value, POINTS), 0.0))
     # No ECE is above 1, so nothing above it is a candidate.
-    up = np.linspace(value, max(min(value + reach, 1.0), value), POINTS)
-    low, _ = crossing_interval(down, _sums(down, few, noise), value, level)
-    above = _sums(up, even, noise)
-    high = crossing_interval(up, above, value, level)[1]
-    if (above[0] <= value).mean() < LUCK:
+    up = np.linspace(value, max(min(value + reach, 1.0), value), POINTS)[::-1]
+    above = cache(lambda place: _shown(up[place], even, noise))
+    low = first_crossing(
+        down, lambda place: share_of(_shown(down[place], few, noise) >= value), level
+    )
+    high = up[0] - first_crossing(up[0] - up, lambda place: share_of(above(place) <= value), level)
+    if (above(POINTS - 1) <= value).mean() < LUCK:
         # Less error than even the observed amount would mostly show, by luck.
-        high = max(high, float(np.median(above[0])))
+        high = max(high, float(np.median(above(POINTS - 1))))
     return Estimate(value, min(low, value), max(high, value), n, level, interval="test-inversion")
 
 
@@ -199,33 +206,39 @@ def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floa
     return few / np.abs(few).sum(), even / np.abs(even).sum()
 
 
-def _sums(sizes: Floats, line: Floats, noise: Floats) -> Floats:
-    """Return the ECE that each candidate size along the line would show, (sizes, draws)."""
-    shown = (sizes[:, None] * line)[:, :, None] + noise
-    return np.asarray(np.abs(shown, out=shown).sum(axis=1))
+def _shown(size: float, line: Floats, noise: Floats) -> Floats:
+    """Return the ECE that a candidate size along the line would show in every draw."""
+    shown = (size * line)[:, None] + noise
+    return np.asarray(np.abs(shown, out=shown).sum(axis=0))
 
 
 @dataclass(frozen=True)
 class Residuals:
     """What one footing shows of one model.
 
-    `table` (bins, 1 + resamples) holds residuals of the data and of the resamples: share of the
-    bin times its gap, whose absolute sum is the `error`; of pairs, as many resamples as an
-    interval takes. `squares` is the plug-in squared error in the data and in every resample,
-    `debiased` the one of the data without the part that noise adds, `excess` by how much the
-    resamples overstate the variance of the squared error.
+    `seen` (bins, 1) holds residuals of the data: share of the bin times its gap, whose absolute
+    sum is the `error`; `drawn` (bins, 1 + resamples) those of the data and of the resamples, of
+    pairs as many as an interval takes. `squares` is the plug-in squared error in the data and in
+    every resample, `debiased` the one of the data without the part that noise adds, `excess` by
+    how much the resamples overstate the variance of the squared error.
     """
 
-    table: Floats
+    seen: Floats
+    drawn: Singles
     error: Floats
-    squares: npt.NDArray[np.float32]
+    squares: Singles
     debiased: float
     excess: float
+
+    @property
+    def table(self) -> Floats:
+        """(bins, 1 + resamples) residuals."""
+        return joined(self.seen, self.drawn)
 
     @cached_property
     def range_90(self) -> tuple[float, float]:
         """90 % interval of the error; footings that several pairs share work it out once."""
-        return self.moved_range(np.zeros(len(self.table)))
+        return self.moved_range(np.zeros(len(self.seen)))
 
     def moved_range(self, by: Floats) -> tuple[float, float]:
         """Return the 90 % interval of the error with all residuals moved, (bins,)."""
@@ -233,48 +246,65 @@ class Residuals:
         return found.low, found.high
 
 
-def moved_errors(residuals: Floats, by: Floats | float = 0.0) -> Floats:
-    """Return absolute sums over bins, (.., bins, 1 + resamples); resamples in single precision."""
-    moved = residuals + by
-    return np.concatenate(
-        [
-            np.abs(moved[..., :1]).sum(axis=-2),
-            np.abs(moved[..., 1:].astype(np.float32)).sum(axis=-2, dtype=np.float64),
-        ],
-        axis=-1,
-    )
+def joined(data: Floats, drawn: Floats) -> Floats:
+    """Return what the resamples show, with the data itself (column 0) in double precision.
+
+    Examples
+    --------
+    >>> drawn = np.array([0.1, 0.2], dtype=np.float32)
+    >>> joined(np.array([0.1]), drawn)[0]
+    np.float64(0.1)
+    """
+    found = drawn.astype(np.float64)
+    found[..., 0] = data[..., 0]
+    return found
 
 
-def residuals_of(residuals: Floats, shares: Floats) -> list[Residuals]:
-    """Return the errors that follow from residuals and shares, (footings, bins, 1 + resamples)."""
-    held = shares > 0
-    # A bin without rows has no residual either.
-    squares = np.square(residuals)
-    squares /= np.where(held, shares, 1.0)
-    squares = squares.sum(axis=1)
-    squares[~np.isfinite(squares)] = np.nan
+def absolute_sums(residuals: Floats) -> Floats:
+    """Return the error that residuals (.., bins, draws) make up."""
+    return np.asarray(np.abs(residuals).sum(axis=-2))
+
+
+def residuals_of(data: tuple[Floats, Floats], drawn: tuple[Floats, Floats]) -> list[Residuals]:
+    """Return the errors that follow from residuals and shares, (footings, bins, draws).
+
+    Parameters
+    ----------
+    data, drawn
+        Those of the data in double precision; of the data and all resamples.
+    """
+    (seen, share), (residuals, shares) = data, drawn
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = _variance(residuals[:, :, 1:], np.isfinite(squares[:, 1:]))
-        ratio = np.where(held[:, :, 0], spread / shares[:, :, 0], 0.0)
-        debiased, excess = squares[:, 0] - ratio.sum(axis=1), 4 * np.square(ratio).sum(axis=1)
-    errors, single = moved_errors(residuals), squares.astype(np.float32)
+        squares = joined(_squares(seen, share), _squares(residuals, shares))
+        squares[~np.isfinite(squares)] = np.nan
+        spread = _variance(residuals[:, :, 1:] - seen, np.isfinite(squares[:, 1:]))
+        ratio = np.where(share[:, :, 0] > 0, spread / share[:, :, 0], 0.0)
+    debiased, excess = squares[:, 0] - ratio.sum(axis=1), 4 * np.square(ratio).sum(axis=1)
+    errors = joined(absolute_sums(seen), absolute_sums(residuals))
     # Copies: a view would keep the footings of all partners in memory.
+    some, single = residuals[:, :, : _ENOUGH + 1].astype(np.float32), squares.astype(np.float32)
     return [
-        Residuals(table[:, : _ENOUGH + 1].copy(), error.copy(), square.copy(), float(b), float(e))
-        for table, error, square, b, e in zip(
-            residuals, errors, single, debiased, excess, strict=True
-        )
+        Residuals(*of)
+        for of in zip(seen, some, errors, single, debiased.tolist(), excess.tolist(), strict=True)
     ]
 
 
-def _variance(drawn: Floats, sound: Mask) -> Floats:
+def _squares(residuals: Floats, shares: Floats) -> Floats:
+    found = np.square(residuals)
+    # A bin without rows has no residual either, beyond what is lost in the last digits.
+    found /= np.maximum(shares, _NO_SHARE)
+    return np.asarray(found.sum(axis=1))
+
+
+def _variance(moved: Floats, sound: Mask) -> Floats:
     """Return variances over the resamples that are sound; NaN without two of them.
 
-    The mean of residuals is not far above their spread, so that sums of squares keep the digits.
+    The mean of what the resamples lie off the data is not far above its spread, so that sums of
+    squares keep the digits.
     """
     if not sound.all():
-        drawn = np.where(sound[:, None], drawn, 0.0)
+        moved = np.where(sound[:, None], moved, 0.0)
     number = sound.sum(axis=1)[:, None]
-    squares = np.einsum("...k,...k->...", drawn, drawn)
-    found = (squares - np.square(drawn.sum(axis=-1)) / number) / (number - 1)
+    squares = np.einsum("...k,...k->...", moved, moved)
+    found = (squares - np.square(moved.sum(axis=-1)) / number) / (number - 1)
     return np.where(number > 1, np.maximum(found, 0.0), np.nan)

@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from calibrant.comparison.ece_interval import Residuals, moved_errors, residuals_of
+from calibrant.comparison.aligned import AlignedSums, of_kind
+from calibrant.comparison.ece_interval import (
+    Residuals,
+    Singles,
+    absolute_sums,
+    joined,
+    residuals_of,
+)
 from calibrant.comparison.odds import log_odds, shift_nodes
 from calibrant.comparison.sums import ModelSums
 from calibrant.comparison.survey import Survey
@@ -61,7 +67,7 @@ class Footings:
     near: Floats
     near_error: Floats
     mixed: Floats
-    law: npt.NDArray[np.float32]
+    law: Singles
     paper: dict[str, Scores]
     halves_n: Floats
     halves: Floats
@@ -110,163 +116,152 @@ def all_footings(
     sums: ModelSums, survey: Survey, model: int, *, target: str | float
 ) -> list[Footings]:
     """Return the footings of a model with every partner; partners with the same questions share."""
-    models = len(survey.moments)
-    law = _integrals(sums.law, survey.law_steps())
-    raw = residuals_of(*_raw(sums.mass))
-    goals = _Goals(sums, survey, model)
+    every = np.arange(len(survey.moments))
+    own = survey.accuracy(model, every)
+    chosen = common_accuracy(np.stack([own, survey.accuracy(every, model)]), target)
+    chosen[model] = common_accuracy(survey.accuracy(every, every), target)
+    goals = _Goals(sums, survey, model, own, chosen)
+    raw, law = goals.raw(), goals.law(survey.law_steps())
+    outcomes = sums.data.mass[sums.kind, 0, :, :, 0].sum(axis=2)
+    both = joined(sums.data.same[:, :2], sums.drawn.same[:, :2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        halves = joined(sums.data.same[:, 2:4], sums.drawn.same[:, 2:4]) / both
+    sharing = sharing_distances(sums.ranks)
     found: list[Footings] = []
-    for start in range(0, models, _PARTNERS):
-        partners = np.arange(start, min(start + _PARTNERS, models))
-        residuals, shares, mixed, near = goals.at(partners)
-        moved, own = residuals_of(residuals, shares), survey.accuracy(model, partners)
-        chosen = common_accuracy(np.stack([own, survey.accuracy(partners, model)]), target)
-        if model in partners:
-            every = np.arange(models)
-            chosen[model - start] = common_accuracy(survey.accuracy(every, every), target)
-        papers = _papers(sums, partners, own, chosen, model)
-        outcomes = sums.mass[sums.kind[partners], 0, :, :, 0].sum(axis=2)
-        both = sums.same[partners, :2]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            halves = sums.same[partners, 2:4] / both
-        sharing = sharing_distances(sums.ranks[partners])
-        for row, partner in enumerate(partners):
-            shift, by = moved[row], near[row]
+    for start in range(0, every.size, _PARTNERS):
+        partners = every[start : start + _PARTNERS]
+        seen = zip(partners, *goals.moved(partners), goals.papers(partners), strict=True)
+        for partner, shift, by, near_error, mixed, paper in seen:
             found.append(
                 Footings(
                     survey.common(model, int(partner)),
-                    own[row].copy(),
+                    own[partner],
                     raw[sums.kind[partner]],
                     shift,
                     by,
-                    moved_errors(residuals[row], by[:, None]) if by.any() else shift.error,
-                    mixed[row].copy(),
+                    near_error,
+                    mixed,
                     law,
-                    papers[row],
-                    both[row, :, 0],
-                    halves[row],
-                    float(chosen[row, 0]),
-                    effective_size(outcomes[row], float(chosen[row, 0])),
-                    sharing[row],
+                    paper,
+                    both[partner, :, 0],
+                    halves[partner],
+                    float(chosen[partner, 0]),
+                    effective_size(outcomes[partner], float(chosen[partner, 0])),
+                    sharing[partner],
                     sums.histogram[partner],
                 )
             )
-    found[model] = _alone(found[model], goals)
+    found[model] = _alone(found[model], goals, survey)
     return found
 
 
-def _alone(own: Footings, goals: _Goals) -> Footings:
+def _alone(own: Footings, goals: _Goals, survey: Survey) -> Footings:
     """Return what is seen of a model by itself."""
     sums, model = goals.sums, goals.model
-    tables, shares = goals.at(np.array([model, len(goals.survey.moments)]))[:2]
-    both = [
-        replace(of, table=table)
-        for of, table in zip(residuals_of(tables, shares), tables, strict=True)
-    ]
-    number, said = sums.mass[sums.kind[model]].sum(axis=2)
+    kind = sums.kind[model]
+    weakest, strongest = goals.alone()
+    mass, width = (
+        joined(getattr(sums.data, name)[kind], getattr(sums.drawn, name)[kind])
+        for name in ("mass", "width")
+    )
+    number, said = mass.sum(axis=2)
     return replace(
         own,
-        shifted=both[0],
-        strongest=both[1],
-        score=even_odds_score(sums, goals.survey, model),
+        shifted=weakest,
+        strongest=strongest,
+        score=even_odds_score(sums, survey, model),
         by_outcome=np.divide(said, number, out=np.full_like(said, np.nan), where=number > 0),
-        gaps=sums.width[sums.kind[model]] / number.sum(axis=0),
+        gaps=width / number.sum(axis=0),
     )
-
-
-def _raw(mass: Floats) -> tuple[Floats, Floats]:
-    """Return residuals and shares of bins as answered, by kind of partner."""
-    wrong, right, low, high = _parts(mass)
-    total = (wrong + right).sum(axis=1, keepdims=True)
-    return (high - right + low) / total, (wrong + right) / total
-
-
-def _of_kind(sums: Floats, kind: Indices) -> Floats:
-    """Return the sums of every partner; once where all have the same questions."""
-    first, last = int(kind[0]), int(kind[-1])
-    if (kind == first).all():
-        return sums[first : first + 1]
-    # Partners with questions of their own stand one after the other: no need to copy them.
-    in_turn = bool((np.diff(kind) == 1).all())
-    found: Floats = sums[first : last + 1] if in_turn else sums[kind]
-    return found
-
-
-def _parts(mass: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return number and confidence of wrong and of right answers, (kinds, bins, 1 + resamples)."""
-    return mass[:, 0, 0], mass[:, 0, 1], mass[:, 1, 0], mass[:, 1, 1]
 
 
 class _Goals:
     """One model, and the accuracies that it is brought to."""
 
-    def __init__(self, sums: ModelSums, survey: Survey, model: int) -> None:
-        self.sums, self.survey, self.model = sums, survey, model
-        self.goals = survey.goals(model)
-        self.served = shift_nodes(survey.shifts(model))
+    def __init__(
+        self, sums: ModelSums, survey: Survey, model: int, own: Floats, chosen: Floats
+    ) -> None:
+        self.sums, self.model = sums, model
+        partners = np.append(np.arange(len(own)), model)
+        inside = survey.inside(own[partners], model, partners)
+        goal = survey.inside(survey.goals(model), model, partners)
+        shift = log_odds(goal) - log_odds(inside)
+        goals = (1 - goal) / (1 - inside), goal / inside, shift - shift[:, :1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A resample without right or without wrong answers has no such weights: NaN.
+            weights = np.stack([(1 - chosen) / (1 - own), chosen / own], axis=1)
+        of = sums.kind[partners], shift_nodes(survey.shifts(model))
+        table = np.stack(goals, axis=1)
+        self.data = AlignedSums(sums.data, *of, table[:, :, :1], weights[:, :, :1])
+        self.drawn = AlignedSums(sums.drawn, *of, table, weights)
 
-    def at(self, places: Indices) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return what is seen at the accuracies of some partners, or at the strongest (the last).
+    def raw(self) -> list[Residuals]:
+        """Return what is seen as answered, by kind of partner."""
+        return residuals_of(self.data.raw(), self.drawn.raw())
 
-        Residuals and shares with the odds moved along, the error with statements as they are, and
-        what near-certain statements add. Every resample has an accuracy of its own and so a shift
-        of its own, to which the confidences are moved linearly.
+    def law(self, steps: Floats) -> Singles:
+        """Return the integrals of the laws of confidence."""
+        both = (_integrals(of.law, steps) for of in (self.sums.data, self.sums.drawn))
+        return joined(*both).astype(np.float32)
+
+    def moved(
+        self, partners: Indices
+    ) -> tuple[list[Residuals], list[Floats], list[Floats], Floats]:
+        """Return what is seen at the accuracies of some partners.
+
+        With the odds moved along, what near-certain statements add and the error with them, and
+        the error with statements as they are.
         """
-        sums, survey, model = self.sums, self.survey, self.model
-        partners = np.where(places < len(survey.moments), places, model)
-        own = survey.inside(survey.accuracy(model, partners), model, partners)
-        goal = survey.inside(self.goals[places], model, partners)
-        wrong, right, low, high = _parts(_of_kind(sums.mass, sums.kind[partners]))
-        total = (wrong + right).sum(axis=1)
-        up, down = (goal / own / total)[:, None], ((1 - goal) / (1 - own) / total)[:, None]
-        shift = log_odds(goal) - log_odds(own)
-        said = sums.at_shifts(self.served, places, partners)
-        # In place: the memory of a few partners stays near the processor.
-        said[:, 1] *= (shift - shift[:, :1])[:, None, None]
-        said[:, 0] += said[:, 1]
-        residuals, of_wrong = said[:, 0, 1], said[:, 0, 0]
-        residuals -= right
-        residuals *= up
-        of_wrong *= down
-        residuals += of_wrong
-        unmoved = high - right
-        unmoved = np.multiply(unmoved, up, out=said[:, 1, 1])
-        unmoved += np.multiply(low, down, out=said[:, 1, 0])
-        mixed = np.abs(unmoved, out=unmoved).sum(axis=1)
-        near = down[:, :, 0] * sums.near[partners, 0] + up[:, :, 0] * sums.near[partners, 1]
-        return residuals, up * right + down * wrong, mixed, near
+        with np.errstate(divide="ignore", invalid="ignore"):
+            data, drawn = self.data.moved(partners), self.drawn.moved(partners)
+        found = residuals_of(data[:2], drawn[:2])
+        near = (data[3] * self.sums.near[partners]).sum(axis=1)
+        errors = [
+            joined(absolute_sums(seen + by[:, None]), absolute_sums(drawn + by[:, None]))
+            if by.any()
+            else of.error
+            for of, by, seen, drawn in zip(found, near, data[0], drawn[0], strict=True)
+        ]
+        return found, list(near), errors, joined(data[2], drawn[2])
+
+    def alone(self) -> list[Residuals]:
+        """Return the model at the weakest and at the strongest accuracy, with all resamples."""
+        places = np.array([self.model, len(self.data.kind) - 1])
+        data, drawn = self.data.moved(places), self.drawn.moved(places)
+        return [
+            replace(of, drawn=table)
+            for of, table in zip(residuals_of(data[:2], drawn[:2]), drawn[0], strict=True)
+        ]
+
+    def papers(self, partners: Indices) -> list[dict[str, Scores]]:
+        """Return the views of the literature with some partners."""
+        found: list[dict[str, Scores]] = [{} for _ in partners]
+        outcomes = self.data.sums.same[partners, :2, 0].sum(axis=1)
+        answered = of_kind(self.data.total, self.data.kind[partners])[:, 0]
+        ways = ("raw", AlignedSums.as_answered, answered), ("da", AlignedSums.aligned, answered)
+        for view, way, n in (*ways, ("ia", AlignedSums.shared, outcomes)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                (briers, seen), (drawn_briers, drawn) = (
+                    way(self.data, partners),
+                    way(self.drawn, partners),
+                )
+            brier = joined(briers, drawn_briers)
+            error = joined(absolute_sums(seen), absolute_sums(drawn))
+            for row, partner in enumerate(partners):
+                at = row % len(brier)
+                kept = joined(seen[at], drawn[at]) if partner == self.model else None
+                found[row][view] = Scores(brier[at], error[at], round(float(n[row % len(n)])), kept)
+        return found
 
 
-def _papers(
-    sums: ModelSums, partners: Indices, own: Floats, chosen: Floats, model: int
-) -> list[dict[str, Scores]]:
-    """Return the views of the literature with every partner."""
-    views = {
-        "raw": aligned_scores(sums, partners, own, own),
-        "da": aligned_scores(sums, partners, own, chosen),
-        "ia": shared_scores(sums, partners),
-    }
-    errors = {view: np.abs(residuals).sum(axis=1) for view, (_, residuals, _) in views.items()}
-    found: list[dict[str, Scores]] = []
-    for row, alone in enumerate(partners == model):
-        scores: dict[str, Scores] = {}
-        for view, (brier, residuals, n) in views.items():
-            # Copies: a view would keep the scores of all partners in memory.
-            at = row % len(brier)
-            kept = residuals[at].copy() if alone else None
-            of = brier[at].copy(), errors[view][at].copy()
-            scores[view] = Scores(*of, round(float(n[row % len(n)])), kept)
-        found.append(scores)
-    return found
-
-
-def _integrals(law: Floats, steps: Floats) -> npt.NDArray[np.float32]:
+def _integrals(law: Floats, steps: Floats) -> Floats:
     """Return the integral of the distribution function over every step, by outcome."""
     number, said = law
     below = np.cumsum(number, axis=1) - number
     width = np.diff(steps)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (below * width + number * steps[1:, None] - said) / number.sum(axis=1)[:, None]
-    return np.asarray(share, dtype=np.float32)
+    return np.asarray(share)
 
 
 def sharing_distances(ranks: Floats) -> list[list[dict[str, float]]]:
@@ -288,39 +283,6 @@ def sharing_distances(ranks: Floats) -> list[list[dict[str, float]]]:
     ]
 
 
-def aligned_scores(
-    sums: ModelSums, partners: Indices, accuracy: Floats, goal: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Return distribution-aligned Brier scores, residuals and numbers of rows, by partner.
-
-    At the model's own accuracy they are the raw ones.
-    """
-    kind = sums.kind[partners]
-    wrong, right = np.moveaxis(_of_kind(sums.width, kind), 1, 0)
-    total = _of_kind(sums.mass, kind)[:, 0].sum(axis=(1, 2))
-    square, spread = np.moveaxis(_of_kind(sums.totals, kind), 1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        up = down = 1 / total
-        if goal is not accuracy:
-            # A resample without right or without wrong answers has no such weights: NaN.
-            up, down = goal / accuracy / total, (1 - goal) / (1 - accuracy) / total
-        brier = up * square[:, 1] + down * square[:, 0] - spread.sum(axis=1) / total
-        residuals = up[:, None] * right
-        residuals += down[:, None] * wrong
-        return brier, residuals, total[:, 0]
-
-
-def shared_scores(sums: ModelSums, partners: Indices) -> tuple[Floats, Floats, Floats]:
-    """Return the same on questions where both have the same outcome; NaN without any."""
-    same = sums.same[partners]
-    total = same[:, 0] + same[:, 1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        residuals = same[:, 5:] / total[:, None]
-        # (c - 1)^2 = c^2 - 2 c + 1 on right answers.
-        brier = (same[:, 4] + same[:, 1] - 2 * same[:, 3]) / total
-    return brier, residuals, total[:, 0]
-
-
 def even_odds_score(sums: ModelSums, survey: Survey, model: int) -> Floats:
     """Return 1 - Brier / 0.25 with confidences shifted to accuracy 0.5, in data and resamples.
 
@@ -328,10 +290,10 @@ def even_odds_score(sums: ModelSums, survey: Survey, model: int) -> Floats:
     """
     kind = sums.kind[model]
     accuracy = survey.accuracy(model, model)
-    total = sums.mass[kind, 0].sum(axis=(0, 1))
+    total = joined(sums.data.mass[kind], sums.drawn.mass[kind])[0].sum(axis=(0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = log_odds(survey.accuracy(model, model)[:1]) - log_odds(accuracy)
-        value, first, second = sums.league
+        value, first, second = joined(sums.data.league, sums.drawn.league)
         wrong, right = value + first * moved + second * moved**2
         brier = (right / accuracy + wrong / (1 - accuracy)) / (2 * total)
     score: Floats = 1 - brier / 0.25

@@ -35,20 +35,10 @@ _SATURATED = 0.5
 _UNPLACED = 0.2
 
 
-def league_rows(
-    models: Sequence[str], own: Sequence[Footings], survey: Survey, *, level: float
-) -> list[dict[str, Any]]:
-    """Return what the league says of every model by itself.
-
-    Parameters
-    ----------
-    own
-        Every model on all its questions.
-    """
-    return [_row(number, name, own[number], survey, level) for number, name in enumerate(models)]
-
-
-def _row(number: int, name: str, own: Footings, survey: Survey, level: float) -> dict[str, Any]:
+def league_row(
+    number: int, name: str, own: Footings, survey: Survey, level: float
+) -> dict[str, Any]:
+    """Return what the league says of a model by itself, on all its questions."""
     parts = corp_parts(survey, number, even=True)
     empty = is_uninformative(own.by_outcome[1], own.by_outcome[0])
     graded, right = survey.own_accuracy(number)

@@ -159,7 +159,7 @@ def _batches(surveyed: dict[int, Survey], *, bins: int, resamples: int, alone: b
     for comparison, survey in surveyed.items():
         models = len(survey.moments)
         rows = models * (8 * MASS_BINS + 3 * bins + 180)
-        size = rows * (resamples + 1) * 8
+        size = rows * (resamples + 1) * 4
         for model in range(models):
             held += size
             # What is in memory is read again for nothing: threads take one model each.

@@ -63,39 +63,6 @@ def _alone(search: Search, share: Callable[[Any], float]) -> float:
     return side_by_side([search], lambda _, places: [share(places[0])])[0]
 
 
-def crossing_interval(
-    values: Floats, simulated: Floats, observed: float, level: float
-) -> tuple[float, float]:
-    """Return the range of candidate values that the observed statistic does not contradict.
-
-    Parameters
-    ----------
-    values
-        Rising candidates, shape (k,).
-    simulated
-        Simulated statistics under each candidate, shape (k, draws).
-    observed
-        The statistic of the data.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> values = np.linspace(0, 2, 41)
-    >>> draws = np.abs(values[:, None] + 0.1 * np.linspace(-3, 3, 601))
-    >>> low, high = crossing_interval(values, draws, 1.0, 0.5)
-    >>> round(low, 2), round(high, 2)
-    (0.85, 1.15)
-    """
-    low = first_crossing(values, lambda place: share_of(simulated[place] >= observed), level)
-    last = len(values) - 1
-    down = first_crossing(
-        values[-1] - values[::-1],
-        lambda place: share_of(simulated[last - place] <= observed),
-        level,
-    )
-    return float(low), float(max(values[-1] - down, low))
-
-
 def share_of(held: Mask) -> float:
     """Return the share of draws for which something holds.
 
