@@ -83,9 +83,9 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
     down = np.unique(np.append(np.linspace(lowest, value, POINTS), 0.0))
     # No ECE is above 1, so nothing above it is a candidate.
     up = np.linspace(value, max(min(value + reach, 1.0), value), POINTS)[::-1]
-    above = cache(lambda place: _shown(up[place], even, noise))
+    above = cache(lambda place: _shown(float(up[place]), even, noise))
     low = first_crossing(
-        down, lambda place: share_of(_shown(down[place], few, noise) >= value), level
+        down, lambda place: share_of(_shown(float(down[place]), few, noise) >= value), level
     )
     high = up[0] - first_crossing(up[0] - up, lambda place: share_of(above(place) <= value), level)
     if (above(POINTS - 1) <= value).mean() < LUCK:
@@ -246,7 +246,7 @@ class Residuals:
         return found.low, found.high
 
 
-def joined(data: Floats, drawn: Floats) -> Floats:
+def joined(data: Floats, drawn: Floats | Singles) -> Floats:
     """Return what the resamples show, with the data itself (column 0) in double precision.
 
     Examples

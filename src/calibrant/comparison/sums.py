@@ -11,7 +11,7 @@ number of pairs, but with that of models.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -215,7 +215,8 @@ class _Work:
         # A node at 0 is a shift like any other: the clip of its neighbours applies.
         nodes = w * shift_confidence(c, np.where(served.nodes == 0, 1e-300, served.nodes)[:, None])
         columns = np.concatenate([self.columns, (w * c * (1 - c))[None], nodes])
-        kind, size = draws.counts.dtype, draws.counts.shape[1]
+        kind: Any = draws.counts.dtype
+        size = draws.counts.shape[1]
         mass, width = np.zeros((2, 2, MASS_BINS, size), kind), np.zeros((2, bins, size), kind)
         totals = np.zeros((5, 2, size), kind)
         sums = np.zeros((1 + len(nodes), 2, MASS_BINS, size), kind)
