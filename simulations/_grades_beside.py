@@ -7,7 +7,7 @@ from scipy.special import stdtrit
 
 from calibrant.core.rng import named_stream
 from calibrant.stats.graded.checks import PRIOR, Checked, choose_checks
-from calibrant.stats.graded.means import soft_area
+from calibrant.stats.graded.estimates import soft_area
 
 # Earlier checks of another data set: so many, and what one of them counts for here.
 EARLIER, WORTH = 200, 0.25

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.planning.watching.batch import Baseline, StreamBatch
+from calibrant.planning.watching.batch import Baseline, StreamBatch, WaitingDays
 from calibrant.planning.watching.channel import MEANS, Channels, terms_of
 from calibrant.planning.watching.detector import ChangeDetector
-from calibrant.planning.watching.late import WaitingDays
 from calibrant.planning.watching.mix import MixWatch
 from calibrant.planning.watching.watch import CalibrationWatch
 

@@ -25,12 +25,13 @@ from calibrant.report.charts.draw import chart_file
 from calibrant.report.charts.scales import count_words, points
 from calibrant.semantics import Grader
 from calibrant.stats.graded.checks import Checked, Graded, choose_checks
-from calibrant.stats.graded.error import cells_for, graded_error
-from calibrant.stats.graded.means import (
+from calibrant.stats.graded.estimates import (
     GradedEstimate,
+    cells_for,
     graded_accuracy,
     graded_auroc,
     graded_difference,
+    graded_error,
     graded_gap,
     soft_area,
 )

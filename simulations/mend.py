@@ -15,8 +15,7 @@ import numpy as np
 from benchmarks.harness import ROOT, machine, versions
 from scipy import special
 
-from calibrant.mending.columns import fit_columns
-from calibrant.mending.estimator import fit_map
+from calibrant.mending.estimator import fit_columns, fit_map
 from calibrant.mending.fit import Labels, crossfitted, fit_curve, gain
 from simulations._mend_maps import SIZES, column_worlds, columns, excess_of_maps, maps_table
 

@@ -10,7 +10,7 @@ from scipy import special
 
 from calibrant.claims.mend import COLUMNS, GAIN, mend_claims
 from calibrant.mending import Mend
-from calibrant.mending.columns import fit_columns
+from calibrant.mending.estimator import fit_columns
 from calibrant.mending.fit import Labels
 from simulations.claims.harness import Said, World
 

@@ -11,8 +11,13 @@ from scipy.stats import binom
 
 import calibrant
 from calibrant.core.errors import InputError
-from calibrant.epistemic.selective.certify import TrafficMix, certify, chance_of_so_few
-from calibrant.epistemic.selective.costs import AskingCosts, cheapest
+from calibrant.epistemic.selective.certify import (
+    AskingCosts,
+    TrafficMix,
+    certify,
+    chance_of_so_few,
+    cheapest,
+)
 from calibrant.epistemic.selective.fit import Selective
 from calibrant.epistemic.selective.policy import SelectivePolicy
 

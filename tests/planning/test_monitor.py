@@ -20,8 +20,7 @@ from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.inputs.streams import row_streams
 from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
-from calibrant.planning.watching.batch import StreamBatch, batch_estimates, drift_rate
-from calibrant.planning.watching.late import WaitingDays
+from calibrant.planning.watching.batch import StreamBatch, WaitingDays, batch_estimates, drift_rate
 from calibrant.verbs.decide import decide
 from calibrant.verbs.monitor import monitor
 

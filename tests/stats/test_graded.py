@@ -7,13 +7,16 @@ from simulations.grades import KINDS, World, draw, estimates, true_rate, truths
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.stats.graded.checks import Checked, Graded, choose_checks
-from calibrant.stats.graded.error import (
+from calibrant.stats.graded.estimates import (
+    graded_accuracy,
+    graded_difference,
+    graded_gap,
+    soft_area,
     unchecked_accuracy,
     unchecked_difference,
     unchecked_error,
     unchecked_gap,
 )
-from calibrant.stats.graded.means import graded_accuracy, graded_difference, graded_gap, soft_area
 
 
 @pytest.mark.parametrize("kind", [KINDS[1], KINDS[2]])

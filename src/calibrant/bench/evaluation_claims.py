@@ -11,8 +11,7 @@ from scipy import special
 from calibrant.bench.measures.significance import ALPHA
 from calibrant.claims.claim import Claim, Facts, Outcome
 from calibrant.claims.margins import COMPARISON_MARGIN
-from calibrant.claims.rule import rule
-from calibrant.claims.words import joined, labels_text, points
+from calibrant.claims.words import joined, labels_text, points, rule
 from calibrant.stats.multiplicity import holm
 
 # The power of a forecast: 80 %.

@@ -8,8 +8,7 @@ from typing import Any
 from scipy.special import betaincinv
 
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
-from calibrant.claims.rule import rule
-from calibrant.claims.words import count
+from calibrant.claims.words import count, rule
 
 # Places with fewer questions than asked for that a sentence names.
 _SHORT_SHOWN = 2

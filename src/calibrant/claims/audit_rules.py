@@ -5,9 +5,8 @@ from typing import Any
 from calibrant.claims.claim import ALPHA, ClaimRule, Facts
 from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, FORECAST_TRUE
-from calibrant.claims.rule import rule
 from calibrant.claims.significance import SEPARATION_MARGIN
-from calibrant.claims.words import count, labels_text, percent, points, points_range
+from calibrant.claims.words import count, labels_text, percent, points, points_range, rule
 from calibrant.stats.clusters import FEWEST
 
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.claim import Claim, Facts, Outcome
-from calibrant.claims.rule import rule
-from calibrant.claims.words import percent, points_range
+from calibrant.claims.words import percent, points_range, rule
 
 _MARGIN = 0.02
 # Questions from which on a policy is chosen.

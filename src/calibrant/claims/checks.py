@@ -81,9 +81,7 @@ def _claim_check(text: str) -> Check:
     return Check(text, match["id"], "claim", match["outcome"], 0.0)
 
 
-def checked_blocks(
-    document: Mapping[str, Any],
-) -> Iterator[Block]:
+def checked_blocks(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield every block that conditions are checked on: its name, its metrics, its claims.
 
     Blocks are the results, the blocks over meanings (``sem1_ece``, ``sem2_ece``), and, once, the

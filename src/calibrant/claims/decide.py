@@ -6,8 +6,7 @@ from typing import Any
 
 from calibrant.claims.claim import Claim, Facts
 from calibrant.claims.grades import depending, grades_sentence
-from calibrant.claims.rule import rule
-from calibrant.claims.words import joined, percent, subject_name
+from calibrant.claims.words import joined, percent, rule, subject_name
 
 
 def _where(facts: Facts) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome
-from calibrant.claims.rule import rule
-from calibrant.claims.words import count, subject_name
+from calibrant.claims.words import count, rule, subject_name
 
 # Differences between groups below this are not worth a correction of their own.
 GROUP_MARGIN = 0.05

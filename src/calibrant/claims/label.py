@@ -5,8 +5,7 @@ from typing import Any
 
 from calibrant.claims.claim import Claim
 from calibrant.claims.margins import ROUNDING
-from calibrant.claims.rule import rule
-from calibrant.claims.words import percent, subject_name
+from calibrant.claims.words import percent, rule, subject_name
 
 
 def _range(facts: Mapping[str, Any]) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.claim import Claim
-from calibrant.claims.rule import rule
-from calibrant.claims.words import subject_name
+from calibrant.claims.words import rule, subject_name
 
 _OUTCOME = {"mended": "shown", "not worth it": "equivalent", "too few": "undecided"}
 

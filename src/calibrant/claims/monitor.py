@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import Claim, Facts
-from calibrant.claims.rule import rule
-from calibrant.claims.words import count, joined, percent, point_number, subject_name
+from calibrant.claims.words import count, joined, percent, point_number, rule, subject_name
 
 _LABELS = 100
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import Claim
-from calibrant.claims.rule import rule
-from calibrant.claims.words import count, percent, points, points_range, subject_name
+from calibrant.claims.words import count, percent, points, points_range, rule, subject_name
 
 
 def _rounded(labels: int) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
-from calibrant.claims.rule import rule
-from calibrant.claims.words import count, joined, points
+from calibrant.claims.words import count, joined, points, rule
 from calibrant.stats.multiplicity import holm
 
 ROLES = {

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.compare import pair_claim
-from calibrant.claims.compare_models import comparison_claims
+from calibrant.claims.compare import comparison_claims, pair_claim
 from calibrant.claims.grades import carry_to_pair
 from calibrant.comparison.decision import ALPHA, Decision, adjusted, decide_pairs
 from calibrant.comparison.evidence import PairEvidence

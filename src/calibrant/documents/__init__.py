@@ -6,17 +6,11 @@ number. Keys may be added to a document without a new version; readers pass over
 know.
 """
 
-from calibrant.documents.entries import Claim, EstimateEntry, Metrics, Verification
-from calibrant.documents.fields import FIELDS, Fields
-from calibrant.documents.schema import document_schema, field_value
-
-__all__ = [
-    "FIELDS",
-    "Claim",
-    "EstimateEntry",
-    "Fields",
-    "Metrics",
-    "Verification",
-    "document_schema",
-    "field_value",
-]
+from calibrant.documents.entries import Claim as Claim
+from calibrant.documents.entries import EstimateEntry as EstimateEntry
+from calibrant.documents.entries import Metrics as Metrics
+from calibrant.documents.entries import Verification as Verification
+from calibrant.documents.fields import FIELDS as FIELDS
+from calibrant.documents.fields import Fields as Fields
+from calibrant.documents.schema import document_schema as document_schema
+from calibrant.documents.schema import field_value as field_value

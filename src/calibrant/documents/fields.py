@@ -7,23 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.documents.entries import (
-    AuditEntry,
-    CascadeEntry,
-    Claim,
-    CompareEntry,
-    DroppedBlock,
-    EstimateEntry,
-    GroupEntry,
-    GroupsEntry,
-    InputFile,
-    MendEntry,
-    MonitorEntry,
-    NextStep,
-    PairEntry,
-    PlanEntry,
-    SemanticEntry,
-)
+from calibrant.documents import entries
 
 Entries = list[dict[str, Any]]
 FIELDS: dict[str, type[Fields]] = {}
@@ -46,12 +30,12 @@ class _Head(Fields):
     """The keys of every document that is made from data."""
 
     source: str | None
-    input: list[InputFile]
+    input: list[entries.InputFile]
     seed: int | None
     settings: dict[str, Any] | None
     data: dict[str, Any] | None
-    claims: list[Claim] | None
-    next: NextStep | None
+    claims: list[entries.Claim] | None
+    next: entries.NextStep | None
 
 
 class AuditFields(_Head, kind="audit"):
@@ -61,8 +45,8 @@ class AuditFields(_Head, kind="audit"):
     level: float
     resamples: int
     dropped: dict[str, Any]
-    results: list[AuditEntry]
-    sem_ece: list[SemanticEntry] | None
+    results: list[entries.AuditEntry]
+    sem_ece: list[entries.SemanticEntry] | None
     reading: dict[str, Any] | None
     wrong: Entries | None
 
@@ -72,9 +56,9 @@ class CompareFields(_Head, kind="compare"):
 
     bins: int
     level: float
-    results: list[CompareEntry]
-    pairs: list[PairEntry]
-    not_compared: list[DroppedBlock] | None
+    results: list[entries.CompareEntry]
+    pairs: list[entries.PairEntry]
+    not_compared: list[entries.DroppedBlock] | None
     dropped: dict[str, Any]
     league: Entries | None
     summaries: Entries | None
@@ -85,10 +69,10 @@ class GroupsFields(_Head, kind="groups"):
 
     features: list[str]
     dropped: dict[str, Any]
-    results: list[GroupsEntry]
-    grouping_loss: EstimateEntry | None
-    calibration_loss: EstimateEntry | None
-    groups: list[GroupEntry] | None
+    results: list[entries.GroupsEntry]
+    grouping_loss: entries.EstimateEntry | None
+    calibration_loss: entries.EstimateEntry | None
+    groups: list[entries.GroupEntry] | None
     wrong: Entries | None
 
 
@@ -97,7 +81,7 @@ class CascadeFields(_Head, kind="cascade"):
 
     decision: str
     dropped: dict[str, Any]
-    results: list[CascadeEntry]
+    results: list[entries.CascadeEntry]
 
 
 class DecideFields(_Head, kind="decide"):
@@ -112,7 +96,7 @@ class MendFields(_Head, kind="mend"):
     """Document ``calibrant.mend/1``."""
 
     dropped: dict[str, Any]
-    results: list[MendEntry]
+    results: list[entries.MendEntry]
 
 
 class PlanFields(_Head, kind="plan"):
@@ -120,7 +104,7 @@ class PlanFields(_Head, kind="plan"):
 
     passive_labels: int | None
     active_labels: int | None
-    results: list[PlanEntry]
+    results: list[entries.PlanEntry]
     measured: Entries
     leaderboard: dict[str, Any] | None
 
@@ -137,7 +121,7 @@ class LabelFields(_Head, kind="label"):
 class MonitorFields(_Head, kind="monitor"):
     """Document ``calibrant.monitor/2``."""
 
-    results: list[MonitorEntry]
+    results: list[entries.MonitorEntry]
     dropped: dict[str, Any]
 
 
@@ -296,8 +280,8 @@ class AgreementFields(_Part, kind="agreement"):
     groups: int
     unlabelled: int
     attempted: float
-    accuracy: EstimateEntry
-    kappa: EstimateEntry
-    precision: EstimateEntry
-    recall: EstimateEntry
+    accuracy: entries.EstimateEntry
+    kappa: entries.EstimateEntry
+    precision: entries.EstimateEntry
+    recall: entries.EstimateEntry
     confusion: dict[str, Any]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from calibrant.epistemic.segments.confidence_groups import GroupCorrector as GroupCorrector
     from calibrant.epistemic.segments.group import Group as Group
     from calibrant.epistemic.segments.group import gap_difference as gap_difference
-    from calibrant.epistemic.selective.costs import AskingCosts as AskingCosts
+    from calibrant.epistemic.selective.certify import AskingCosts as AskingCosts
     from calibrant.epistemic.selective.fit import Selective as Selective
     from calibrant.epistemic.selective.policy import SelectivePolicy as SelectivePolicy
     from calibrant.epistemic.trees.honest import HonestTree as HonestTree

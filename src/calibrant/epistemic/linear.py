@@ -81,14 +81,12 @@ def projector(columns: Floats) -> Floats:
     scaled = columns / np.where(scale > 0, scale, 1.0)
     values, vectors = np.linalg.eigh(scaled.T @ scaled)
     kept = values > 1e-9 * values.max()
-    basis: Floats = scaled @ (vectors[:, kept] / np.sqrt(values[kept]))
-    return basis
+    return np.asarray(scaled @ (vectors[:, kept] / np.sqrt(values[kept])))
 
 
 def project(basis: Floats, values: Floats) -> Floats:
     """Return the part of `values` that an orthonormal basis explains."""
-    explained: Floats = basis @ (basis.T @ values)
-    return explained
+    return np.asarray(basis @ (basis.T @ values))
 
 
 def ridge_linear(design: Floats, targets: Floats, ridge: float) -> Floats:

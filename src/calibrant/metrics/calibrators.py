@@ -16,8 +16,7 @@ from calibrant.stats.logistic import logistic_fit
 
 
 def _logits(values: Floats, edge: float) -> Floats:
-    bounded: Floats = special.logit(np.clip(values, edge, 1 - edge))
-    return bounded
+    return np.asarray(special.logit(np.clip(values, edge, 1 - edge)))
 
 
 def _check_edge(edge: float) -> float:
@@ -85,8 +84,7 @@ class TemperatureCalibrator(Calibrator):
 
     def _map(self, values: Floats) -> Floats:
         _check_unit(values, self.name)
-        mapped: Floats = special.expit(_logits(values, self.edge) / self.temperature_)
-        return mapped
+        return np.asarray(special.expit(_logits(values, self.edge) / self.temperature_))
 
 
 class PlattCalibrator(Calibrator):
@@ -142,8 +140,7 @@ class PlattCalibrator(Calibrator):
     def _map(self, values: Floats) -> Floats:
         if self.scale_ == "logit":
             _check_unit(values, self.name)
-        mapped: Floats = special.expit(self.intercept_ + self.slope_ * self._feature(values))
-        return mapped
+        return np.asarray(special.expit(self.intercept_ + self.slope_ * self._feature(values)))
 
 
 class BetaCalibrator(Calibrator):
@@ -199,8 +196,7 @@ class BetaCalibrator(Calibrator):
 
     def _map(self, values: Floats) -> Floats:
         _check_unit(values, self.name)
-        mapped: Floats = special.expit(self.intercept_ + self._features(values) @ self.slopes_)
-        return mapped
+        return np.asarray(special.expit(self.intercept_ + self._features(values) @ self.slopes_))
 
 
 class IsotonicCalibrator(Calibrator):
@@ -318,8 +314,7 @@ class HistogramCalibrator(Calibrator):
     def _map(self, values: Floats) -> Floats:
         _check_unit(values, self.name)
         inner = self.edges_[1:] if self.edges_[-1] < 1 else self.edges_[1:-1]
-        mapped: Floats = self.rates_[np.searchsorted(inner, values, side="right")]
-        return mapped
+        return np.asarray(self.rates_[np.searchsorted(inner, values, side="right")])
 
 
 def _doubles(

@@ -13,14 +13,7 @@ from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.metrics.inputs import check
-from calibrant.stats import perfect_law
-from calibrant.stats.cell_bounds import (
-    UpperBound,
-    error_estimate,
-    lower_end,
-    planned_bound,
-    shares_variance,
-)
+from calibrant.stats import cell_bounds, perfect_law
 from calibrant.stats.cells import CellTable, ValueSums, cell_table, structure_z
 from calibrant.stats.clusters import ClusterSums
 from calibrant.stats.intervals import wilson_interval
@@ -173,7 +166,7 @@ class CellError:
 
     @cached_property
     def _extra(self) -> float:
-        return shares_variance(self.table, self._effective) * self.loose_shares
+        return cell_bounds.shares_variance(self.table, self._effective) * self.loose_shares
 
     @property
     def _effective(self) -> float:
@@ -196,24 +189,24 @@ class CellError:
         else:
             square = self.clusters.error**2
         shrunk = abs(mean) - square / abs(mean) if mean else 0.0
-        return max(error_estimate(table), shrunk)
+        return max(cell_bounds.error_estimate(table), shrunk)
 
     @cached_property
-    def _bound(self) -> UpperBound:
+    def _bound(self) -> cell_bounds.UpperBound:
         shared = self.clusters
         table = self.table
         square = None if shared is None else shared.variance(table.share, table.stray)
-        return UpperBound.of(table, self._extra, square)
+        return cell_bounds.UpperBound.of(table, self._extra, square)
 
     @cached_property
-    def _planned(self) -> UpperBound:
+    def _planned(self) -> cell_bounds.UpperBound:
         """The bound that a calibrated model would show in the middle."""
         table = self.table
         ratio, plain = math.sqrt(self.noise_ratio), float(self._plain.share @ self._plain.stray)
         if self.clusters is not None and plain > 0:
             ratio *= float(table.share @ table.stray) / plain
         together = self.clusters is not None
-        return planned_bound(table, self._spread, ratio, together=together)
+        return cell_bounds.planned_bound(table, self._spread, ratio, together=together)
 
     def diagram(self, level: float, rows: Floats) -> list[dict[str, Any]]:
         """Return the cells in the order of the scale, as a reliability diagram shows them.
@@ -288,7 +281,7 @@ class CellError:
     def interval(self, level: float) -> tuple[float, float]:
         """Return both ends at a level."""
         z = self._quantile(level)
-        low = min(lower_end(self.table, z, self._extra), self.value)
+        low = min(cell_bounds.lower_end(self.table, z, self._extra), self.value)
         return low, min(max(self._bound.at(z), self.value), 1.0)
 
     def at_best(self, level: float = 0.95) -> float:

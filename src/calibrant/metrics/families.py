@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from calibrant.core.arrays import Array, Floats
-
-if TYPE_CHECKING:
-    from calibrant.metrics.block import MetricBlock
-    from calibrant.metrics.cell_block import CellBlock
-import math
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from calibrant.core.arrays import Array, Floats
 from calibrant.metrics import cell_bounds
 from calibrant.metrics.corp_interval import dsc_influence
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.stats import ranking
-from calibrant.stats.intervals import (
-    area_interval,
-    logit_interval,
-    skewed_interval,
-    wald_interval,
-)
+from calibrant.stats.intervals import area_interval, logit_interval, skewed_interval, wald_interval
 
 if TYPE_CHECKING:
     from calibrant.metrics.block import MetricBlock
     from calibrant.metrics.cell_block import CellBlock
-
 
 Ends: TypeAlias = tuple[float, float, float, str]
 """Value, ends of its interval, and how these were made; of a value that is NaN, why it is."""

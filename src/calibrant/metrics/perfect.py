@@ -13,13 +13,7 @@ from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.binned import placement
 from calibrant.metrics.inputs import Checked, check, undefined
 from calibrant.stats.binning import PIECE
-from calibrant.stats.error_law import (
-    Atoms,
-    Lattice,
-    count_law,
-    half_normal_atoms,
-    sum_law,
-)
+from calibrant.stats.error_law import Atoms, Lattice, count_law, half_normal_atoms, sum_law
 from calibrant.stats.few_law import FewLaw, few_laws
 
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of

@@ -11,36 +11,20 @@ from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import require_known
 from calibrant.metrics import cell_bounds as off
 from calibrant.metrics import families as by
+from calibrant.metrics import named, scoring
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
 from calibrant.metrics.cell_error import error
 from calibrant.metrics.corp import dsc, mcb, unc
 from calibrant.metrics.families import Family, Metric, error_of, mean_of, ranking_of
 from calibrant.metrics.gap_model import ece_debiased
-from calibrant.metrics.named import (
-    adaptive_ece,
-    ks_calibration_error,
-    log_loss_calibration,
-    log_loss_refinement,
-    mce,
-    rms_calibration_error,
-)
-from calibrant.metrics.scoring import (
-    accuracy,
-    auprc,
-    auroc,
-    brier,
-    log_loss,
-    log_loss_rows,
-    mean_confidence,
-)
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
 from calibrant.metrics.smooth import smooth_ece
 
 
 def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return mean confidence minus accuracy; `confidence_gap` has it with its interval."""
-    said = mean_confidence(confidence, correct, weights=weights)
-    return said - accuracy(confidence, correct, weights=weights)
+    said = scoring.mean_confidence(confidence, correct, weights=weights)
+    return said - scoring.accuracy(confidence, correct, weights=weights)
 
 
 # What computes a metric's value, and with its interval from rows and from cells.
@@ -49,21 +33,21 @@ _COMPUTED: dict[str, tuple[Callable[..., float], Family | None]] = {
     "ece": (ece, error_of(by.binned_error, off.of_place)),
     "ece_debiased": (ece_debiased, error_of(by.debiased_error, off.of_place)),
     "smooth_ece": (smooth_ece, error_of(by.smooth_error, off.of_smooth)),
-    "brier": (brier, mean_of(lambda c, y: np.square(c - y), bend=(2.0, 2.0))),
+    "brier": (scoring.brier, mean_of(lambda c, y: np.square(c - y), bend=(2.0, 2.0))),
     "log_loss": (
-        log_loss,
-        mean_of(log_loss_rows, cells=by.log_loss_of_cells, bound=off.of_log_loss),
+        scoring.log_loss,
+        mean_of(scoring.log_loss_rows, cells=by.log_loss_of_cells, bound=off.of_log_loss),
     ),
-    "auroc": (auroc, ranking_of("auroc", by.area_under_roc, off.of_area)),
-    "auprc": (auprc, ranking_of("auprc", by.average_precision, off.of_precision)),
+    "auroc": (scoring.auroc, ranking_of("auroc", by.area_under_roc, off.of_area)),
+    "auprc": (scoring.auprc, ranking_of("auprc", by.average_precision, off.of_precision)),
     "aurc": (aurc, ranking_of("aurc", by.average_risk, off.of_risk)),
     "e_aurc": (e_aurc, ranking_of("e_aurc", by.excess_risk, off.of_risk)),
     "accuracy": (
-        accuracy,
+        scoring.accuracy,
         mean_of(lambda c, y: y + 0.0 * c, interval=by.wilson_share, bound=off.nothing),
     ),
     "mean_confidence": (
-        mean_confidence,
+        scoring.mean_confidence,
         mean_of(lambda c, y: c + 0.0 * y, interval=by.student_mean, bound=off.of_place),
     ),
     "over_confidence": (over_confidence, error_of(by.over_half, off.of_place)),
@@ -72,12 +56,12 @@ _COMPUTED: dict[str, tuple[Callable[..., float], Family | None]] = {
     "dsc": (dsc, error_of(by.discrimination, off.of_discrimination)),
     "unc": (unc, error_of(by.uncertainty, off.nothing)),
     "confidence_gap": (_gap, error_of(by.mean_gap, off.of_place)),
-    "rms_calibration_error": (rms_calibration_error, None),
-    "mce": (mce, None),
-    "adaptive_ece": (adaptive_ece, None),
-    "ks_calibration_error": (ks_calibration_error, None),
-    "log_loss_calibration": (log_loss_calibration, None),
-    "log_loss_refinement": (log_loss_refinement, None),
+    "rms_calibration_error": (named.rms_calibration_error, None),
+    "mce": (named.mce, None),
+    "adaptive_ece": (named.adaptive_ece, None),
+    "ks_calibration_error": (named.ks_calibration_error, None),
+    "log_loss_calibration": (named.log_loss_calibration, None),
+    "log_loss_refinement": (named.log_loss_refinement, None),
     "accuracy_at_coverage": (accuracy_at_coverage, None),
 }
 

@@ -153,8 +153,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
         chosen = self.predict_proba(X).argmax(axis=1)
-        labels: Array = self.classes_[chosen]
-        return labels
+        return np.asarray(self.classes_[chosen])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

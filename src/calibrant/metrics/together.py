@@ -18,13 +18,8 @@ from calibrant.metrics.gap_model import matched_errors
 from calibrant.metrics.perfect import calibration_tests
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smooth_interval import smooth_intervals
+from calibrant.stats import ranking
 from calibrant.stats.common_draws import CommonDraws, Stream
-from calibrant.stats.ranking import (
-    Influence,
-    areas_under_curve,
-    average_precisions,
-    average_risks,
-)
 
 # Values by block, and the influence of its rows on them.
 Ranking: TypeAlias = tuple[Floats, Floats]
@@ -110,7 +105,7 @@ def _rankings(some: Sequence[RowBlock]) -> dict[str, Ranking]:
     group = np.stack([block.ranked.group for block in some])
     right = np.stack([block.data.correct for block in some]).astype(np.float64)
 
-    def rows(found: tuple[Floats, Influence], group: Indices) -> Ranking:
+    def rows(found: tuple[Floats, ranking.Influence], group: Indices) -> Ranking:
         value, influence = found
         constant, slope = (
             np.take_along_axis(part, group, axis=-1)
@@ -118,15 +113,15 @@ def _rankings(some: Sequence[RowBlock]) -> dict[str, Ranking]:
         )
         return value, constant + slope * right
 
-    risk, of_risk = rows(average_risks(weight, outcome), group)
+    risk, of_risk = rows(ranking.average_risks(weight, outcome), group)
     # The best order has all right answers before all wrong ones.
     hits = right.sum(axis=-1)
     both = np.stack([hits, right.shape[1] - hits], axis=-1)
-    best = average_risks(both, both * np.array([1.0, 0.0]))
+    best = ranking.average_risks(both, both * np.array([1.0, 0.0]))
     least, of_least = rows(best, (right == 0).astype(np.intp))
     return {
-        "auroc": rows(areas_under_curve(weight, outcome), group),
-        "auprc": rows(average_precisions(weight, outcome), group),
+        "auroc": rows(ranking.areas_under_curve(weight, outcome), group),
+        "auprc": rows(ranking.average_precisions(weight, outcome), group),
         "aurc": (risk, of_risk),
         "e_aurc": (risk - least, of_risk - of_least),
     }

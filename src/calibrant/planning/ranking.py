@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import ndtr
 
-from calibrant.claims.compare_models import MORE_ACCURATE_SHARE
+from calibrant.claims.compare import MORE_ACCURATE_SHARE
 from calibrant.comparison.compare import TableReader
 from calibrant.comparison.decision import ALPHA, adjusted
 from calibrant.comparison.entries import SPREAD, described_gaps

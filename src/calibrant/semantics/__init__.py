@@ -42,86 +42,48 @@ stated_correct         list[bool] or null: grade of each listed answer
 from collections.abc import Sequence
 
 from calibrant.core import InputError
-from calibrant.semantics.annotate import Annotated, annotate
-from calibrant.semantics.asking import ClientAsker, DispatcherAsker
-from calibrant.semantics.extract import (
-    Extraction,
-    extract_answer,
-    extract_letter,
-    not_attempted,
-    parse_vote,
-)
-from calibrant.semantics.grading.agreement import agreement, cohen_kappa
-from calibrant.semantics.grading.grade import Grade, Grader, References
-from calibrant.semantics.judge import (
-    Docket,
-    GradeQuery,
-    GroupQuery,
-    Judge,
-    SameQuery,
-    SimulatedJudge,
-    WhichQuery,
-    mask_instructions,
-)
-from calibrant.semantics.llm_judge import LLMJudge
-from calibrant.semantics.options import Options
-from calibrant.semantics.same.cluster import Clusters, pairwise_f1, same_partition
-from calibrant.semantics.same.pairs import CosinePairs, EntailmentPairs, PairModel
-from calibrant.semantics.same.rules import why_same
-from calibrant.semantics.settle import Group, Settler
-from calibrant.semantics.stated import (
-    Stated,
-    parse_confidence,
-    parse_stated,
-    parse_top_k,
-    read_confidence,
-)
-from calibrant.semantics.stated_value import StatedValue
-from calibrant.semantics.text.normalise import STEPS, Normaliser, normalise
-
-__all__ = [
-    "STEPS",
-    "Annotated",
-    "ClientAsker",
-    "Clusters",
-    "CosinePairs",
-    "DispatcherAsker",
-    "Docket",
-    "EntailmentPairs",
-    "Extraction",
-    "Grade",
-    "GradeQuery",
-    "Grader",
-    "GroupQuery",
-    "Judge",
-    "LLMJudge",
-    "Normaliser",
-    "Options",
-    "PairModel",
-    "SameQuery",
-    "SimulatedJudge",
-    "Stated",
-    "StatedValue",
-    "WhichQuery",
-    "agreement",
-    "annotate",
-    "cluster_answers",
-    "cohen_kappa",
-    "extract_answer",
-    "extract_letter",
-    "grade_answers",
-    "mask_instructions",
-    "normalise",
-    "not_attempted",
-    "pairwise_f1",
-    "parse_confidence",
-    "parse_stated",
-    "parse_top_k",
-    "parse_vote",
-    "read_confidence",
-    "same_partition",
-    "why_same",
-]
+from calibrant.semantics.annotate import Annotated as Annotated
+from calibrant.semantics.annotate import annotate as annotate
+from calibrant.semantics.asking import ClientAsker as ClientAsker
+from calibrant.semantics.asking import DispatcherAsker as DispatcherAsker
+from calibrant.semantics.extract import Extraction as Extraction
+from calibrant.semantics.extract import extract_answer as extract_answer
+from calibrant.semantics.extract import extract_letter as extract_letter
+from calibrant.semantics.extract import not_attempted as not_attempted
+from calibrant.semantics.extract import parse_vote as parse_vote
+from calibrant.semantics.grading.agreement import agreement as agreement
+from calibrant.semantics.grading.agreement import cohen_kappa as cohen_kappa
+from calibrant.semantics.grading.grade import Grade as Grade
+from calibrant.semantics.grading.grade import Grader as Grader
+from calibrant.semantics.grading.grade import References as References
+from calibrant.semantics.judge import Docket as Docket
+from calibrant.semantics.judge import GradeQuery as GradeQuery
+from calibrant.semantics.judge import GroupQuery as GroupQuery
+from calibrant.semantics.judge import Judge as Judge
+from calibrant.semantics.judge import SameQuery as SameQuery
+from calibrant.semantics.judge import SimulatedJudge as SimulatedJudge
+from calibrant.semantics.judge import WhichQuery as WhichQuery
+from calibrant.semantics.judge import mask_instructions as mask_instructions
+from calibrant.semantics.llm_judge import LLMJudge as LLMJudge
+from calibrant.semantics.options import Options as Options
+from calibrant.semantics.same.cluster import Clusters as Clusters
+from calibrant.semantics.same.cluster import pairwise_f1 as pairwise_f1
+from calibrant.semantics.same.cluster import same_partition as same_partition
+from calibrant.semantics.same.pairs import CosinePairs as CosinePairs
+from calibrant.semantics.same.pairs import EntailmentPairs as EntailmentPairs
+from calibrant.semantics.same.pairs import PairModel as PairModel
+from calibrant.semantics.same.rules import why_same as why_same
+from calibrant.semantics.settle import Group as Group
+from calibrant.semantics.settle import Settler as Settler
+from calibrant.semantics.stated import Stated as Stated
+from calibrant.semantics.stated import StatedValue as StatedValue
+from calibrant.semantics.stated import parse_confidence as parse_confidence
+from calibrant.semantics.stated import parse_stated as parse_stated
+from calibrant.semantics.stated import parse_top_k as parse_top_k
+from calibrant.semantics.stated import read_confidence as read_confidence
+from calibrant.semantics.text.normalise import STEPS as STEPS
+from calibrant.semantics.text.normalise import Normaliser as Normaliser
+from calibrant.semantics.text.normalise import normalise as normalise
 
 
 def cluster_answers(

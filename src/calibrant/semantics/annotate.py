@@ -12,7 +12,7 @@ from calibrant.core import InputError
 from calibrant.semantics.options import Options
 from calibrant.semantics.read import ReadDraws, purpose_role, read_draws
 from calibrant.semantics.settle import Group, Settled, Settler
-from calibrant.semantics.stated_value import scale_of_all
+from calibrant.semantics.stated import scale_of_all
 
 _KEY = ["question_id", "model"]
 _NEEDED = ("question_id", "model", "purpose", "draw", "text")

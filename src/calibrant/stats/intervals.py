@@ -216,8 +216,7 @@ def area_score_interval(
     def inside(some: slice) -> Floats:
         at, single, of_right, of_wrong = (part[some] for part in _area_candidates())
         variance = (single + (right - 1) * of_right + (wrong - 1) * of_wrong) / (right * wrong)
-        found: Floats = at[(at - area) ** 2 <= square * np.maximum(variance, 0.0) + 1e-15]
-        return found
+        return np.asarray(at[(at - area) ** 2 <= square * np.maximum(variance, 0.0) + 1e-15])
 
     # A look at every fortieth candidate tells around which ones the ends lie.
     rough = np.rint(inside(slice(None, None, _EVERY)) * _CANDIDATES).astype(int)

@@ -96,8 +96,7 @@ def isotonic_fit(weight: Floats, outcome: Floats) -> Floats:
     if held.all():
         return rising_fit(outcome / weight, weight)[0]
     fitted, _ = rising_fit(outcome[held] / weight[held], weight[held])
-    filled: Floats = fitted[np.clip(np.cumsum(held) - 1, 0, None)]
-    return filled
+    return np.asarray(fitted[np.clip(np.cumsum(held) - 1, 0, None)])
 
 
 def isotonic_fits(weight: Floats, outcomes: Floats) -> Floats:

@@ -126,8 +126,7 @@ class SmoothingPlan:
         period = 2 * (self.points - 1)
         smoothed = np.fft.irfft(product, n=period, axis=-1)
         lower = smoothed.take(self.left, axis=-1)
-        read: Floats = lower + (smoothed.take(self.left + 1, axis=-1) - lower) * self.share
-        return read
+        return np.asarray(lower + (smoothed.take(self.left + 1, axis=-1) - lower) * self.share)
 
     def density_sum(self, weight: Floats) -> Any:
         """Return the sum of the density over the evaluation points."""

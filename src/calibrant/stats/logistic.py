@@ -6,8 +6,10 @@ from scipy import special
 from calibrant.core.arrays import Floats
 
 _FREE = 1e-6
-_STEPS = 50
+_STEPS = 100
 _FAR, _NEAR = 0.02, 1e-7
+# Rows that are all but certain still bend the cost a little.
+_LEAST = 1e-9
 
 
 def intercept_free(design: Floats, ridge: float, free: float = _FREE) -> Floats:
@@ -45,22 +47,30 @@ def ridge_logistic(
     >>> ridge_logistic(x, np.array([0.0, 0.0, 1.0, 1.0]), penalty)[1:].round(2).tolist()
     [1.04]
     """
-    own = np.ones(len(design)) if weights is None else weights
+    row = np.ones(len(design)) if weights is None else weights
     beta = np.zeros(design.shape[1])
+
+    def cost(at: Floats) -> float:
+        odds = design @ at
+        return float(row @ (np.logaddexp(0, odds) - outcome * odds) + penalty @ at**2 / 2)
+
     # At 0 every row has the weight 1/4.
-    start = (design * own[:, None]).T @ design if gram is None else gram
+    start = (design * row[:, None]).T @ design if gram is None else gram
     curvature = 0.25 * start + np.diag(penalty)
     largest = 0.0
     for _ in range(_STEPS):
         rate = special.expit(design @ beta)
         if largest > _FAR:
-            weight = own * (rate * (1 - rate) + 1e-6)
+            weight = row * (rate * (1 - rate) + _LEAST)
             curvature = (design * weight[:, None]).T @ design + np.diag(penalty)
         # The gradient is exact in each step; a curvature from nearby only costs a further step.
-        gradient = design.T @ (own * (outcome - rate)) - penalty * beta
+        gradient = design.T @ (row * (outcome - rate)) - penalty * beta
         step = np.linalg.solve(curvature, gradient)
-        beta = beta + step
         largest = float(np.abs(step).max())
+        # A long step may lead uphill.
+        while largest > 1 and cost(beta + step) > cost(beta):
+            step, largest = step / 2, largest / 2
+        beta = beta + step
         if largest < _NEAR:
             break
     return beta
@@ -69,33 +79,13 @@ def ridge_logistic(
 def logistic_fit(features: Floats, y: Floats, w: Floats, penalty: float) -> tuple[float, Floats]:
     """Return intercept and slopes of a weighted logistic regression with a small ridge.
 
-    Newton steps with halving on standardised columns; the ridge is per row, on all
-    coefficients, so that outcomes without variation have a finite fit too.
+    Columns are standardised; the ridge is per row, on all coefficients, so that outcomes without
+    variation have a finite fit too.
     """
     centre = np.average(features, axis=0, weights=w)
     scale = np.sqrt(np.average((features - centre) ** 2, axis=0, weights=w))
     scale = np.where(scale > 0, scale, 1.0)
     design = np.column_stack([np.ones(len(y)), (features - centre) / scale])
-    total = w.sum()
-    beta = np.zeros(design.shape[1])
-
-    def loss(at: Floats) -> float:
-        eta = design @ at
-        return float(w @ (np.logaddexp(0, eta) - y * eta) / total + penalty / 2 * (at @ at))
-
-    current = loss(beta)
-    for _ in range(100):
-        rate = special.expit(design @ beta)
-        gradient = design.T @ (w * (rate - y)) / total + penalty * beta
-        curvature = (design * (w * rate * (1 - rate))[:, None]).T @ design / total
-        step = np.linalg.solve(curvature + penalty * np.eye(beta.size), gradient)
-        size = 1.0
-        while size > 1e-8 and loss(beta - size * step) > current:
-            size /= 2
-        beta = beta - size * step
-        improved = loss(beta)
-        if current - improved <= 1e-14:
-            break
-        current = improved
+    beta = ridge_logistic(design, y, np.full(design.shape[1], penalty * w.sum()), weights=w)
     slopes = beta[1:] / scale
     return float(beta[0] - slopes @ centre), slopes

@@ -196,8 +196,7 @@ class _FinePlaces:
         edges, width = self._edges[values.dtype], self.grid.shift + cell_sums.OFFSET_BITS
         edge = (place + slack) >> width
         lower = np.where(values < edges[edge], edge - 1, edge) << width
-        mended: Ints = np.clip(place, lower, lower + (1 << width) - 1)
-        return mended
+        return np.asarray(np.clip(place, lower, lower + (1 << width) - 1))
 
     def steep(self, place: Ints) -> Indices:
         """Return the rows that were nearly certain and wrong.

@@ -231,5 +231,4 @@ def systematic_sample(pi: Floats, order: Indices, rng: np.random.Generator) -> I
     reached[-1] = count
     passed = np.floor(reached + 1 - rng.random()).astype(np.intp)
     before = np.concatenate([[0], passed[:-1]])
-    taken: Indices = order[passed > before]
-    return taken
+    return np.asarray(order[passed > before])

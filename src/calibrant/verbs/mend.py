@@ -22,7 +22,7 @@ from calibrant.inputs.features import beside_methods, refuse_outcome, without_mi
 from calibrant.inputs.objects import plain_input
 from calibrant.inputs.provenance import document_head
 from calibrant.mending import Mend, MendMap
-from calibrant.mending.columns import LEAST_LABELS, fit_columns
+from calibrant.mending.estimator import LEAST_LABELS, fit_columns
 from calibrant.mending.fit import Labels
 from calibrant.records import ScoreBlock
 from calibrant.records.mend_map import MENDED, save_maps

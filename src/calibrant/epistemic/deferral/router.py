@@ -177,8 +177,7 @@ class Router:
         """Return the position of the model that each query goes to."""
         worth = self.willingness if willingness is None else willingness
         balance = worth * self.accuracy(features) - self.price_
-        chosen: Ints = np.argmax(balance, axis=1)
-        return chosen
+        return np.asarray(np.argmax(balance, axis=1))
 
     def route(
         self, features: Mapping[str, Any], answers_so_far: Mapping[str, Any] = MappingProxyType({})

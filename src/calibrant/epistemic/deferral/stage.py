@@ -77,8 +77,7 @@ class Aim(Stored):
         """Return 1 where the model's answer is right."""
         if self.decision == "answer":
             return correct
-        hits: Floats = ((confidence >= self.cut) == (correct == 1)).astype(np.float64)
-        return hits
+        return np.asarray(((confidence >= self.cut) == (correct == 1)).astype(np.float64))
 
     def worth(self, confidence: Floats, correct: Floats) -> Floats:
         """Return what each answer is worth, from 0 (the dearest mistake) to 1 (costs nothing).
@@ -95,8 +94,7 @@ class Aim(Stored):
             np.where(correct == 1, costs.c01, costs.c00),
         )
         least, most = _range(costs)
-        result: Floats = 1.0 - (spent - least) / (most - least)
-        return result
+        return np.asarray(1.0 - (spent - least) / (most - least))
 
     def doubt(self, confidence: Floats) -> Floats:
         """Return what the answer is expected to cost by the model's own word, from 0 to 1.
@@ -107,8 +105,7 @@ class Aim(Stored):
             return 1.0 - confidence
         least, most = _range(self.matrix)
         spent = expected_cost(confidence >= self.cut, confidence, self.matrix)
-        result: Floats = (spent - least) / (most - least)
-        return result
+        return np.asarray((spent - least) / (most - least))
 
 
 def _range(costs: CostMatrix) -> tuple[float, float]:

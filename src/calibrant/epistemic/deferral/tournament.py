@@ -145,8 +145,7 @@ def _within(choice: Curve, judged: Curve, budget: Floats) -> Floats:
     """
     kept = pareto(choice.cost, choice.accuracy)
     order = np.argsort(judged.cost[kept], kind="stable")
-    reached: Floats = np.interp(budget, judged.cost[kept][order], judged.accuracy[kept][order])
-    return reached
+    return np.asarray(np.interp(budget, judged.cost[kept][order], judged.accuracy[kept][order]))
 
 
 def _area(choice: Curve, judged: Curve, low: float, high: float) -> float:

@@ -13,13 +13,7 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.linear import ConfidenceBasis
-from calibrant.epistemic.loss.boosting import (
-    FOLDS,
-    Encoded,
-    boosted_residuals,
-    encode,
-    fold_of_unit,
-)
+from calibrant.epistemic.loss import boosting
 from calibrant.records.features import as_frame, checked_pair
 
 _FEWEST = 100
@@ -56,7 +50,7 @@ class CrossFit:
 
 
 def cross_fit(
-    features: Encoded,
+    features: boosting.Encoded,
     confidence: Floats,
     correct: Floats,
     fold: Ints,
@@ -65,11 +59,11 @@ def cross_fit(
 ) -> CrossFit:
     """Fit recalibration and residuals without each fold and predict it."""
     columns = ConfidenceBasis().fit(confidence, knots=knots).transform(confidence)
-    learned = [fold != number for number in range(FOLDS)]
+    learned = [fold != number for number in range(boosting.FOLDS)]
     rates = np.stack(
         [np.clip(columns @ _least_squares(columns[t], correct[t]), 0.0, 1.0) for t in learned]
     )
-    found = boosted_residuals(features.beside(confidence), correct - rates, fold)
+    found = boosting.boosted_residuals(features.beside(confidence), correct - rates, fold)
     cleared = np.stack(
         [
             f - columns @ _least_squares(columns[t], f[t])
@@ -175,9 +169,9 @@ class GroupingLoss:
             raise InputError(
                 f"a grouping loss needs at least {_FEWEST} labelled rows; there are {len(f)}"
             )
-        encoded = encode(frame)
+        encoded = boosting.encode(frame)
         units = None if units is None else np.unique(units, return_inverse=True)[1]
-        fold = fold_of_unit(len(f), units, self.seed)
+        fold = boosting.fold_of_unit(len(f), units, self.seed)
         knots = self._knots(f, y, fold, units)
         self.fit_ = cross_fit(encoded, f, y, fold, knots=knots)
         found = self._bound(self.fit_, units)
@@ -186,7 +180,9 @@ class GroupingLoss:
 
     def _knots(self, f: Floats, y: Floats, fold: Ints, units: Ints | None) -> int | None:
         """Run the copy check; while a copy of the confidence is claimed, double the knots."""
-        nothing = Encoded(np.empty((0, len(f)), dtype=np.int64), np.empty(0, dtype=np.bool_))
+        nothing = boosting.Encoded(
+            np.empty((0, len(f)), dtype=np.int64), np.empty(0, dtype=np.bool_)
+        )
         knots: int | None = None
         while True:
             copied = cross_fit(nothing, f, y, fold, knots=knots)

@@ -191,8 +191,7 @@ class Candidates:
 
     def mask(self, at: int) -> Mask:
         """Return the rows of one rule."""
-        both: Mask = self.masks[self.first[at]] & self.masks[self.second[at]]
-        return both
+        return np.asarray(self.masks[self.first[at]] & self.masks[self.second[at]])
 
     def blocks(self, rows: Ints | None = None) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
         """Yield the rules in blocks, each as a matrix (rules, rows) of 0 and 1."""

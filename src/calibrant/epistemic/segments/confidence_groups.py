@@ -68,8 +68,7 @@ class GroupCorrector(Stored):
     def recalibrated(self, confidence: npt.ArrayLike) -> Floats:
         """Return the recalibrated confidence of a row that lies in none of the groups."""
         f = np.asarray(confidence, dtype=np.float64)
-        rates: Floats = np.clip(self.basis.transform(f) @ self.coefficients, 0.0, 1.0)
-        return rates
+        return np.asarray(np.clip(self.basis.transform(f) @ self.coefficients, 0.0, 1.0))
 
     def predict(self, features: Any, confidence: npt.ArrayLike) -> Floats:
         """Return the corrected confidence per row."""

@@ -69,8 +69,7 @@ def word_vectors(texts: Sequence[str], *, seed: int = 0) -> Floats:
     width = min(_COMPONENTS, min(table.shape) - 1)
     if width < 1:
         raise InputError("the texts have too few different words to be grouped")
-    points: Floats = TruncatedSVD(width, random_state=seed).fit_transform(table)
-    return points
+    return np.asarray(TruncatedSVD(width, random_state=seed).fit_transform(table))
 
 
 def text_groups(

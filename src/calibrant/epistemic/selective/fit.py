@@ -18,14 +18,16 @@ from calibrant.core.rng import named_stream
 from calibrant.epistemic.guard import Profile
 from calibrant.epistemic.policy import CONFIDENCE
 from calibrant.epistemic.selective.certify import (
+    AskingCosts,
     Certified,
+    CostEstimate,
     Outlook,
     TrafficMix,
     as_written,
+    cheapest,
     error_curve,
     threshold_grid,
 )
-from calibrant.epistemic.selective.costs import AskingCosts, CostEstimate, cheapest
 from calibrant.epistemic.selective.labels import (
     Labels,
     asked_groups,

@@ -25,8 +25,7 @@ class RawScore:
 
     def predict(self, frame: pl.DataFrame) -> Floats:
         """Return the score per row."""
-        values: Floats = frame[CONFIDENCE].cast(pl.Float64).to_numpy()
-        return values
+        return np.asarray(frame[CONFIDENCE].cast(pl.Float64).to_numpy())
 
     def predict_one(self, row: Mapping[str, Any]) -> float:
         """Return the score of one row."""

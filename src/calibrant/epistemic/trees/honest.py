@@ -174,8 +174,7 @@ def leave_one_out_products(region: Ints, residual: Floats, count: int) -> Floats
     mean = np.divide(others, n - 1, out=np.zeros_like(residual), where=n > 1)
     pairs = others**2 - (squares - residual**2)
     square = np.divide(pairs, (n - 1.0) * (n - 2.0), out=np.zeros_like(residual), where=n > 2)
-    products: Floats = 2 * residual * mean - square
-    return products
+    return np.asarray(2 * residual * mean - square)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

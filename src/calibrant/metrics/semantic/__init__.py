@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.block import regime_plane as regime_plane
     from calibrant.metrics.semantic.block import regime_summary as regime_summary
     from calibrant.metrics.semantic.block import sem_ece_block as sem_ece_block
-    from calibrant.metrics.semantic.bounds import density_bound as density_bound
-    from calibrant.metrics.semantic.bounds import ece_bound as ece_bound
-    from calibrant.metrics.semantic.bounds import near_an_edge as near_an_edge
     from calibrant.metrics.semantic.chance import FloorTest as FloorTest
     from calibrant.metrics.semantic.chance import NoiseFloor as NoiseFloor
     from calibrant.metrics.semantic.chance import noise_floor as noise_floor
@@ -42,7 +39,10 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.pool import pool_draws as pool_draws
     from calibrant.metrics.semantic.stated import VerEce as VerEce
     from calibrant.metrics.semantic.stated import ver_ece as ver_ece
+    from calibrant.metrics.semantic.theory import density_bound as density_bound
+    from calibrant.metrics.semantic.theory import ece_bound as ece_bound
     from calibrant.metrics.semantic.theory import many_class_gaps as many_class_gaps
+    from calibrant.metrics.semantic.theory import near_an_edge as near_an_edge
     from calibrant.metrics.semantic.theory import pool_gap as pool_gap
     from calibrant.metrics.semantic.unlimited import UnlimitedDraws as UnlimitedDraws
     from calibrant.metrics.semantic.unlimited import unlimited_draws_ece as unlimited_draws_ece

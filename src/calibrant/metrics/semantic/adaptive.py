@@ -55,8 +55,7 @@ class AdaptiveRule:
         classes = (table > 0).sum(axis=1) + 1
         bound = selection_error_bound(first - second, first + second, classes, np.maximum(n, 1))
         enough = n >= self.minimum
-        done: Mask = (enough & (bound <= self.target)) | (n >= self.maximum)
-        return done
+        return np.asarray((enough & (bound <= self.target)) | (n >= self.maximum))
 
 
 @dataclass(frozen=True, slots=True)

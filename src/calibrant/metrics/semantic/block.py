@@ -11,10 +11,10 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.semantic import estimators, theory
-from calibrant.metrics.semantic.bounds import density_bound, ece_bound, near_an_edge
 from calibrant.metrics.semantic.chance import NoiseFloor, noise_floor
 from calibrant.metrics.semantic.convergence import convergence_curve, gap_slope
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
+from calibrant.metrics.semantic.theory import density_bound, ece_bound, near_an_edge
 from calibrant.metrics.semantic.unlimited import unlimited_draws_ece
 from calibrant.stats.intervals import wald_interval
 
@@ -205,15 +205,8 @@ def sem_ece_block(
     """
     generator = as_generator(rng)
     pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
-    found = estimators.sem_ece_of_pool(
-        pool,
-        bins=bins,
-        splits=splits,
-        label=label,
-        level=level,
-        resamples=resamples,
-        rng=generator,
-    )
+    how: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "rng": generator}
+    found = estimators.sem_ece_of_pool(pool, splits=splits, label=label, **how)
     scores = found.questions
     return {
         "questions": int(scores.ids.size),
@@ -233,12 +226,7 @@ def sem_ece_block(
         "predicted_gap": theory.pool_gap(pool, scores.selection_n),
         "tied_splits": float(scores.tied.mean()),
         "bounds": _bounds(found, bins),
-        "boundaries": {
-            "jensen": 2 * theory.JENSEN_BOUNDARY / float(np.sqrt(np.median(scores.n))),
-            "large_margin": float(
-                np.sqrt(np.log(max(np.median(scores.classes), 2)) / np.median(scores.n))
-            ),
-        },
+        "boundaries": _boundaries(scores),
         "regimes": regime_summary(scores, level=level),
         "regime_plane": regime_plane(scores),
         "strata": [_plain(row) for row in margin_strata(scores, bins=bins, rng=generator)],
@@ -248,9 +236,7 @@ def sem_ece_block(
         },
         "convergence": _convergence(pool, found, bins, generator),
         "hardest": hardest_questions(scores),
-        "boundary_alignment": boundary_alignment(
-            scores, bins=bins, level=level, resamples=resamples, rng=generator
-        ),
+        "boundary_alignment": boundary_alignment(scores, **how),
         "oracle_advantage": _oracle(scores),
         "leading": leading_answer(scores, level=level),
         "noise_floor": _floor(noise_floor(pool, bins=bins, rng=generator)),
@@ -259,6 +245,15 @@ def sem_ece_block(
             if unlimited_draws
             else None
         ),
+    }
+
+
+def _boundaries(scores: estimators.QuestionScores) -> dict[str, float]:
+    """Return the margins at which the regimes of a question of the middle meet."""
+    draws, classes = np.median(scores.n), np.median(scores.classes)
+    return {
+        "jensen": 2 * theory.JENSEN_BOUNDARY / float(np.sqrt(draws)),
+        "large_margin": float(np.sqrt(np.log(max(classes, 2)) / draws)),
     }
 
 

@@ -240,5 +240,4 @@ def _errors(place: Ints, residual: Floats, chosen: Ints, bins: int) -> Floats:
     sums = np.bincount(
         cell.ravel(), weights=residual.ravel()[flat].ravel(), minlength=tables * bins
     )
-    total: Floats = np.abs(sums.reshape(tables, bins)).sum(axis=1) / questions
-    return total
+    return np.asarray(np.abs(sums.reshape(tables, bins)).sum(axis=1) / questions)

@@ -16,12 +16,7 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
-from calibrant.metrics.semantic.estimators import (
-    Bootstrap,
-    QuestionScores,
-    Splits,
-    question_scores,
-)
+from calibrant.metrics.semantic.estimators import Bootstrap, QuestionScores, Splits, question_scores
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
 from calibrant.stats.binning import width_edges
 
@@ -229,8 +224,7 @@ def _wrong(pool: DrawPool, kind: str, rng: np.random.Generator) -> Floats:
 def _picked(weights: Any, rng: np.random.Generator) -> Ints:
     """Pick a class of each question, by weight; the first where no class has any."""
     noise = rng.exponential(size=weights.shape) / np.maximum(weights, 1e-12)
-    place: Ints = np.argmin(noise, axis=1)
-    return place
+    return np.asarray(np.argmin(noise, axis=1))
 
 
 def _merged(counts: Ints, rng: np.random.Generator) -> Ints:

@@ -39,8 +39,7 @@ class DrawPool:
     @property
     def size(self) -> Ints:
         """(questions,) draws per question."""
-        total: Ints = self.counts.sum(axis=1)
-        return total
+        return np.asarray(self.counts.sum(axis=1))
 
     @property
     def answers(self) -> Ints:
@@ -50,8 +49,7 @@ class DrawPool:
     @property
     def classes(self) -> Ints:
         """(questions,) number of classes seen."""
-        seen: Ints = (self.answers > 0).sum(axis=1)
-        return seen
+        return np.asarray((self.answers > 0).sum(axis=1))
 
     def take(self, rows: Array) -> DrawPool:
         """Return the pool of some questions."""
@@ -64,8 +62,7 @@ class DrawPool:
         answers = self.answers
         modes = answers == answers.max(axis=1, keepdims=True)
         total = np.where(modes, np.nan_to_num(self.labels), 0.0).sum(axis=1)
-        grade: Floats = total / modes.sum(axis=1)
-        return grade
+        return np.asarray(total / modes.sum(axis=1))
 
     def top_two(self) -> tuple[Floats, Floats]:
         """Return the frequencies of the two most frequent classes of each question."""
@@ -136,8 +133,7 @@ def _codes(values: Array) -> tuple[Array, Ints]:
 def _meanings(class_id: npt.ArrayLike) -> Ints:
     values = np.asarray(class_id)
     if values.dtype.kind in "iu":
-        codes: Ints = np.where(values < 0, -1, values).astype(np.int64)
-        return codes
+        return np.asarray(np.where(values < 0, -1, values).astype(np.int64))
     if values.dtype.kind == "f":
         missing = np.isnan(values) | (values < 0)
         return np.where(missing, -1, values).astype(np.int64)

@@ -316,8 +316,7 @@ def _fitted(likelihood: Floats, share: Floats, steps: int) -> Floats:
     for _ in range(steps):
         fit = np.maximum(mixture @ table.T, 1e-30)
         mixture = mixture * ((wanted / fit) @ table)
-    weights: Floats = mixture.astype(np.float64)
-    return weights
+    return np.asarray(mixture.astype(np.float64))
 
 
 _DRAWN = 10

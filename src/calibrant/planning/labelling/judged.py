@@ -49,27 +49,19 @@ def judged_pool(pool: LabelPool) -> dict[str, Any]:
         "brier": (both.brier, alone.brier),
         "gap": (both.mean_gap, alone.mean_gap),
     }
-    found: dict[str, Any] = {
-        "gold_labels": alone.ece.n,
-        "judge_labels": int(p.size),
-        "bins": [],
-    }
+    found: dict[str, Any] = {"gold_labels": alone.ece.n, "judge_labels": int(p.size), "bins": []}
     for name, (with_judge, without) in pairs.items():
-        ratio = _width(with_judge) / _width(without) if _width(without) > 0 else 1.0
+        ratio = _ratio(with_judge, without)
         saved = round(alone.ece.n * (1 / ratio**2 - 1)) if ratio > 0 else 0
-        found[name] = {
-            "combined": with_judge,
-            "gold_only": without,
-            "judge_only": judge_only[name],
-            "judge_weight": None,
-            "width_ratio": ratio,
-            "gold_saved": max(0, saved),
-        }
+        estimate = JudgedEstimate(with_judge, without, judge_only[name], None, max(0, saved))
+        found[name] = estimate.to_dict()
     return found
 
 
-def _width(estimate: Estimate) -> float:
-    return estimate.high - estimate.low
+def _ratio(estimate: Estimate, other: Estimate) -> float:
+    """Return the width of an interval, as a multiple of another's."""
+    width = other.high - other.low
+    return (estimate.high - estimate.low) / width if width > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +83,17 @@ class JudgedEstimate:
     combined: Estimate
     gold_only: Estimate
     judge_only: float
-    weight: float
+    weight: float | None
     gold_saved: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for a document."""
-        ratio = _width(self.combined) / _width(self.gold_only) if _width(self.gold_only) else 1.0
         return {
             "combined": self.combined,
             "gold_only": self.gold_only,
             "judge_only": self.judge_only,
             "judge_weight": self.weight,
-            "width_ratio": ratio,
+            "width_ratio": _ratio(self.combined, self.gold_only),
             "gold_saved": self.gold_saved,
         }
 

@@ -17,13 +17,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.agreement import cohen_kappa, label_noise
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN, draw_wave
-from calibrant.planning.labelling.pools import (
-    Draws,
-    LabelPool,
-    Wave,
-    design_weights,
-    spread_shares,
-)
+from calibrant.planning.labelling.pools import Draws, LabelPool, Wave, design_weights, spread_shares
 from calibrant.records.label_schema import (
     ALONG,
     DESIGN,

@@ -15,12 +15,12 @@ from calibrant.planning.formulas import half_life
 from calibrant.planning.watching.batch import (
     Baseline,
     StreamBatch,
+    WaitingDays,
     batch_estimates,
     drift_rate,
     joined_batches,
 )
 from calibrant.planning.watching.detector import ChangeDetector, Finding
-from calibrant.planning.watching.late import WaitingDays
 from calibrant.planning.watching.mix import MixWatch
 from calibrant.planning.watching.promise import PromiseWatch
 

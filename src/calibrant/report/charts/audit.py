@@ -6,24 +6,8 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.core.method_words import method_legend, method_name, method_words
-from calibrant.report.answers import (
-    claims_by_entry,
-    claims_of,
-    entry_key,
-    entry_tone,
-    graded_without,
-)
-from calibrant.report.charts.chart import (
-    Axis,
-    Cell,
-    Chart,
-    Dot,
-    Item,
-    Names,
-    Panel,
-    between,
-    bounds,
-)
+from calibrant.report import answers
+from calibrant.report.charts import chart
 from calibrant.report.charts.meanings import meaning_charts, meaning_reliability
 from calibrant.report.charts.plan import floor_chart
 from calibrant.report.charts.reliability import reliability_chart
@@ -61,11 +45,11 @@ class _Entry:
         place = " / ".join(part for part in (self.row, self.panel) if part)
         return (
             f"{place}: right {percent(self.right['value'])}, says {percent(self.says['value'])}, "
-            f"gap {points(self.gap['value'])} points{between(self.gap, points)}"
+            f"gap {points(self.gap['value'])} points{chart.between(self.gap, points)}"
         )
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
     """Yield the answer, charts of meanings, and what the labels can show."""
     first = _answer(document)
     if first is not None:
@@ -86,16 +70,18 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     yield from floor_chart(floors)
 
 
-def _answer(document: Mapping[str, Any]) -> Chart | None:
+def _answer(document: Mapping[str, Any]) -> chart.Chart | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
-    claims = claims_by_entry(claims_of(document))
+    claims = answers.claims_by_entry(answers.claims_of(document))
     shown = _shown(document)
     if not shown:
         blocks = document.get("sem_ece") or []
         return meaning_reliability(blocks[0]) if blocks else None
     if len(shown) == 1 and shown[0].get("reliability"):
         title = f"Share of right answers against confidence, {shown[0]['n']:,} rows"
-        return reliability_chart(shown[0]["reliability"], entry_tone(shown[0], claims), title)
+        return reliability_chart(
+            shown[0]["reliability"], answers.entry_tone(shown[0], claims), title
+        )
     entries = _entries(shown, claims)
     panels = list(dict.fromkeys(entry.panel for entry in entries))
     # Rows and panels of methods say themselves what they are.
@@ -104,21 +90,21 @@ def _answer(document: Mapping[str, Any]) -> Chart | None:
     legend = f"{'; '.join(known)}." if known else ""
     if len(panels) > _PANELS:
         return _gap_map(entries, _GAPS, legend or f"{_GAPS}.")
-    without = _OF_ALL if any(map(graded_without, shown)) else ""
+    without = _OF_ALL if any(map(answers.graded_without, shown)) else ""
     caption = f"Gap: mean confidence minus share right, in percentage points.{without} {legend}"
     return _dumbbells(entries, panels, caption.strip())
 
 
-def diagrams(document: Mapping[str, Any]) -> list[Chart]:
+def diagrams(document: Mapping[str, Any]) -> list[chart.Chart]:
     """Return a reliability diagram of each confidence: the first few."""
     results = document["results"]
-    claims = claims_by_entry(claims_of(document))
+    claims = answers.claims_by_entry(answers.claims_of(document))
     several = len({entry["method"] for entry in results}) > 1
     blocks = [entry for entry in results if entry.get("reliability")][:_DIAGRAMS]
     return [
         reliability_chart(
             entry["reliability"],
-            entry_tone(entry, claims),
+            answers.entry_tone(entry, claims),
             _place(entry, several=several),
             name=f"reliability-{number}",
         )
@@ -162,8 +148,8 @@ def _entries(
             right=entry["metrics"]["accuracy"],
             says=entry["metrics"]["mean_confidence"],
             gap=entry["metrics"]["confidence_gap"],
-            tone=entry_tone(entry, claims),
-            key=entry_key(entry),
+            tone=answers.entry_tone(entry, claims),
+            key=answers.entry_key(entry),
             note=method_words(own["method"]) if rows == ["method"] else "",
         )
         for own, entry in zip(labels, entries, strict=True)
@@ -178,20 +164,20 @@ def _ordered(entries: Sequence[_Entry], name: str) -> list[str]:
     return sorted(sizes, key=lambda key: (sum(sizes[key]) / len(sizes[key]), key))
 
 
-def _names(entries: Sequence[_Entry]) -> Names:
+def _names(entries: Sequence[_Entry]) -> chart.Names:
     """Return the rows; many are cut in their middle, and the cut is said."""
     ranked = _ordered(entries, "row")
     cut = max(len(ranked) - _ROWS, 0)
     half = _ROWS // 2
     rows = [*ranked[:half], "", *ranked[-half:]] if cut else ranked
     notes = {entry.row: entry.note for entry in entries if entry.note}
-    return Names(rows, notes, left_out=cut)
+    return chart.Names(rows, notes, left_out=cut)
 
 
-def _dumbbells(entries: Sequence[_Entry], panels: Sequence[str], caption: str) -> Chart:
-    axis = Axis(low=0, high=1, at=(0, 0.25, 0.5, 0.75, 1))
+def _dumbbells(entries: Sequence[_Entry], panels: Sequence[str], caption: str) -> chart.Chart:
+    axis = chart.Axis(low=0, high=1, at=(0, 0.25, 0.5, 0.75, 1))
     parts = [
-        Panel(
+        chart.Panel(
             axis,
             [_dumbbell(entry) for entry in entries if entry.panel == panel],
             method_name(panel) if len(panels) == 2 else _words(panel),
@@ -200,7 +186,7 @@ def _dumbbells(entries: Sequence[_Entry], panels: Sequence[str], caption: str) -
         for panel in panels
     ]
     first, *more = parts
-    return Chart(
+    return chart.Chart(
         "answer", _TITLE, caption, axis, _names(entries), first.marks, more,
         heading=first.heading, end_title="gap",
         # On a phone two or three panels are read better as numbers in a grid.
@@ -208,16 +194,16 @@ def _dumbbells(entries: Sequence[_Entry], panels: Sequence[str], caption: str) -
     )  # fmt: skip
 
 
-def _dumbbell(entry: _Entry) -> Item:
+def _dumbbell(entry: _Entry) -> chart.Item:
     right, says = entry.right["value"], entry.says["value"]
-    return Item(
+    return chart.Item(
         entry.row,
         entry.tone,
         (right, says),
         thin=True,
         dots=[
-            Dot(right, 0, *bounds(entry.right), "ink", label="right"),
-            Dot(says, 0, *bounds(entry.says), entry.tone, "diamond", label="says"),
+            chart.Dot(right, 0, *chart.bounds(entry.right), "ink", label="right"),
+            chart.Dot(says, 0, *chart.bounds(entry.says), entry.tone, "diamond", label="says"),
         ],
         words=points(entry.gap["value"]),
         tip=entry.tip,
@@ -236,11 +222,11 @@ def _words(panel: str) -> str:
     return panel.removesuffix("_confidence").replace("_", " ")
 
 
-def _gap_map(entries: Sequence[_Entry], title: str, caption: str) -> Chart:
+def _gap_map(entries: Sequence[_Entry], title: str, caption: str) -> chart.Chart:
     """Return gaps in points by row and panel: darker is further off, the hue says which way."""
     columns = [_words(panel) for panel in _ordered(entries, "panel")]
     cells = [
-        Cell(
+        chart.Cell(
             entry.row,
             _words(entry.panel),
             points(entry.gap["value"]),
@@ -251,4 +237,4 @@ def _gap_map(entries: Sequence[_Entry], title: str, caption: str) -> Chart:
         )
         for entry in entries
     ]
-    return Chart("answer", title, caption, Names(columns), _names(entries), cells)
+    return chart.Chart("answer", title, caption, chart.Names(columns), _names(entries), cells)

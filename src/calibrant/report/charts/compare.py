@@ -6,22 +6,7 @@ from typing import Any
 
 from calibrant.core.method_words import method_name
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.charts.chart import (
-    Area,
-    Axis,
-    Cell,
-    Chart,
-    Dot,
-    Item,
-    Line,
-    Mark,
-    Names,
-    Panel,
-    Rule,
-    Shape,
-    between,
-    bounds,
-)
+from calibrant.report.charts import chart
 from calibrant.report.charts.scales import count_words, in_points, points
 
 _MODELS = 20
@@ -42,7 +27,7 @@ _STATES = {
 }
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
     """Yield tiers with the win matrix, raw against aligned gaps, and both-wrong histograms."""
     leagues = document.get("league") or []
     if leagues:
@@ -56,7 +41,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         yield _both_wrong(pair, number, more, several=several)
 
 
-def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -> Chart:
+def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -> chart.Chart:
     """Return tiers and the win matrix of the confidence that tells most models apart."""
     whole = [league for league in leagues if not league.get("group")] or leagues
     # The first sentence is about this confidence.
@@ -69,89 +54,93 @@ def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -
     ends = frozenset(str(a["model"]) for a, b in pairwise(entries) if a["tier"] != b["tier"])
     title = "Who is better calibrated"
     title += f", by {method_name(league['method'])}" if len(whole) > 1 else ""
-    return Chart(
+    return chart.Chart(
         "answer",
         title,
         "Signs: the verdict on each pair. ✓ row better than column, − worse, + only more accurate, "
         "= only less, ≈ equivalent, ⇄ looks better and is worse, ± depends, ? undecided. Score: "
         "skill, which also counts how well confidence separates; 0 if constant, 100 if perfect. A "
         "line parts tiers, which follow from 'better'.",
-        Axis("score (higher is better)", words=in_points),
-        Names(names, ends=ends, numbered=True),
+        chart.Axis("score (higher is better)", words=in_points),
+        chart.Names(names, ends=ends, numbered=True),
         [_standing(entry) for entry in entries],
-        [Panel(Names(names, numbered=True), _matrix(league["win_matrix"], names))],
+        [chart.Panel(chart.Names(names, numbered=True), _matrix(league["win_matrix"], names))],
     )
 
 
-def _standing(entry: Mapping[str, Any]) -> Item:
+def _standing(entry: Mapping[str, Any]) -> chart.Item:
     score, name = entry["score"], str(entry["model"])
-    tip = f"{name}: {in_points(round(score['value'], 3))}{between(score, in_points)}"
-    return Item(name, dots=[Dot(score["value"], 0, *bounds(score))], tip=tip, key=name)
+    tip = f"{name}: {in_points(round(score['value'], 3))}{chart.between(score, in_points)}"
+    return chart.Item(
+        name, dots=[chart.Dot(score["value"], 0, *chart.bounds(score))], tip=tip, key=name
+    )
 
 
-def _matrix(matrix: Mapping[str, Any], names: Sequence[str]) -> list[Cell]:
+def _matrix(matrix: Mapping[str, Any], names: Sequence[str]) -> list[chart.Cell]:
     known = set(names)
     cells = []
     for a, row in zip(matrix["models"], matrix["table"], strict=True):
         for b, outcome in zip(matrix["models"], row, strict=True):
             if a == b and a in known:
-                cells.append(Cell(a, b, ""))
+                cells.append(chart.Cell(a, b, ""))
             elif a in known and b in known:
                 sign, tone, shade = _SIGNS.get(str(outcome), ("?", "plain", 1))
                 tip = f"{a} against {b}: {outcome or 'undecided'}"
-                cells.append(Cell(a, b, sign, tone, shade, tip, f"{a}␟{b}"))
+                cells.append(chart.Cell(a, b, sign, tone, shade, tip, f"{a}␟{b}"))
     return cells
 
 
-def _scatter(pairs: Sequence[Mapping[str, Any]]) -> Chart:
+def _scatter(pairs: Sequence[Mapping[str, Any]]) -> chart.Chart:
     dots = [_pair(pair) for pair in pairs]
     wide = 1.15 * max(abs(dot.x) for dot in dots) or 0.01
     ends = [end for dot in dots for end in (dot.y, dot.low, dot.high) if end is not None]
     high = 1.15 * max(map(abs, ends)) or 0.01
-    marks: list[Mark] = [
-        Area((-wide, 0), (0, high)),
-        Area((0, -high), (wide, 0)),
-        Rule(0, "x"),
-        Rule(0, "y"),
+    marks: list[chart.Mark] = [
+        chart.Area((-wide, 0), (0, high)),
+        chart.Area((0, -high), (wide, 0)),
+        chart.Rule(0, "x"),
+        chart.Rule(0, "y"),
         *dots,
     ]
-    legend: list[tuple[str, Shape, str]] = [
+    legend: list[tuple[str, chart.Shape, str]] = [
         (tone, "dot", words) for tone, words in _STATES.values()
     ]
-    return Chart(
+    return chart.Chart(
         "gaps",
         "What is left of each gap at equal accuracy",
         "Each point is a pair, brought to the accuracy of either with the confidences moved along, "
         "on average. In the shaded quadrants the order of the two models turns round. Colours: the "
         "verdict on each pair. Lines: intervals of each gap alone.",
-        Axis("difference of calibration errors as answered, points", points, -wide, wide),
-        Axis("difference at equal accuracy, points", points, -high, high),
+        chart.Axis("difference of calibration errors as answered, points", points, -wide, wide),
+        chart.Axis("difference at equal accuracy, points", points, -high, high),
         marks,
         legend=legend,
     )
 
 
-def _pair(pair: Mapping[str, Any]) -> Dot:
+def _pair(pair: Mapping[str, Any]) -> chart.Dot:
     aligned, raw = pair["gaps"]["sos"]["ece"], pair["gaps"]["raw"]["ece"]["value"]
     tone, state = _STATES.get(pair["verdict"].replace("reversal", "depends"), _STATES[""])
     tip = (
         f"{pair['a']} - {pair['b']}, {pair['method']}: {points(raw)} as answered, "
-        f"{points(aligned['value'])}{between(aligned, points)} at equal accuracy; {state}"
+        f"{points(aligned['value'])}{chart.between(aligned, points)} at equal accuracy; {state}"
     )
     key = f"{pair['a']}␟{pair['b']}"
-    return Dot(raw, aligned["value"], *bounds(aligned), tone, size=0.3, tip=tip, key=key)
+    return chart.Dot(
+        raw, aligned["value"], *chart.bounds(aligned), tone, size=0.3, tip=tip, key=key
+    )
 
 
-def _both_wrong(pair: Mapping[str, Any], number: int, more: str, *, several: bool) -> Chart:
+def _both_wrong(pair: Mapping[str, Any], number: int, more: str, *, several: bool) -> chart.Chart:
     half = pair["shared"]["both_wrong"]
     title = f"Shared blind spots: {pair['a']} and {pair['b']}"
-    return Chart(
+    return chart.Chart(
         f"both-wrong-{number}",
         title + (f", {pair['method']}" if several else ""),
         f"Confidence of both models on the {half['n']:,} questions that both get wrong: mass on "
         f"the right is over-confidence that neither can blame on hard luck.{more}",
-        Axis("confidence", low=0, high=1),
-        Axis("questions", words=count_words, low=0),
+        chart.Axis("confidence", low=0, high=1),
+        chart.Axis("questions", words=count_words, low=0),
         [
             _steps(half[f"histogram_{key}"], tone, str(pair[key]))
             for key, tone in (("a", "first"), ("b", "second"))
@@ -159,8 +148,8 @@ def _both_wrong(pair: Mapping[str, Any], number: int, more: str, *, several: boo
     )
 
 
-def _steps(counts: Sequence[float], tone: str, name: str) -> Line:
+def _steps(counts: Sequence[float], tone: str, name: str) -> chart.Line:
     size = 1 / len(counts)
     places = [((k + end) * size, n) for k, n in enumerate(counts) for end in (0, 1)]
     tips = [words for k, n in enumerate(counts) for words in (f"{name}, {k * size:.0%}: {n:,}", "")]
-    return Line(places, tone, name, tips=tips)
+    return chart.Line(places, tone, name, tips=tips)

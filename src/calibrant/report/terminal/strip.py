@@ -12,13 +12,7 @@ from rich.text import Text
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.method_words import method_legend
 from calibrant.metrics.registry import METRICS
-from calibrant.report.answers import (
-    claims_by_entry,
-    claims_of,
-    entry_key,
-    entry_tone,
-    graded_without,
-)
+from calibrant.report import answers
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Cell, Name, Number, points_cell
 from calibrant.report.names import cut_cells, short_names, without_shared_start
@@ -69,18 +63,18 @@ def audit_lines(
     short = _short_names(names, max(min(longest, max(room - good, _GOOD_NAME)), _LEAST_NAME))
     name = max(_LEAST_NAME, *map(cell_len, short.values()))
     strip = min(room - name, _MOST_STRIP)
-    claims = claims_by_entry(claims_of(document))
+    claims = answers.claims_by_entry(answers.claims_of(document))
     lines = [_head(name, strip, column, gap)]
     for entry in shown:
         if entry is None:
             cut = more_rows(len(entries) - top, len(entries))
             lines.append(Text(cut, style="dim"))
         else:
-            tone = entry_tone(entry, claims)
+            tone = answers.entry_tone(entry, claims)
             called = cut_cells(short[id(entry)], name)
             lines.append(_row(entry, called, strip, column, tone, gap))
     told_of = [entry for entry in shown if entry is not None]
-    rest = [Text(f" {_OF_ALL}", style="dim")] if any(map(graded_without, told_of)) else []
+    rest = [Text(f" {_OF_ALL}", style="dim")] if any(map(answers.graded_without, told_of)) else []
     return [*lines, _legend(document, strip, width), *rest, *_methods(told_of, several, width)]
 
 
@@ -90,7 +84,7 @@ def audit_table(document: Mapping[str, Any]) -> Table:
     several = {name: len({str(e[name]) for e in entries}) > 1 for name in ("model", "method")}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            Name(entry_key(entry), _SLASH.join(_name(entry, several))),
+            Name(answers.entry_key(entry), _SLASH.join(_name(entry, several))),
             *(
                 Number(_value(entry, name), unit="share", digits=0, missing="–")
                 for name in ("accuracy", "mean_confidence")

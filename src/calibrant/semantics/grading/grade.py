@@ -9,17 +9,7 @@ from typing import Any
 
 from calibrant.core import InputError
 from calibrant.semantics.extract import extract_letter, not_attempted
-from calibrant.semantics.grading.doubt import (
-    OPEN,
-    RULES,
-    SIGNS,
-    SURE,
-    is_doubtful,
-    kept_open,
-    opens_with_another,
-    rule_probability,
-    stance,
-)
+from calibrant.semantics.grading import doubt
 from calibrant.semantics.grading.evidence import (
     NO_COMMON_WORD,
     BagReader,
@@ -74,7 +64,7 @@ class Grade:
     @property
     def doubtful(self) -> bool:
         """Whether a judge or a person should look at it: people may well see it otherwise."""
-        return is_doubtful(self.correct, self.probability)
+        return doubt.is_doubtful(self.correct, self.probability)
 
 
 def flatten_references(references: References) -> list[str]:
@@ -271,7 +261,7 @@ class Grader:
             if relation is Relation.SAME:
                 unsure = rule == "name" and unexplained(answer.words, form.words)
                 return Ruled(_ruled(True, unsure or rule))
-            left_open |= relation is Relation.UNSURE and rule in OPEN
+            left_open |= relation is Relation.UNSURE and rule in doubt.OPEN
             refuted = _refuting_rule(answer, relation, rule)
             if refuted is None:
                 possible.append(alias)
@@ -279,7 +269,7 @@ class Grader:
                 against.add(refuted)
         if not possible:
             # The least sure of several rules speaks for all.
-            rule = min(against, key=lambda rule: (RULES.get(rule, SURE), rule))
+            rule = min(against, key=lambda rule: (doubt.RULES.get(rule, doubt.SURE), rule))
             return Ruled(_ruled(False, rule))
         return Ruled(None, possible, left_open)
 
@@ -296,8 +286,8 @@ class Grader:
             if features is not None:
                 best = max(best, phrase_probability(features))
         accepted = best >= 0.5
-        signs = accepted and not SIGNS.isdisjoint(answer.words)
-        meant = stance(text, aliases, question) if signs else None
+        signs = accepted and not doubt.SIGNS.isdisjoint(answer.words)
+        meant = doubt.stance(text, aliases, question) if signs else None
         if meant == "denied":
             return _ruled(False, "denied")
         told = self.reader(text)
@@ -306,9 +296,9 @@ class Grader:
         )
         # 'May 5, 2004' and '2004' are right: 'June 6, 2004' names the year alone.
         other_day = any(other_date(answer, self._bag(alias)) for alias in aliases)
-        another = accepted and opens_with_another(text, aliases, question or "")
+        another = accepted and doubt.opens_with_another(text, aliases, question or "")
         if ruled.left_open or meant == "open" or another or names or other_day:
-            best = kept_open(best)
+            best = doubt.kept_open(best)
         return Grade(best >= 0.5, "phrase", probability=best)
 
 
@@ -322,7 +312,7 @@ class Ruled:
 
 
 def _ruled(correct: bool, rule: str) -> Grade:
-    return Grade(correct, rule, probability=rule_probability(correct, rule))
+    return Grade(correct, rule, probability=doubt.rule_probability(correct, rule))
 
 
 def _refuting_rule(answer: Form, relation: Relation, rule: str) -> str | None:

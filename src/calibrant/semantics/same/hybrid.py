@@ -7,21 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core import InputError
-from calibrant.semantics.judge import (
-    Docket,
-    GroupQuery,
-    Query,
-    Reply,
-    SameQuery,
-    WhichQuery,
-)
-from calibrant.semantics.same.cluster import (
-    Clusters,
-    Partition,
-    cluster_forms,
-    distinct_forms,
-    first_appearance,
-)
+from calibrant.semantics.judge import Docket, GroupQuery, Query, Reply, SameQuery, WhichQuery
+from calibrant.semantics.same import cluster
 from calibrant.semantics.same.forms import Form, FormReader, read_cues
 from calibrant.semantics.same.pairs import PairModel
 from calibrant.semantics.same.rules import relate
@@ -33,7 +20,7 @@ _MOST_CANDIDATES = 20
 # upwards every answer was accepted, up to the second no more than without any common word.
 SAME_COSINE, DIFFERENT_COSINE = 0.8, 0.2
 
-Steps = Generator[Query, Reply, Clusters]
+Steps = Generator[Query, Reply, cluster.Clusters]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +93,9 @@ def hybrid_steps(
     if mode not in MODES:
         raise InputError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
     read = reader or FormReader()
-    forms, weights, which = distinct_forms(answers, read, counts)
+    forms, weights, which = cluster.distinct_forms(answers, read, counts)
     if rules:
-        partition, decided = cluster_forms(
+        partition, decided = cluster.cluster_forms(
             forms,
             read_cues(question),
             tolerance=tolerance,
@@ -116,7 +103,7 @@ def hybrid_steps(
             siblings={read(name).key for name in siblings},
         )
     else:
-        partition, decided = Partition(len(forms)), {}
+        partition, decided = cluster.Partition(len(forms)), {}
     calls = 0
     if len(set(partition.ids())) > 1 and (ask or similarity is not None):
         worker = _Joiner(question or "", forms, weights, partition, decided, similarity)
@@ -124,8 +111,8 @@ def hybrid_steps(
         if ask:
             calls = yield from worker.by_judge(mode)
     ids = partition.ids()
-    return Clusters(
-        first_appearance([ids[place] for place in which]),
+    return cluster.Clusters(
+        cluster.first_appearance([ids[place] for place in which]),
         decided,
         [(forms[a].raw, forms[b].raw) for a, b in partition.conflicts],
         calls,
@@ -139,7 +126,7 @@ class _Joiner:
     question: str
     forms: list[Form]
     counts: list[int]
-    partition: Partition
+    partition: cluster.Partition
     decided: dict[str, int]
     similarity: Similarity | None
     cosines: npt.NDArray[np.float64] | None = field(default=None)
@@ -315,7 +302,7 @@ def _trigrams(text: str) -> set[str]:
     return {padded[i : i + 3] for i in range(len(padded) - 2)}
 
 
-def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[Clusters]:
+def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[cluster.Clusters]:
     """Drive many clusterings side by side: one batch of queries per round.
 
     Examples
@@ -325,7 +312,7 @@ def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[Clusters]:
     >>> run_steps([hybrid_steps(["UK", "Great Britain", "France"])], docket)[0].ids
     [0, 0, 1]
     """
-    results: list[Clusters | None] = [None] * len(tasks)
+    results: list[cluster.Clusters | None] = [None] * len(tasks)
     waiting: dict[int, Query] = {}
     for place, task in enumerate(tasks):
         _advance(place, task, None, waiting, results)
@@ -344,7 +331,7 @@ def _advance(
     task: Steps,
     reply: Reply,
     waiting: dict[int, Query],
-    results: list[Clusters | None],
+    results: list[cluster.Clusters | None],
 ) -> None:
     try:
         waiting[place] = task.send(reply)

@@ -6,13 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from calibrant.core.errors import require_known
-from calibrant.semantics.text.encoding import (
-    clean_text,
-    repair_mojibake,
-    squeeze,
-    strip_accents,
-    unify_unicode,
-)
+from calibrant.semantics.text import encoding
 from calibrant.semantics.text.names import drop_honorifics, merge_initials
 from calibrant.semantics.text.numbers import (
     HAS_DIGIT,
@@ -120,9 +114,9 @@ def _plurals(text: str) -> str:
 
 
 STEPS: dict[str, Callable[[str], str]] = {
-    "mojibake": repair_mojibake,
-    "unicode": unify_unicode,
-    "accents": strip_accents,
+    "mojibake": encoding.repair_mojibake,
+    "unicode": encoding.unify_unicode,
+    "accents": encoding.strip_accents,
     "thousands": join_thousands,
     "dates": unify_dates,
     "years": unify_years,
@@ -181,7 +175,7 @@ class Normaliser:
         return found
 
     def _compute(self, text: str) -> str:
-        value = squeeze(clean_text(text)[0])
+        value = encoding.squeeze(encoding.clean_text(text)[0])
         for function in self._functions:
             value = function(value)
         return " ".join(value.split()) or " ".join(text.casefold().split())

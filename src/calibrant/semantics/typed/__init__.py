@@ -36,7 +36,8 @@ from calibrant.semantics.typed.quantities import (
     read_quantity,
     year_without_era,
 )
-from calibrant.semantics.typed.relation import Relation, Verdict
+from calibrant.semantics.typed.relation import Relation as Relation
+from calibrant.semantics.typed.relation import Verdict as Verdict
 from calibrant.semantics.typed.wording import (
     compare_sentences,
     compare_things,
@@ -44,14 +45,6 @@ from calibrant.semantics.typed.wording import (
     read_things,
 )
 
-__all__ = [
-    "Quantity",
-    "Relation",
-    "Verdict",
-    "compare_types",
-    "read_quantity",
-    "read_types",
-]
 Types = dict[str, Any]
 LONGEST = 400
 _DIGIT = re.compile(r"\d")

@@ -128,8 +128,7 @@ class Checked:
     @cached_property
     def strata(self) -> Indices:
         """Stratum of each checked answer."""
-        found: Indices = self.graded.strata[self.rows]
-        return found
+        return np.asarray(self.graded.strata[self.rows])
 
     @cached_property
     def checks(self) -> Floats:

@@ -7,15 +7,9 @@ import numpy as np
 from scipy.special import chdtrc
 
 from calibrant.core.arrays import Indices
-from calibrant.stats.graded import error
+from calibrant.stats.graded import estimates
+from calibrant.stats.graded import estimates as error
 from calibrant.stats.graded.checks import Checked, Graded, foreseen_width
-from calibrant.stats.graded.means import (
-    GradedEstimate,
-    graded_accuracy,
-    graded_auroc,
-    graded_difference,
-    graded_gap,
-)
 
 _DRAWS = 1000
 # Strata whose grade says right, as in `Graded.strata`.
@@ -124,7 +118,7 @@ def grading_summary(
     }
     if made < FEWEST_CHECKS:
         return entry | _unchecked(graded, probability)
-    accuracy = graded_accuracy(checked, rng, level)
+    accuracy = estimates.graded_accuracy(checked, rng, level)
     halved = accuracy.checks_to_halve
     needed = math.ceil(halved) if halved <= graded.size else None
     entry |= {
@@ -132,14 +126,14 @@ def grading_summary(
         "accuracy": _estimate(accuracy),
         "gap": None,
         "error": None,
-        "auroc": _estimate(graded_auroc(checked, level)),
+        "auroc": _estimate(estimates.graded_auroc(checked, level)),
         "foretold": None
         if needed is None
         else {"checks": needed - made, "width": accuracy.width_at(needed)},
     }
     if probability:
         cell = equal_cells(graded, error.cells_for(made))
-        entry["gap"] = _estimate(graded_gap(checked, rng, level))
+        entry["gap"] = _estimate(estimates.graded_gap(checked, rng, level))
         entry["error"] = _estimate(error.graded_error(checked, cell, level)) | {
             "cells": int(cell.max()) + 1,
             "p_calibrated": _p_calibrated(checked, cell),
@@ -187,7 +181,7 @@ def difference_summary(first: Checked, second: Checked, rng: np.random.Generator
     up = math.hypot(a.high - a.value, b.value - b.low)
     return entry | {
         "odds_factor": None,
-        "accuracy": _estimate(graded_difference(first, second, rng)),
+        "accuracy": _estimate(estimates.graded_difference(first, second, rng)),
         "error": {"value": (step := a.value - b.value), "low": step - down, "high": step + up},
     }
 
@@ -218,7 +212,7 @@ def _p_calibrated(checked: Checked, cell: Indices) -> float:
     return float(chdtrc(share.size, float((gap**2 / variance).sum())))
 
 
-def _estimate(found: GradedEstimate) -> dict[str, Any]:
+def _estimate(found: estimates.GradedEstimate) -> dict[str, Any]:
     return {"value": found.value, "low": found.low, "high": found.high}
 
 

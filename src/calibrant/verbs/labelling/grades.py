@@ -22,7 +22,7 @@ from calibrant.records import Study
 from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.records.label_store import LabelStore
 from calibrant.stats.graded.checks import Checked, Graded, choose_checks
-from calibrant.stats.graded.means import graded_accuracy
+from calibrant.stats.graded.estimates import graded_accuracy
 from calibrant.stats.graded.summary import grader_report
 
 DESIGN = "grades"
