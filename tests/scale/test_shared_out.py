@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,12 @@ import pytest
 import calibrant as cal
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
+from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.streams.engines import LocalEngine
 from calibrant.records import Study
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
-from calibrant.verbs.semantic import SemanticOptions, semantic_blocks
+from calibrant.verbs.semantic import semantic_blocks
 from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
@@ -119,9 +121,9 @@ def test_sem_ece_is_the_same_on_an_engine():
     options = Options(clustering="rules", grading="rules")
     _, semantics = annotate(draws(), questions(), options=options)
     table = semantics.filter(pl.col("class_id").is_not_null())
-    options = SemanticOptions(resamples=50)
+    options = AuditOptions(columns={}, resamples=50)
     once = semantic_blocks(table, options)
-    many = semantic_blocks(table, options, engine="local")
+    many = semantic_blocks(table, replace(options, engine="local"))
     assert [block["model"] for block in many] == ["a", "b"]
     assert plain(once) == plain(many)
 

@@ -97,12 +97,6 @@ class AuditOptions:
     labels: Any = None
 
     @property
-    def metrics(self) -> dict[str, Any]:
-        """How the numbers of a block are made."""
-        names = ("bins", "level", "resamples", "seed")
-        return {name: getattr(self, name) for name in names}
-
-    @property
     def rules(self) -> dict[str, Any]:
         """Which rows are taken, and how their cells are read."""
         names = ("on_invalid", "graded", "scale", "right", "repeats", "mend")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,36 @@ def document_head(
         "seed": seed,
         "settings": settings or {},
     }
+
+
+def recorded(arguments: Mapping[str, Any], names: str) -> dict[str, Any]:
+    """Return the options of a verb as a document keeps them: plain, and in the order named.
+
+    Parameters
+    ----------
+    arguments
+        The options by name, with whatever else the verb holds.
+    names
+        Which of them, apart by spaces; one that ends in ``?`` is left out where it is None.
+
+    Examples
+    --------
+    >>> recorded({"features": ("a", "b"), "save": Path("x.json"), "by": None}, "features save by?")
+    {'features': ['a', 'b'], 'save': 'x.json'}
+    """
+    return {
+        name.rstrip("?"): _plain(arguments[name.rstrip("?")])
+        for name in names.split()
+        if not name.endswith("?") or arguments[name[:-1]] is not None
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path | dt.date):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, list | tuple) else value
 
 
 def input_files(data: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.records.limits import limit, limit_hint
 
 _PARQUET, _ARROW, _SQLITE = b"PAR1", b"ARROW1", b"SQLite format 3"
@@ -72,21 +72,21 @@ def file_format(path: Path) -> str:
     for start, kind in ((_PARQUET, "parquet"), (_ARROW, "arrow"), (_SQLITE, "sqlite")):
         if head.startswith(start):
             return kind
-    _refuse_others(head, path)
+    with error_source(str(path)):
+        return _text_format(path, head)
+
+
+def _text_format(path: Path, head: bytes) -> str:
+    _refuse_others(head)
     start = first_bytes(path, 65_536)
-    if packed_by(path) is not None:
+    if (packing := packed_by(path)) is not None:
         if packed_by_head(start) is not None:
-            raise InputError(
-                f"the file is packed twice, by {packed_by(path)} at last",
-                source=str(path),
-                hint="unpack it once",
-            )
-        _refuse_others(start[:16], path)
+            told = f"the file is packed twice, by {packing} at last"
+            raise InputError(told, hint="unpack it once")
+        _refuse_others(start[:16])
     text = _as_utf8(start).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not text:
-        raise InputError(
-            "the file is empty; a table has a header and at least one row", source=str(path)
-        )
+        raise InputError("the file is empty; a table has a header and at least one row")
     return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
 
 
@@ -139,13 +139,12 @@ _OPENERS: dict[str | None, Callable[[Path], Any]] = {
 }
 
 
-def _refuse_others(head: bytes, path: Path) -> None:
+def _refuse_others(head: bytes) -> None:
     """Refuse by name what is no table, or packed in a way that is not read."""
     what = next((what for start, what in _OTHERS.items() if head.startswith(start)), None)
     if what is not None:
         raise InputError(
             f"the file is {what}, not a table of text or parquet",
-            source=str(path),
             hint="save or unpack the table as .csv, .jsonl or .parquet; .csv.gz is read too",
         )
 

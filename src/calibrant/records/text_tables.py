@@ -8,7 +8,7 @@ import mmap
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.arrays import Array, Mask
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.records.formats import MARKED, first_bytes, packed_by, plain_text, separator_of
 from calibrant.records.guesses import usual_columns
 
@@ -51,8 +51,7 @@ def scan_text_table(
     groups
         Columns whose values name groups: decimal numbers in them are read as they are written.
     """
-    stat = path.stat()
-    kind = _looked_at(path, stat.st_mtime_ns, stat.st_size)
+    kind = _kind_of(path)
     options: dict[str, Any] = {"separator": kind.separator}
     if kind.schema is None:
         options |= {"infer_schema_length": None}  # reading says what is wrong
@@ -81,8 +80,7 @@ def scan_text_table(
 
 def read_cells(path: Path) -> pl.DataFrame:
     """Return a text table with every cell as it is written, after the same checks."""
-    stat = path.stat()
-    kind = _looked_at(path, stat.st_mtime_ns, stat.st_size)
+    kind = _kind_of(path)
     table = _lazy(path, kind.separator, kind.as_is, infer_schema=False).collect()
     return table.rename({name: name.strip() or name for name in table.columns})
 
@@ -112,6 +110,12 @@ class _Kind(NamedTuple):
     as_is: bool
 
 
+def _kind_of(path: Path) -> _Kind:
+    stat = path.stat()
+    with error_source(str(path)):
+        return _looked_at(path, stat.st_mtime_ns, stat.st_size)
+
+
 @lru_cache(maxsize=64)
 def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     """Look at a table once; time and size of the file tell whether it is still the same."""
@@ -120,47 +124,44 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     head = _header(path)
     as_is = not head.startswith(MARKED) and (b"\r" not in head or b"\n" in head)
     as_is = as_is and packing in (None, "gzip")
-    if not head.startswith(MARKED) and b"\x00" in head:
-        raise _zero_bytes(path)
+    if not head.startswith(MARKED):
+        _refuse_zeros(head)
     if not as_is:
         head = _plain(path)[: len(head)]
     separator = separator_of(_first_line(head))
-    check_names(head, separator, str(path))
+    check_names(head, separator)
     if packing is None and as_is and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            lines_in_cells, odd = _check_bytes(data, separator, path)
+            lines_in_cells, odd = _check_bytes(data, separator)
     else:
-        lines_in_cells, odd = _check_bytes(_plain(path), separator, path)
+        lines_in_cells, odd = _check_bytes(_plain(path), separator)
     schema = _schema(path, separator, as_is=as_is, odd=odd)
     if schema is not None and lines_in_cells:
-        _check_joined_rows(path, schema, separator, as_is=as_is)
+        cells = partial(_lazy, path, separator, as_is, infer_schema=False)
+        _check_joined_rows(schema, separator, cells)
     return _Kind(separator, schema, as_is)
 
 
-def _check_bytes(data: bytes | mmap.mmap, separator: str, path: Path) -> tuple[bool, bool]:
+def _check_bytes(data: bytes | mmap.mmap, separator: str) -> tuple[bool, bool]:
     """Refuse zero bytes and loose quotes; return whether cells have lines, and odd numbers."""
+    _refuse_zeros(data)
+    return _check_quotes(data, separator), _has_odd_number(data, separator)
+
+
+def _refuse_zeros(data: bytes | mmap.mmap) -> None:
     if data.find(b"\x00") >= 0:
-        raise _zero_bytes(path)
-    return _check_quotes(data, separator, path), _has_odd_number(data, separator)
-
-
-def _zero_bytes(path: Path) -> InputError:
-    return InputError(
-        "the text holds zero bytes: it is no UTF-8 table",
-        source=str(path),
-        hint="save the table as UTF-8",
-    )
+        told = "the text holds zero bytes: it is no UTF-8 table"
+        raise InputError(told, hint="save the table as UTF-8")
 
 
 def _check_joined_rows(
-    path: Path, schema: Mapping[str, pl.DataType], separator: str, *, as_is: bool
+    schema: Mapping[str, pl.DataType], separator: str, texts: Callable[[], pl.LazyFrame]
 ) -> None:
-    row = joined_row(schema, separator, lambda: _lazy(path, separator, as_is, infer_schema=False))
+    row = joined_row(schema, separator, texts)
     if row is not None:
         raise InputError(
             "a quoted cell holds what looks like further rows of this table: a quote opens in one "
             "row and closes in another",
-            source=str(path),
             row=row,
             hint='double a quote that belongs to the text (""), or save the table as parquet',
         )
@@ -174,7 +175,6 @@ def _header(path: Path) -> bytes:
             return head
     raise InputError(
         f"the first line has more than {_LONGEST_HEADER >> 20} MB: this is no header of a table",
-        source=str(path),
         hint="give a file whose first line names the columns",
     )
 
@@ -189,7 +189,7 @@ def _first_line(head: bytes) -> str:
     return line.decode("utf-8", "replace")
 
 
-def check_names(head: bytes, separator: str, source: str) -> None:
+def check_names(head: bytes, separator: str) -> None:
     """Refuse a header that gives two columns one name."""
     # A quoted name may hold a line end: the header is what a reader of rows takes for one.
     text = io.StringIO(head.decode("utf-8", "replace").lstrip("\r\n"), newline="")
@@ -197,21 +197,20 @@ def check_names(head: bytes, separator: str, source: str) -> None:
         names = next(csv.reader(text, delimiter=separator), [])
     except csv.Error:
         names = _first_line(head).split(separator)
-    check_repeated(names, source)
+    check_repeated(names)
 
 
-def check_repeated(names: Iterable[str], source: str) -> None:
+def check_repeated(names: Iterable[str]) -> None:
     """Refuse names of columns of which one comes twice."""
     for name, count in Counter(map(str.strip, names)).items():
         if name and count > 1:
             raise InputError(
                 f"the header names the column {name!r} {count} times",
-                source=source,
                 hint="give each column a name of its own, so that nobody guesses which is meant",
             )
 
 
-def _check_quotes(data: bytes | mmap.mmap, separator: str, path: Path) -> bool:
+def _check_quotes(data: bytes | mmap.mmap, separator: str) -> bool:
     """Refuse quotes that open in one row and close in another without being a cell of both.
 
     Counted from the start, every other quote opens and the next one closes; a doubled quote
@@ -224,7 +223,7 @@ def _check_quotes(data: bytes | mmap.mmap, separator: str, path: Path) -> bool:
     if not quotes.size:
         return False
     if quotes.size % 2:
-        raise _unbalanced(data, int(quotes[-1]), path)
+        raise _unbalanced(data, int(quotes[-1]))
     opening, closing = quotes[::2], quotes[1::2]
     raw = np.frombuffer(data, dtype=np.uint8)
     allowed = np.zeros(256, dtype=bool)
@@ -239,7 +238,7 @@ def _check_quotes(data: bytes | mmap.mmap, separator: str, path: Path) -> bool:
     place = None if bad is None else int(opening[bad])
     del raw, before, after  # a memory map cannot be closed while arrays look at it
     if place is not None:
-        raise _unbalanced(data, place, path)
+        raise _unbalanced(data, place)
     ends = _places(data, ord("\n"))
     return bool(np.any(np.searchsorted(ends, opening) < np.searchsorted(ends, closing)))
 
@@ -258,10 +257,9 @@ def _places(data: bytes | mmap.mmap, byte: int) -> Array:
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
 
-def _unbalanced(data: bytes | mmap.mmap, place: int, path: Path) -> InputError:
+def _unbalanced(data: bytes | mmap.mmap, place: int) -> InputError:
     return InputError(
         "a quote opens a cell here and closes in another row: rows would be joined",
-        source=str(path),
         row=max(1, bytes(data[:place]).count(b"\n")),
         hint='double a quote that belongs to the text (""), or save the table as parquet',
     )

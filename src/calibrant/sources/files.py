@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from calibrant.core.errors import InputError, require_known
+from calibrant.core.errors import IN_MEMORY, InputError, error_source, require_known
 from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
 from calibrant.records.study import QUESTIONS
@@ -42,18 +42,18 @@ def load_questions(source: Any, *, layout: str = "auto", limit: int | None = Non
     [[['4']]]
     """
     name = str(source) if isinstance(source, str | Path) else f"<{type(source).__name__}>"
-    rows = [_conversation(row) for row in _rows(source, name)]
-    if not rows:
-        raise InputError("the file holds no questions", source=name)
-    reader = recognise(rows[0], source=name) if layout == "auto" else LAYOUTS[layout]
-    missing = sorted(reader.columns - rows[0].keys())
-    if missing:
-        raise InputError(
-            f"the layout {reader.name} ({reader.about}) has columns {', '.join(missing)}; "
-            f"the file has {', '.join(map(str, rows[0]))}",
-            source=name,
-        )
-    return _table(rows[:limit], reader, name)
+    with error_source(name):
+        rows = [_conversation(row) for row in _rows(source)]
+        if not rows:
+            raise InputError("the file holds no questions")
+        reader = recognise(rows[0]) if layout == "auto" else LAYOUTS[layout]
+        missing = sorted(reader.columns - rows[0].keys())
+        if missing:
+            raise InputError(
+                f"the layout {reader.name} ({reader.about}) has columns {', '.join(missing)}; "
+                f"the file has {', '.join(map(str, rows[0]))}"
+            )
+        return _table(rows[:limit], reader)
 
 
 def _conversation(row: Row) -> Row:
@@ -67,20 +67,19 @@ def _conversation(row: Row) -> Row:
     return {"question_id": None, "text": text, **row, "messages": orjson.dumps(turns).decode()}
 
 
-def recognise(row: Row, *, source: str) -> Layout:
+def recognise(row: Row) -> Layout:
     """Return the first layout that a row fits."""
     for layout in LAYOUTS.values():
         if layout.recognises(row):
             return layout
     raise InputError(
         f"no known layout of questions has the columns {', '.join(map(str, row))}",
-        source=source,
         hint="write a table with question_id, text and references, or use one of the layouts "
         + ", ".join(LAYOUTS),
     )
 
 
-def _table(rows: list[Row], layout: Layout, source: str) -> pl.DataFrame:
+def _table(rows: list[Row], layout: Layout) -> pl.DataFrame:
     converted = []
     for number, row in enumerate(rows, 1):
         try:
@@ -88,22 +87,21 @@ def _table(rows: list[Row], layout: Layout, source: str) -> pl.DataFrame:
         except (KeyError, IndexError, TypeError, ValueError, SyntaxError, AttributeError) as error:
             raise InputError(
                 f"the row does not have the layout {layout.name}: {type(error).__name__}: {error}",
-                source=source,
                 row=number,
             ) from None
         text = entry.get("text")
         if not isinstance(text, str) or not text.strip():
-            raise InputError(f"a question has a text, got {text!r}", source=source, row=number)
+            raise InputError(f"a question has a text, got {text!r}", row=number)
         entry["text"] = text.strip()
         identity = entry.get("question_id")
         entry["question_id"] = f"q{number:06d}" if identity is None else str(identity)
         entry.setdefault("kind", "choice" if entry.get("choices") else "open")
         converted.append(entry)
-    _check_unique([entry["question_id"] for entry in converted], source)
-    return _frame(converted, source)
+    _check_unique([entry["question_id"] for entry in converted])
+    return _frame(converted)
 
 
-def _frame(entries: list[dict[str, Any]], source: str) -> pl.DataFrame:
+def _frame(entries: list[dict[str, Any]]) -> pl.DataFrame:
     declared = QUESTIONS.columns
     names = dict.fromkeys([*declared, *(key for entry in entries for key in entry)])
     series = []
@@ -117,20 +115,18 @@ def _frame(entries: list[dict[str, Any]], source: str) -> pl.DataFrame:
             )
         except (TypeError, pl.exceptions.PolarsError) as error:
             raise InputError(
-                f"the column {name!r} of a questions table is {declared.get(name)}: {error}",
-                source=source,
+                f"the column {name!r} of a questions table is {declared.get(name)}: {error}"
             ) from None
-    return check_table(pl.DataFrame(series), QUESTIONS, source=source)
+    return check_table(pl.DataFrame(series), QUESTIONS, source=IN_MEMORY)
 
 
-def _check_unique(identities: list[str], source: str) -> None:
+def _check_unique(identities: list[str]) -> None:
     seen: dict[str, int] = {}
     for number, identity in enumerate(identities, 1):
         if identity in seen:
             raise InputError(
                 f"question_id {identity!r} stands for one question, but row {seen[identity]} has "
                 "it too",
-                source=source,
                 row=number,
             )
         seen[identity] = number
@@ -139,34 +135,34 @@ def _check_unique(identities: list[str], source: str) -> None:
 # -- rows of any file ------------------------------------------------------------------------
 
 
-def _rows(source: Any, name: str) -> list[Row]:
+def _rows(source: Any) -> list[Row]:
     if not isinstance(source, str | Path):
         return list(read_table(source).iter_rows(named=True))
     path = Path(source)
     if not path.is_file():
-        raise InputError("there is no such file of questions", source=name)
+        raise InputError("there is no such file of questions")
     data = read_bytes(path)
     if data[:4] == b"PAR1":
         return list(read_table(path).iter_rows(named=True))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"the file is not UTF-8 text: {error}", source=name) from None
-    return (_json_rows if text.lstrip()[:1] in ("{", "[") else _csv_rows)(text, name)
+        raise InputError(f"the file is not UTF-8 text: {error}") from None
+    return (_json_rows if text.lstrip()[:1] in ("{", "[") else _csv_rows)(text)
 
 
-def _json_rows(text: str, source: str) -> list[Row]:
+def _json_rows(text: str) -> list[Row]:
     try:
         whole = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return list(_json_lines(text, source))
+        return list(_json_lines(text))
     if isinstance(whole, dict):
         lists = [value for value in whole.values() if _is_rows(value)]
         # A file of one row, or a table around the rows as in the original TriviaQA files.
         is_row = len(lists) != 1 or any(layout.recognises(whole) for layout in LAYOUTS.values())
         whole = [whole] if is_row else lists[0]
     if not _is_rows(whole):
-        raise InputError("a JSON file of questions is a list of objects", source=source)
+        raise InputError("a JSON file of questions is a list of objects")
     rows: list[Row] = whole
     return rows
 
@@ -175,20 +171,20 @@ def _is_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(i, dict) for i in value)
 
 
-def _json_lines(text: str, source: str) -> Iterable[Row]:
+def _json_lines(text: str) -> Iterable[Row]:
     # Not `splitlines`: a text of JSON may hold other signs that part lines, such as U+2028.
     lines = text.replace("\r", "\n").split("\n")
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise InputError(f"not valid JSON: {error}", source=source, row=number) from None
+            raise InputError(f"not valid JSON: {error}", row=number) from None
         if not isinstance(row, dict):
-            raise InputError(f"a row is an object, got {row!r}", source=source, row=number)
+            raise InputError(f"a row is an object, got {row!r}", row=number)
         yield row
 
 
-def _csv_rows(text: str, source: str) -> list[Row]:
+def _csv_rows(text: str) -> list[Row]:
     delimiter = separator_of(text.split("\n", 1)[0])
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
@@ -197,7 +193,6 @@ def _csv_rows(text: str, source: str) -> list[Row]:
         # A quote that opens a cell and closes in another row would join the rows between.
         raise InputError(
             f"the file cannot be read near line {reader.line_num}: {error}",
-            source=source,
             hint='double a quote that belongs to the text (""), and close every quoted cell',
         ) from None
     start = _header_line(lines)
@@ -205,17 +200,14 @@ def _csv_rows(text: str, source: str) -> list[Row]:
         header, body, start = list(_MMLU_HEADER), lines, -1
     else:
         header, body = lines[start], lines[start + 1 :]
-    check_repeated(header, source)
+    check_repeated(header)
     rows: list[Row] = []
     for number, cells in enumerate(body, 1):
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) > len(header):
-            raise InputError(
-                f"the row has {len(cells)} fields, the header {len(header)}",
-                source=source,
-                row=number,
-            )
+            told = f"the row has {len(cells)} fields, the header {len(header)}"
+            raise InputError(told, row=number)
         rows.append({key: cell or None for key, cell in zip(header, cells, strict=False) if key})
     return rows
 
@@ -291,21 +283,8 @@ def tabular_questions(source: Any, task: TabularTask, *, limit: int | None = Non
     frame = read_table(source)
     frame = frame if limit is None else frame.head(limit)
     name = str(source) if isinstance(source, str) else type(source).__name__
-    require_known((task.target, *task.columns), frame.columns, "there is no column {}", source=name)
-    if task.target in task.columns:
-        raise InputError(
-            f"the target {task.target!r} must not be told in the question", source=name
-        )
-    outcomes = frame[task.target].to_list()
-    for row, outcome in enumerate(outcomes, 1):
-        if outcome is None:
-            raise InputError(f"the target {task.target!r} is missing", source=name, row=row)
-    if not any(_same(outcome, task.positive) for outcome in outcomes):
-        raise InputError(
-            f"no row has the outcome {task.positive!r} in {task.target!r}; it has "
-            + ", ".join(map(repr, dict.fromkeys(outcomes[:1000]))),
-            source=name,
-        )
+    with error_source(name):
+        _check_task(frame, task)
     rows = [
         {
             "question_id": f"row{number:07d}",
@@ -317,6 +296,21 @@ def tabular_questions(source: Any, task: TabularTask, *, limit: int | None = Non
         for number, row in enumerate(frame.iter_rows(named=True), 1)
     ]
     return pl.concat([pl.DataFrame(rows), frame.select(list(task.columns))], how="horizontal")
+
+
+def _check_task(frame: pl.DataFrame, task: TabularTask) -> None:
+    """Refuse a target that the table does not have, does not fill or tells in the question."""
+    require_known((task.target, *task.columns), frame.columns, "there is no column {}")
+    if task.target in task.columns:
+        raise InputError(f"the target {task.target!r} must not be told in the question")
+    outcomes = frame[task.target].to_list()
+    for row, outcome in enumerate(outcomes, 1):
+        if outcome is None:
+            raise InputError(f"the target {task.target!r} is missing", row=row)
+    if not any(_same(outcome, task.positive) for outcome in outcomes):
+        seen = ", ".join(map(repr, dict.fromkeys(outcomes[:1000])))
+        told = f"no row has the outcome {task.positive!r} in {task.target!r}; it has {seen}"
+        raise InputError(told)
 
 
 def _same(value: Any, positive: Any) -> bool:

@@ -89,20 +89,18 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     results = [{**entry, "verdict": _verdict(entry, own[_place(entry)])} for entry in entries]
     document = {**plain(head), "results": results, "sem_ece": plain(meanings)}
     if source.draws is not None:
-        from calibrant.verbs.semantic import pooled_block, semantic_options
+        from calibrant.verbs.semantic import pooled_block
 
-        document["sem_ece_pooled"] = plain(pooled_block(source.draws, semantic_options(options)))
+        document["sem_ece_pooled"] = plain(pooled_block(source.draws, options))
     return AuditResult.of_plain(document)
 
 
 def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:
     """Return the calibration over meanings, where the data holds draws with their classes."""
     # Loaded here, with the library for tables: most audits hold no draws.
-    from calibrant.verbs.semantic import semantic_blocks, semantic_options
+    from calibrant.verbs.semantic import semantic_blocks
 
-    return semantic_blocks(
-        source.draws, semantic_options(options), engine=options.engine, texts=source.texts
-    )
+    return semantic_blocks(source.draws, options, source.texts)
 
 
 def _is_of_meanings(claim: Claim) -> bool:

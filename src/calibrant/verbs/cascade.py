@@ -21,7 +21,7 @@ from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import embedded, refuse_outcome, without_missing
-from calibrant.inputs.provenance import document_head
+from calibrant.inputs.provenance import document_head, recorded
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.metrics import calibrator_from_dict
 from calibrant.report.typed import CascadeResult
@@ -189,20 +189,9 @@ def cascade(
         with writing(save):
             seen = deferring.profile_of(answers)
             replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
-    settings = _settings(chosen, random_splits) | {
-        "models": list(models),
-        "features": list(features),
-        "price": None if price is None else dict(price),
-        "cost": cost,
-        "only_method": only_method,
-        "tolerance": tolerance,
-        "budget": budget,
-        "accuracy": accuracy,
-        "guarantee": guarantee,
-        "delta": delta,
-        "strategy": strategy,
-        **table_settings(table),
-    }
+    named = "models features price cost only_method tolerance budget accuracy guarantee delta"
+    settings = _settings(chosen, random_splits) | recorded(locals(), f"{named} strategy")
+    settings |= table_settings(table)
     document = {
         **document_head("cascade", data, seed=seed, settings=settings),
         "decision": chosen.decision,

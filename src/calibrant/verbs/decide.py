@@ -12,7 +12,6 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 import polars as pl
 
-from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_about, error_source
@@ -24,16 +23,15 @@ from calibrant.epistemic.guard import ANSWER
 from calibrant.epistemic.selective.fit import Selective
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import only_of, read_scores
 from calibrant.inputs.features import refuse_outcome, without_missing
 from calibrant.inputs.labelled_rows import Grades, study_grades
-from calibrant.inputs.provenance import document_head, input_files
+from calibrant.inputs.provenance import document_head, input_files, recorded
 from calibrant.records import ScoreBlock
 from calibrant.report.typed import DecideResult
 from calibrant.stats.graded.summary import grading_summary
 from calibrant.verbs import _options as opt
-from calibrant.verbs._rows import with_rows
+from calibrant.verbs._rows import scores_document, with_rows
 from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
 
 
@@ -131,14 +129,10 @@ def decide(
     columns = list(dict.fromkeys([*features, *([group] if group else [])]))
     refuse_outcome(columns, table["correct"])
     settings = {
-        "max_error": max_error,
-        "delta": delta,
-        "costs": None if costs is None else dict(costs),
-        "features": list(features),
+        **recorded(locals(), "max_error delta costs features"),
         **({} if group is None else {"group": group, "each": each is not None}),
         **({} if traffic is None else {"traffic": input_files(traffic)}),
-        "only_model": only_model,
-        "only_method": only_method,
+        **recorded(locals(), "only_model only_method"),
         **table_settings(table),
     }
     opt.refuse_mended(table, save, "a policy")
@@ -173,8 +167,6 @@ def decide(
     if save is not None:
         with writing(save):
             _as_claimed(fits[0].policy_, results[0]).save(save)
-    covered = row_coverage(scores)
-    kept = kept_shares(covered["models"])
     claims = [
         claim
         for entry, block in zip(plain(results), blocks, strict=True)
@@ -184,14 +176,7 @@ def decide(
             stated=entry["n"] / (entry["n"] + block.unscored.height),
         )
     ]
-    document = {
-        **head,
-        "reading": scores.reading.to_dict(),
-        "dropped": dict(scores.dropped),
-        "data": covered,
-        "results": results,
-        "claims": [claim.to_dict() for claim in resting(claims, kept)],
-    }
+    document = scores_document(head, scores, results, claims)
     chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
     return with_rows(DecideResult(document), data, table, wrong, **chosen)
 

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 import polars as pl
 
-from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.groups import groups_claims
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_about, error_source
@@ -24,7 +23,6 @@ from calibrant.epistemic.loss.trend import size_trend, tuned_pairs
 from calibrant.epistemic.segments.confidence_groups import GroupCorrector
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
 from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import (
     describing_columns,
@@ -37,7 +35,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import GroupsResult
 from calibrant.verbs import _options as opt
-from calibrant.verbs._rows import with_rows
+from calibrant.verbs._rows import scores_document, with_rows
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
@@ -181,24 +179,14 @@ def groups(
             _signed(found[0][1], blocks[0], head).save(save)
     results = [entry for entry, _ in found]
     several = len(results) > 1
-    covered = row_coverage(scores.only(model=models))
-    shares = kept_shares(covered["models"])
     claims = [
         claim
         for entry in plain(results)
         for claim in groups_claims(entry, named=several, costs=costs is not None)
     ]
-    document: dict[str, Any] = {
-        **head,
-        "features": names,
-        "embedding": texts,
-        "reading": scores.reading.to_dict(),
-        "dropped": dict(scores.dropped),
-        "data": covered,
-        "results": results,
-        "claims": [claim.to_dict() for claim in resting(claims, shares)],
-        "across": across_models(results) if several else [],
-    }
+    head |= {"features": names, "embedding": texts}
+    document = scores_document(head, scores.only(model=models), results, claims)
+    document["across"] = across_models(results) if several else []
     if sizes or tuned:
         document["trend"] = _trend(results, sizes, tuned, level, seed)
     if not several:

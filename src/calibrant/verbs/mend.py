@@ -9,18 +9,16 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.mend import mend_claims
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import only_of, read_scores
 from calibrant.inputs.features import beside_methods, refuse_outcome, without_missing
 from calibrant.inputs.objects import plain_input
-from calibrant.inputs.provenance import document_head
+from calibrant.inputs.provenance import document_head, recorded
 from calibrant.mending import Mend, MendMap
 from calibrant.mending.estimator import LEAST_LABELS, fit_columns
 from calibrant.mending.fit import Labels
@@ -28,6 +26,7 @@ from calibrant.records import ScoreBlock
 from calibrant.records.mend_map import MENDED, save_maps
 from calibrant.report.typed import MendResult
 from calibrant.verbs import _options as opt
+from calibrant.verbs._rows import scores_document
 
 _VALUES = 12
 
@@ -100,13 +99,8 @@ def mend(
         data, correct = {"confidence": said, "correct": right}, None
     columns: opt.TableOptions = {**table, "correct": correct}
     refuse_outcome(features, correct)
-    settings = {
-        "features": list(features),
-        "methods": list(methods),
-        "only_model": only_model,
-        "only_method": only_method,
-        **table_settings(columns),
-    }
+    settings = recorded(locals(), "features methods only_model only_method")
+    settings |= table_settings(columns)
     head = document_head("mend", data, seed=seed, settings=settings)
     named = [*features, *methods[1:]]
     with error_source(head["source"]):
@@ -127,19 +121,8 @@ def mend(
         {**_entry(fitted, block, save), "columns": columns_read}
         for (fitted, columns_read), block in zip(read, blocks, strict=True)
     ]
-    covered = row_coverage(scores)
-    kept = kept_shares(covered["models"])
     claims = [claim for entry in results for claim in mend_claims(entry, named=len(results) > 1)]
-    return MendResult(
-        {
-            **head,
-            "reading": scores.reading.to_dict(),
-            "dropped": dict(scores.dropped),
-            "data": covered,
-            "results": results,
-            "claims": [claim.to_dict() for claim in resting(claims, kept)],
-        }
-    )
+    return MendResult(scores_document(head, scores, results, claims))
 
 
 def _fitted(block: ScoreBlock, head: Mapping[str, Any], seed: int) -> MendMap:

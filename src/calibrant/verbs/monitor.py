@@ -15,7 +15,7 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import read_scores
-from calibrant.inputs.provenance import document_head, input_files
+from calibrant.inputs.provenance import document_head, input_files, recorded
 from calibrant.planning.watching.state import load_state, save_state
 from calibrant.planning.watching.watch import CalibrationWatch
 from calibrant.records import source_name
@@ -208,21 +208,10 @@ def monitor(
     seen = None if promise is None else promise.traffic()
     if seen is None and state is None:
         _refuse_without_labels(results, stream or source_name(sources))
+    named = "time every horizon alpha tolerance baseline baseline_rows state group? label_days?"
     settings = {
-        "time": time,
-        "every": every,
-        "horizon": horizon,
-        "alpha": alpha,
-        "tolerance": tolerance,
+        **recorded(locals(), f"{named} policy? precision drift verified"),
         "baseline": input_files(baseline),
-        "baseline_rows": baseline_rows,
-        "state": None if state is None else str(state),
-        **({} if group is None else {"group": group}),
-        **({} if label_days is None else {"label_days": label_days}),
-        **({} if policy is None else {"policy": str(policy)}),
-        "precision": precision,
-        "drift": drift,
-        "verified": None if verified is None else str(verified),
         **table_settings(table),
     }
     head = document_head("monitor", sources, settings=settings, source=stream)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,41 +24,21 @@ _SPLITS = 200
 SECOND_CLASS, SECOND_GRADE = "second_class_id", "second_correct"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SemanticOptions:
-    """How the blocks are made; the fields have the meaning of the options of `audit`."""
-
-    bins: int = 10
-    level: float = 0.95
-    resamples: int = 1000
-    seed: int = 0
-    by: tuple[str, ...] = ()
-    unlimited_draws: bool = False
-
-
-def semantic_options(options: AuditOptions) -> SemanticOptions:
-    """Return what of the options of an audit shapes its Sem-ECE part."""
-    return SemanticOptions(
-        bins=options.meaning_bins,
-        level=options.level,
-        resamples=options.resamples,
-        seed=options.seed,
-        by=options.by,
-        unlimited_draws=options.unlimited_draws,
-    )
+def _numbers(options: AuditOptions) -> dict[str, Any]:
+    """Return how the numbers are made."""
+    return {
+        "bins": options.meaning_bins, "level": options.level, "resamples": options.resamples
+    }  # fmt: skip
 
 
 def semantic_blocks(
-    draws: pl.DataFrame,
-    options: SemanticOptions,
-    *,
-    engine: str | None = None,
-    texts: pl.DataFrame | None = None,
+    draws: pl.DataFrame, options: AuditOptions, texts: pl.DataFrame | None = None
 ) -> list[dict[str, Any]]:
     """Return a Sem-ECE block per model and group; an engine may share them out."""
     one = partial(_semantic_block, options=options)
     parts = list(_parts(draws, options.by))
-    blocks = list((map if engine is None else engine_named(engine).map)(one, parts))
+    mapper = map if options.engine is None else engine_named(options.engine).map
+    blocks = list(mapper(one, parts))
     if texts is not None:
         _show_texts([row for block in blocks for row in block["hardest"]], texts)
     return blocks
@@ -85,7 +64,7 @@ def _show_texts(hardest: list[dict[str, Any]], texts: pl.DataFrame) -> None:
 
 
 def _semantic_block(
-    found: tuple[dict[str, str] | None, pl.DataFrame], *, options: SemanticOptions
+    found: tuple[dict[str, str] | None, pl.DataFrame], *, options: AuditOptions
 ) -> dict[str, Any]:
     # Loaded here: most audits hold no draws.
     from calibrant.metrics.semantic import sem_ece_block
@@ -97,12 +76,10 @@ def _semantic_block(
     columns = (_ids(part), class_numbers(part["class_id"]), _grades(part["correct"]))
     block = sem_ece_block(
         *columns,
-        bins=options.bins,
         splits=_splits(*columns),
-        level=options.level,
-        resamples=options.resamples,
         unlimited_draws=options.unlimited_draws,
         rng=rng,
+        **_numbers(options),
     )
     _show_answers(block["hardest"], part)
     more = {
@@ -133,7 +110,7 @@ def _splits(*columns: Array) -> Any:
 
 
 def _stated(
-    part: pl.DataFrame, options: SemanticOptions, rng: np.random.Generator
+    part: pl.DataFrame, options: AuditOptions, rng: np.random.Generator
 ) -> dict[str, Any] | None:
     """Return Ver-ECE of confidences that the same draws state, with and without imputation."""
     if "stated_confidence" not in part.columns or part["stated_confidence"].is_null().all():
@@ -142,9 +119,8 @@ def _stated(
 
     graded = part.filter(pl.col("correct").is_not_null())
     columns = (_ids(graded), graded["stated_confidence"].to_numpy(), _grades(graded["correct"]))
-    shared: dict[str, Any] = {"bins": options.bins, "level": options.level, "rng": rng}
     found = {
-        name: ver_ece(*columns, impute=impute, resamples=options.resamples, **shared)
+        name: ver_ece(*columns, impute=impute, rng=rng, **_numbers(options))
         for name, impute in (("left_out", None), ("imputed", 1.0))
     }
     return {
@@ -157,7 +133,7 @@ def _stated(
 
 
 def _judging(
-    part: pl.DataFrame, block: Mapping[str, Any], options: SemanticOptions, rng: np.random.Generator
+    part: pl.DataFrame, block: Mapping[str, Any], options: AuditOptions, rng: np.random.Generator
 ) -> dict[str, Any] | None:
     """Return intervals that also cover errors of classes and grades, where a second judge is."""
     if SECOND_CLASS not in part.columns or SECOND_GRADE not in part.columns:
@@ -169,7 +145,7 @@ def _judging(
     errors = m.judge_errors(_ids(part), first, second)
     pool = m.pool_draws(_ids(part), *first)
     judged = m.judged_intervals(
-        pool, block["sem1"], block["sem2"], errors, bins=options.bins, rng=rng
+        pool, block["sem1"], block["sem2"], errors, bins=options.meaning_bins, rng=rng
     )
     return {
         "sem1": judged.sem1,
@@ -181,7 +157,7 @@ def _judging(
 
 
 def _strict_shift(
-    part: pl.DataFrame, options: SemanticOptions, rng: np.random.Generator
+    part: pl.DataFrame, options: AuditOptions, rng: np.random.Generator
 ) -> dict[str, Any] | None:
     """Return how far both errors move if only answers of the same letters count as one meaning.
 
@@ -196,7 +172,7 @@ def _strict_shift(
 
 
 def _joined_shift(
-    part: pl.DataFrame, options: SemanticOptions, rng: np.random.Generator
+    part: pl.DataFrame, options: AuditOptions, rng: np.random.Generator
 ) -> dict[str, Any] | None:
     """Return how far both errors move if all answers that are graded right count as one meaning.
 
@@ -209,7 +185,7 @@ def _joined_shift(
 
 
 def _moved(
-    part: pl.DataFrame, other: pl.Expr | pl.Series, options: SemanticOptions, rng: Any
+    part: pl.DataFrame, other: pl.Expr | pl.Series, options: AuditOptions, rng: Any
 ) -> dict[str, Any] | None:
     """Return both errors minus those with other classes; None where the classes are the same."""
     from calibrant.metrics.semantic import clustering_shift
@@ -221,18 +197,16 @@ def _moved(
         _ids(part),
         (class_numbers(part["class_id"]), grades),
         (classes, grades),
-        bins=options.bins,
         splits=_SPLITS,
-        level=options.level,
-        resamples=options.resamples,
         rng=rng,
+        **_numbers(options),
     )
     if found.same_partition == 1:
         return None
     return {"sem1": found.sem1, "sem2": found.sem2, "same_partition": found.same_partition}
 
 
-def pooled_block(draws: pl.DataFrame, options: SemanticOptions) -> dict[str, Any] | None:
+def pooled_block(draws: pl.DataFrame, options: AuditOptions) -> dict[str, Any] | None:
     """Return both calibration errors and their reliability over all models together.
 
     A question that several models answer counts once per model; intervals take its answers for
@@ -250,17 +224,13 @@ def pooled_block(draws: pl.DataFrame, options: SemanticOptions) -> dict[str, Any
     rng = named_stream(options.seed, "sem_ece", "pooled")
     scores = question_scores(pool, splits=_splits(*columns), rng=rng)
     question = dict(zip(pairs.to_list(), draws["question_id"].to_list(), strict=True))
-    shared: dict[str, Any] = {
-        "units": np.array([question[pair] for pair in scores.ids.tolist()]),
-        "bins": options.bins,
-        "level": options.level,
-        "resamples": options.resamples,
-    }
+    units = np.array([question[pair] for pair in scores.ids.tolist()])
+    shared: dict[str, Any] = {"units": units, **_numbers(options)}
     found: dict[str, Any] = {
         "models": draws["model"].n_unique(),
         "questions": int(scores.ids.size),
         "left_out": pool.left_out,
-        "bins": options.bins,
+        "bins": options.meaning_bins,
         "reliability": {},
     }
     for name, confidence, grade in (
@@ -268,7 +238,7 @@ def pooled_block(draws: pl.DataFrame, options: SemanticOptions) -> dict[str, Any
         ("sem2", scores.sem2, scores.label2),
     ):
         found[name] = metric_estimates(confidence, grade, names=("ece",), rng=rng, **shared)["ece"]
-        bins = reliability_bins(confidence, grade, bins=options.bins)
+        bins = reliability_bins(confidence, grade, bins=options.meaning_bins)
         found["reliability"][name] = bins.to_dict()
     return found
 

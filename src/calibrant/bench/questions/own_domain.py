@@ -36,7 +36,7 @@ from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import WORDINGS, Unit, Wording
 from calibrant.collect.settings import Settings
 from calibrant.core.document import load_toml
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.records import read_table
 
 
@@ -85,8 +85,9 @@ def read_domain(path: str | Path) -> FactSet:
         Facts that carry their own wording, source, date and completeness.
     """
     place = Path(path)
-    domain = _domain(place)
-    wording = _wording(domain, place)
+    with error_source(str(place)):
+        domain = _domain(place)
+        wording, second = _wording(domain), _second_list(domain, place.parent)
     facts: dict[str, list[Fact]] = defaultdict(list)
     for fact in _facts(place.parent / domain.triples, domain.window):
         facts[fact.subject].append(fact)
@@ -101,7 +102,7 @@ def read_domain(path: str | Path) -> FactSet:
         completeness=domain.completeness,
         own_wording=wording,
         symmetric=domain.symmetric,
-        second=_second_list(domain, place),
+        second=second,
         second_source=domain.second_source,
     )
 
@@ -117,7 +118,7 @@ def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
 
 def _domain(place: Path) -> _Domain:
     if not place.is_file():
-        raise InputError("the domain file does not exist", source=str(place))
+        raise InputError("the domain file does not exist")
     table = Settings(load_toml(place.read_bytes(), source=str(place)), source=str(place))
     window = table.table("window").fill(_Window) if table.has("window") else None
     # A day may be written as TOML's own date.
@@ -126,16 +127,15 @@ def _domain(place: Path) -> _Domain:
     )
 
 
-def _wording(domain: _Domain, place: Path) -> Wording:
+def _wording(domain: _Domain) -> Wording:
     window = domain.window
     wanted = {"subjects", "bounds"} if window else {"subjects"}
     if set(re.findall(r"\{(\w+)\}", domain.question)) != wanted:
         fields = " and ".join(f"{{{name}}}" for name in sorted(wanted))
-        raise InputError(f"the question needs {fields}, got {domain.question!r}", source=str(place))
+        raise InputError(f"the question needs {fields}, got {domain.question!r}")
     if domain.relation in WORDINGS:
         raise InputError(
             f"the relation {domain.relation!r} is one of calibrant's own",
-            source=str(place),
             hint="give it another name",
         )
     return Wording(
@@ -149,7 +149,7 @@ def _wording(domain: _Domain, place: Path) -> Wording:
     )
 
 
-def _second_list(domain: _Domain, place: Path) -> dict[str, frozenset[str]]:
+def _second_list(domain: _Domain, folder: Path) -> dict[str, frozenset[str]]:
     """Return what another list says: the objects of every subject, in the form that is compared."""
     found: dict[str, set[str]] = defaultdict(set)
     for key, file in (("second", domain.second), ("inverse", domain.inverse)):
@@ -158,10 +158,9 @@ def _second_list(domain: _Domain, place: Path) -> dict[str, frozenset[str]]:
         if not domain.second_source:
             raise InputError(
                 f"say where the {key} list comes from",
-                source=str(place),
                 hint="set second_source to another source than that of the facts",
             )
-        for fact in _facts(place.parent / file):
+        for fact in _facts(folder / file):
             subject, obj = normalised(fact.subject), normalised(fact.obj)
             if key == "inverse":
                 subject, obj = obj, subject

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from calibrant.bench.questions.wording import WORDINGS
-from calibrant.core.errors import InputError, did_you_mean
+from calibrant.core.errors import InputError, did_you_mean, error_source
 from calibrant.core.hints import Hint
 from calibrant.records import read_table
 
@@ -24,7 +24,7 @@ _VALUES = {
 }
 
 
-def sparql_records(content: Any, *, source: str) -> list[dict[str, Any]] | None:
+def sparql_records(content: Any) -> list[dict[str, Any]] | None:
     """Return records with subject and object, or None when `content` is no SPARQL result.
 
     Both forms are read: ``{"head": .., "results": {"bindings": [..]}}`` of the W3C
@@ -39,21 +39,21 @@ def sparql_records(content: Any, *, source: str) -> list[dict[str, Any]] | None:
     ...              "country": {"type": "uri", "value": "http://www.wikidata.org/entity/Q43"},
     ...              "countryLabel": {"type": "literal", "value": "Turkey"}}]
     >>> sparql_records({"head": {"vars": ["river", "riverLabel", "country", "countryLabel"]},
-    ...                 "results": {"bindings": bindings}}, source="rivers.json")
+    ...                 "results": {"bindings": bindings}})
     [{'subject': 'Euphrates', 'object': 'Turkey', 'subject_id': 'Q34589'}]
     """
     if isinstance(content, dict) and isinstance(content.get("results"), dict):
         bindings = content["results"].get("bindings")
         names = list(content.get("head", {}).get("vars", []))
         if not isinstance(bindings, list):
-            raise InputError("a SPARQL result has results.bindings", source=source)
+            raise InputError("a SPARQL result has results.bindings")
         rows = [{name: cell.get("value") for name, cell in row.items()} for row in bindings]
     elif isinstance(content, list) and content and _has_labels(content[0]):
         rows = content
         names = list(dict.fromkeys(name for row in rows for name in row))
     else:
         return None
-    subject, target = _roles(names, source)
+    subject, target = _roles(names)
     return [_record(row, subject, target) for row in rows]
 
 
@@ -61,7 +61,7 @@ def _has_labels(row: Any) -> bool:
     return isinstance(row, dict) and any(name.endswith("Label") for name in row)
 
 
-def _roles(names: list[str], source: str) -> tuple[str, str]:
+def _roles(names: list[str]) -> tuple[str, str]:
     labelled = [name.removesuffix("Label") for name in names if name.endswith("Label")]
     found = []
     for role, position in (("subject", 0), ("object", 1)):
@@ -72,7 +72,6 @@ def _roles(names: list[str], source: str) -> tuple[str, str]:
         else:
             raise InputError(
                 f"no variable for the {role} among {', '.join(names) or 'none'}",
-                source=source,
                 hint="select ?subject ?subjectLabel ?object ?objectLabel in the query",
             )
     return found[0], found[1]
@@ -137,40 +136,38 @@ def read_triples(path: str | Path, *, domain: str | None = None) -> list[Triple]
         Domain of all triples; without it a ``domain`` column or the file's name says it.
     """
     place = Path(path)
-    if place.is_dir():
-        files = sorted(item for item in place.iterdir() if item.suffix in _FORMATS)
-        if not files:
-            raise InputError(
-                "the folder holds no csv, json, jsonl or parquet file", source=str(path)
-            )
-        return [triple for file in files for triple in read_triples(file, domain=domain)]
-    if not place.is_file():
-        raise InputError("the file of triples does not exist", source=str(path))
-    if place.suffix == ".json":
-        return _from_json(place, domain)
-    return _from_records(read_table(place).iter_rows(named=True), str(place), domain)
+    with error_source(str(path)):
+        if place.is_dir():
+            files = sorted(item for item in place.iterdir() if item.suffix in _FORMATS)
+            if not files:
+                raise InputError("the folder holds no csv, json, jsonl or parquet file")
+            return [triple for file in files for triple in read_triples(file, domain=domain)]
+        if not place.is_file():
+            raise InputError("the file of triples does not exist")
+        if place.suffix == ".json":
+            return _from_json(place, domain)
+        return _from_records(read_table(place).iter_rows(named=True), place, domain)
 
 
 def _from_json(path: Path, domain: str | None) -> list[Triple]:
     try:
         content = orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:
-        raise InputError(f"not a JSON file: {error}", source=str(path)) from None
-    records = sparql_records(content, source=str(path))
+        raise InputError(f"not a JSON file: {error}") from None
+    records = sparql_records(content)
     if records is not None:
-        return _from_records(records, str(path), domain)
+        return _from_records(records, path, domain)
     if isinstance(content, list) and all(isinstance(item, dict) for item in content):
-        return _from_records(content, str(path), domain)
+        return _from_records(content, path, domain)
     if isinstance(content, dict):
-        return list(_from_mapping(content, domain or _domain_of(path), str(path)))
+        return list(_from_mapping(content, domain or _domain_of(path)))
     raise InputError(
         "a JSON file of triples is a SPARQL result, a list of records, or an object that maps "
-        "a subject to its objects",
-        source=str(path),
+        "a subject to its objects"
     )
 
 
-def _from_mapping(content: Mapping[str, Any], domain: str, source: str) -> Iterator[Triple]:
+def _from_mapping(content: Mapping[str, Any], domain: str) -> Iterator[Triple]:
     """Read subject -> objects, subject -> year -> objects, or subject -> object -> area."""
     unit = WORDINGS[DOMAIN_RELATION[domain]].unit
     for subject, entry in content.items():
@@ -179,45 +176,43 @@ def _from_mapping(content: Mapping[str, Any], domain: str, source: str) -> Itera
                 yield Triple(domain, _label(subject), _label(name))
         elif unit == "year" and isinstance(entry, dict):
             for year, names in entry.items():
-                value = _number(year, source)
+                value = _number(year)
                 for name in names if isinstance(names, list) else [names]:
                     yield Triple(domain, _label(subject), _label(name), value, value)
         elif unit == "area" and isinstance(entry, dict):
             for name, area in entry.items():
                 low, high = area if isinstance(area, list) else (area, area)
-                low, high = _number(low, source), _number(high, source)
+                low, high = _number(low), _number(high)
                 yield Triple(domain, _label(subject), _label(name), low, high)
         else:
             raise InputError(
                 f"the facts of {subject!r} do not have the form of the domain {domain!r}, "
-                f"got {type(entry).__name__}",
-                source=source,
+                f"got {type(entry).__name__}"
             )
 
 
 def _from_records(
-    records: Iterable[Mapping[str, Any]], source: str, domain: str | None
+    records: Iterable[Mapping[str, Any]], path: Path, domain: str | None
 ) -> list[Triple]:
     found = []
     for row, record in enumerate(records, start=1):
         if "subject" not in record or "object" not in record:
             raise InputError(
                 f"triples have columns 'subject' and 'object', got {', '.join(record)}",
-                source=source,
                 hint="rename the columns, or in SPARQL name the variables ?subject and ?object",
             )
-        where = domain or record.get("domain") or _domain_of(Path(source))
-        found.append(_from_record(record, _known_domain(str(where), source), source, row))
+        where = domain or record.get("domain") or _domain_of(path)
+        found.append(_from_record(record, _known_domain(str(where)), row))
     return found
 
 
-def _from_record(record: Mapping[str, Any], domain: str, source: str, row: int) -> Triple:
+def _from_record(record: Mapping[str, Any], domain: str, row: int) -> Triple:
     unit = WORDINGS[DOMAIN_RELATION[domain]].unit
     low = high = None
     if unit is not None:
-        low = high = _number(record.get(unit), source, row)
+        low = high = _number(record.get(unit), row)
         if low is None:
-            low, high = (_number(record.get(end), source, row) for end in ("low", "high"))
+            low, high = (_number(record.get(end), row) for end in ("low", "high"))
     aliases = record.get("aliases") or ()
     if isinstance(aliases, str):
         aliases = aliases.split("|")
@@ -229,7 +224,7 @@ def _from_record(record: Mapping[str, Any], domain: str, source: str, row: int) 
         high=high,
         aliases=tuple(text.strip() for text in aliases if text and text.strip()),
         subject_id=record.get("subject_id"),
-        views=_number(record.get("views"), source, row),
+        views=_number(record.get("views"), row),
     )
 
 
@@ -238,7 +233,7 @@ def _label(value: Any) -> str | None:
     return text or None
 
 
-def _number(value: Any, source: str, row: int | None = None) -> float | None:
+def _number(value: Any, row: int | None = None) -> float | None:
     """Return a number, or the year of a date such as 2004-01-01T00:00:00Z."""
     if value is None or value == "":
         return None
@@ -249,22 +244,20 @@ def _number(value: Any, source: str, row: int | None = None) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise InputError(
-            f"a year, area or number of views is a number, got {value!r}", source=source, row=row
-        ) from None
+        told = f"a year, area or number of views is a number, got {value!r}"
+        raise InputError(told, row=row) from None
 
 
 def _domain_of(path: Path) -> str:
     """Return the domain that a file's name begins with."""
-    return _known_domain(path.name.split(".")[0].split("_")[0].split("-")[0], str(path))
+    return _known_domain(path.name.split(".")[0].split("_")[0].split("-")[0])
 
 
-def _known_domain(name: str, source: str) -> str:
+def _known_domain(name: str) -> str:
     name = _OTHER_NAMES.get(name.lower(), name.lower())
     if name not in DOMAIN_RELATION:
         raise InputError(
             f"these triples belong to no known domain: {name!r}",
-            source=source,
             hint=Hint("name the file after its domain, add a column 'domain', or give {domains}; ")
             + did_you_mean(name, list(DOMAIN_RELATION)),
         )

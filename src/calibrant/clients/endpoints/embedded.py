@@ -52,6 +52,8 @@ class EmbeddedClient:
         Changes to what the model can give.
     """
 
+    endpoint = "embedded"  # which weights answer is part of the resolved model
+
     def __init__(
         self,
         *,
@@ -81,17 +83,7 @@ class EmbeddedClient:
             # the beginning that all prompts of a kind share is lost from the cache.
             concurrency=1,
         )
-        self._capabilities = adjusted(base, capabilities)
-
-    @property
-    def endpoint(self) -> str:
-        """Always ``embedded``: which weights answer is part of the resolved model."""
-        return "embedded"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the model can give."""
-        return self._capabilities
+        self.capabilities = adjusted(base, capabilities)
 
     def resolve(self, model: str) -> str:
         """Return the name with the beginning of the weights' SHA-256."""
@@ -100,7 +92,7 @@ class EmbeddedClient:
     def prepare(self, request: Request) -> Request:
         """Return the request with sampling from the whole distribution."""
         request = request.with_sampler(FULL_SAMPLING)
-        check_request(request, self._capabilities, endpoint=self.endpoint)
+        check_request(request, self.capabilities, endpoint=self.endpoint)
         return request
 
     async def ask(self, request: Request) -> list[Completion]:

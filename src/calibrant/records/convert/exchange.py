@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.json_text import (
-    ReadOptions,
     as_text,
     finite_number,
     json_rows,
@@ -25,6 +24,7 @@ from calibrant.records.convert.json_text import (
     numbered,
 )
 from calibrant.records.convert.log import LogBuilder, believed_tokens
+from calibrant.records.convert.recognise import KINDS
 from calibrant.records.tables import read_table
 
 CONFIDENCE = "confidence"
@@ -99,29 +99,20 @@ def read_exchanges(
     builder: LogBuilder,
     rows: Iterable[tuple[str, Any]],
     exchanges: Callable[[Any], Iterable[Exchange]],
-    options: ReadOptions,
-    *,
-    row_is: str,
-    or_else: str | None = None,
-) -> LogBuilder:
+) -> None:
     """Add what each row of a log says; a row of another layout is listed, and the next one read.
 
     Parameters
     ----------
     builder
-        Takes questions, draws and confidences, and is returned.
+        Takes questions, draws and confidences; its kind says what a row is called.
     rows
         Places as messages name them, and rows.
     exchanges
         What a row says. It is read whole before any of it is added.
-    options
-        How the log is read.
-    row_is
-        What a row is, in messages.
-    or_else
-        What is said where there is not a single answer; without it an empty log is returned.
     """
     draws: Draws = Draws()
+    words = KINDS[builder.kind]
     for place, row in rows:
         try:
             found = list(exchanges(row))
@@ -131,20 +122,17 @@ def read_exchanges(
         except InputError:
             raise
         except _OTHER_LAYOUT as error:
-            builder.problem(place, f"not the layout of {row_is}: {error!r:.120}")
+            builder.problem(place, f"not the layout of {words['row']}: {error!r:.120}")
             continue
         for one in found:
-            _add(builder, one, draws, options, place=place)
-    if or_else is not None and not draws:
+            _add(builder, one, draws, place)
+    if "nothing" in words and not draws:
         first = next(iter(builder.problems), None)
         why = "" if first is None else f"; {first.place}: {first.reason}"
-        raise InputError(f"{or_else}{why}")
-    return builder
+        raise InputError(f"{words['nothing']}{why}")
 
 
-def _add(
-    builder: LogBuilder, one: Exchange, draws: Draws, options: ReadOptions, *, place: str
-) -> None:
+def _add(builder: LogBuilder, one: Exchange, draws: Draws, place: str) -> None:
     """Add a question, its next draw, and the confidences that the log holds for it."""
     question = one.question if one.question_id is None else one.question_id
     draw = draws[question, one.model] if one.draw is None else one.draw
@@ -164,7 +152,7 @@ def _add(
     builder.draw(
         **{name: x for name, x in one.details.items() if tokens or "logprobs" not in name},
         **{**row, **one.grade._asdict()},
-        text=reply if options.texts else None,
+        text=reply if builder.options.texts else None,
         token_logprobs=tokens,
     )
     scores = {**one.scores, **_of_tokens(tokens)}
@@ -173,7 +161,7 @@ def _add(
         if stated is None:
             builder.problem(place, f"the confidence is no number: {one.confidence!r:.40}")
         else:
-            scores["stated"] = options.fraction(stated)
+            scores["stated"] = builder.options.fraction(stated)
     for method, confidence in scores.items():
         builder.score(**row, method=method, confidence=confidence)
 
@@ -269,8 +257,9 @@ def grade_value(value: Any) -> float | None:
     return number if number is not None and 0.0 <= number <= 1.0 else None
 
 
-def log_rows(path: Path, builder: LogBuilder) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def log_rows(builder: LogBuilder) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield places and rows of a log that is a table of any kind, or objects of JSON."""
+    path = builder.path
     with path.open("rb") as file:
         head = file.read(4096).lstrip()
     if not head.startswith((b"{", b"[")):

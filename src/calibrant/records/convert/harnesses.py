@@ -40,15 +40,15 @@ _HELM_GRADES = (
 _Key = tuple[str, str, int]
 
 
-def read_helm(path: Path, options: json_text.ReadOptions) -> ForeignLog:
+def read_helm(builder: LogBuilder) -> None:
     """Read a run folder."""
-    builder = LogBuilder("helm", str(path))
+    path = builder.path
     requests = _loaded(path / _STATE, builder, rows="request_states")
     if not requests:
         raise InputError("no request of the run can be read", source=str(path / _STATE))
     whole = not builder.problems
     stats = _loaded(path / _STATS, builder) if (path / _STATS).is_file() else None
-    grades = _grades(stats, builder, options)
+    grades = _grades(stats, builder)
     task = _task(path, builder)
     builder.expected, builder.expected_unit = len(requests) if whole else None, "requests"
     seen: set[_Key] = set()
@@ -60,10 +60,9 @@ def read_helm(path: Path, options: json_text.ReadOptions) -> ForeignLog:
         yield from _completions(request, key, grades.get(key, Grade(None, "not graded")), task)
 
     rows = json_text.numbered("request", requests)
-    read_exchanges(builder, rows, exchanges, options, row_is="a request")
+    read_exchanges(builder, rows, exchanges)
     if not whole:
         _list_missing(builder, stats or [], seen)
-    return builder.finish()
 
 
 def _loaded(path: Path, builder: LogBuilder, *, rows: str = "") -> list[Any]:
@@ -96,9 +95,8 @@ def _list_missing(builder: LogBuilder, stats: list[Any], seen: set[_Key]) -> Non
             builder.problem(place, f"graded, but not in {_STATE}")
 
 
-def _grades(
-    stats: list[Any] | None, builder: LogBuilder, options: json_text.ReadOptions
-) -> dict[_Key, Grade]:
+def _grades(stats: list[Any] | None, builder: LogBuilder) -> dict[_Key, Grade]:
+    named = builder.options.grade
     if stats is None:
         builder.problem(_STATS, "not in the folder: nothing is graded")
     found: dict[_Key, Grade] = {}
@@ -109,7 +107,7 @@ def _grades(
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             builder.problem(f"{_STATS}, row {row}", f"not the layout of grades: {error!r}")
             continue
-        grade = first_grade(means, [options.grade] if options.grade else _HELM_GRADES)
+        grade = first_grade(means, [named] if named else _HELM_GRADES)
         if grade.correct is not None:
             found.setdefault(key, grade)
     return found
@@ -183,8 +181,9 @@ class _Seen:
     other_grade: int = 0
 
 
-def read_lighteval(path: Path, options: json_text.ReadOptions) -> ForeignLog:
+def read_lighteval(builder: LogBuilder) -> ForeignLog:
     """Read the details of one task."""
+    path, grade = builder.path, builder.options.grade
     try:
         table = pl.read_parquet(path)
     except UNREADABLE as error:
@@ -195,7 +194,6 @@ def read_lighteval(path: Path, options: json_text.ReadOptions) -> ForeignLog:
     nested = set(table.columns) >= NESTED_COLUMNS
     if not nested and not set(table.columns) >= FLAT_COLUMNS:
         raise InputError("not the columns of LightEval's details")
-    builder = LogBuilder("lighteval", str(path))
     builder.expected = table.height
     model, task = _model_and_task(path)
     seen = _Seen()
@@ -212,17 +210,15 @@ def read_lighteval(path: Path, options: json_text.ReadOptions) -> ForeignLog:
             references=[row.choices[at].strip() for at in row.gold if 0 <= at < len(row.choices)],
         )
         if row.choices and len(row.logs) >= len(row.choices) > 1:
-            yield _choice(about, row, seen, options.grade)
+            yield _choice(about, row, seen, grade)
         elif row.texts:
-            graded = replace(about, grade=_metric_grade(row, options.grade))
+            graded = replace(about, grade=_metric_grade(row, grade))
             yield from (replace(graded, answer=text.strip()) for text in row.texts)
         else:
             raise NoAnswerError("neither a written answer nor log-likelihoods of several options")
 
     rows = enumerate(table.iter_rows(named=True), start=1)
-    read_exchanges(
-        builder, ((f"row {row[0]}", row) for row in rows), exchanges, options, row_is="a detail"
-    )
+    read_exchanges(builder, ((f"row {row[0]}", row) for row in rows), exchanges)
     return _finished(builder, seen)
 
 

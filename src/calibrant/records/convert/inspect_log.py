@@ -16,25 +16,29 @@ from calibrant.records.convert.json_text import (
     load_json,
     read_json,
 )
-from calibrant.records.convert.log import ForeignLog, LogBuilder
+from calibrant.records.convert.log import LogBuilder
 from calibrant.records.convert.zip_entries import ZipEntries
 
-KIND = "inspect"
 VERSIONS = (2, 3)
 """Versions of the log format that this reader knows: 3 pools messages of events, which are not
 read here; input, output, scores and metadata of a sample are as in 2."""
 
 
-def read_inspect(path: Path, options: ReadOptions) -> ForeignLog:
+def read_inspect(builder: LogBuilder) -> None:
     """Read an Inspect log, an archive or JSON."""
-    with path.open("rb") as file:
+    with builder.path.open("rb") as file:
         archive = file.read(2) == b"PK"
-    return _read_archive(path, options) if archive else _read_json(path, options)
+    if archive:
+        _read_archive(builder)
+        return
+    log = read_json(builder.path, builder, rows="samples")
+    if not isinstance(log, dict):
+        raise InputError("a log of Inspect is an object")
+    _add_all(builder, log, log.get("samples") or [])
 
 
-def _read_archive(path: Path, options: ReadOptions) -> ForeignLog:
-    builder = LogBuilder(KIND, str(path))
-    with ZipEntries(path) as archive:
+def _read_archive(builder: LogBuilder) -> None:
+    with ZipEntries(builder.path) as archive:
         if not archive.complete:
             builder.note("the archive has no directory: its writer was stopped, or the file is cut")
         head: dict[str, Any] = {}
@@ -43,8 +47,7 @@ def _read_archive(path: Path, options: ReadOptions) -> ForeignLog:
                 head = _content(archive, name, builder) or {}
         if not head:
             builder.note("the log's header cannot be read: model and task are not known")
-        _add_all(builder, head, _samples(archive, builder), options)
-    return builder.finish()
+        _add_all(builder, head, _samples(archive, builder))
 
 
 def _samples(archive: ZipEntries, builder: LogBuilder) -> Iterator[Mapping[str, Any]]:
@@ -70,18 +73,7 @@ def _content(archive: ZipEntries, name: str, builder: LogBuilder) -> dict[str, A
     return found
 
 
-def _read_json(path: Path, options: ReadOptions) -> ForeignLog:
-    builder = LogBuilder(KIND, str(path))
-    log = read_json(path, builder, rows="samples")
-    if not isinstance(log, dict):
-        raise InputError("a log of Inspect is an object")
-    _add_all(builder, log, log.get("samples") or [], options)
-    return builder.finish()
-
-
-def _add_all(
-    builder: LogBuilder, head: Mapping[str, Any], samples: Iterable[Any], options: ReadOptions
-) -> None:
+def _add_all(builder: LogBuilder, head: Mapping[str, Any], samples: Iterable[Any]) -> None:
     version = head.get("version", VERSIONS[0])
     if version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
@@ -95,18 +87,18 @@ def _add_all(
         str(spec.get("model", "model")),
         str(spec.get("task", "task")),
         finite_number(config.get("temperature")),
-        options.grade,
+        builder.options.grade,
     )
     seen: set[tuple[str, int]] = set()
 
     def exchanges(sample: Mapping[str, Any]) -> Iterator[exchange.Exchange]:
         if run.scorer is None:
             run.scorer = graded_scorer(sample, builder)
-        yield _sample(sample, run, options)
+        yield _sample(sample, run, builder.options)
         seen.add((str(sample["id"]), int(sample["epoch"])))
 
     rows = ((_place(sample), sample) for sample in samples)
-    exchange.read_exchanges(builder, rows, exchanges, options, row_is="a sample")
+    exchange.read_exchanges(builder, rows, exchanges)
     if not seen:
         first = next(iter(builder.problems), None)
         raise InputError(

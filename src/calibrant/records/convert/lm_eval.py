@@ -29,7 +29,7 @@ from calibrant.records.convert.json_text import (
     json_lines,
     load_json,
 )
-from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
 from calibrant.records.convert.recognise import ROWS, fits
 
 KIND = "lm-eval"
@@ -49,9 +49,9 @@ class _Run:
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
+def read_lm_eval(builder: LogBuilder) -> None:
     """Read a samples file; model and expected size come from the results file beside it."""
-    builder = LogBuilder(KIND, str(path))
+    path, options = builder.path, builder.options
     run = _run(path, builder)
     builder.expected = run.expected
     documents: dict[str, dict[str, _Row]] = {}
@@ -73,17 +73,16 @@ def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
         rows = [row for name, row in own.items() if options.filter in (None, name)]
         if not rows:
             raise NoAnswerError(f"no row of the filter {options.filter!r}")
-        return _document(builder, question, rows, run, options)
+        return _document(builder, question, rows, run)
 
     places = ((f"doc_id {question}", (question, own)) for question, own in documents.items())
-    read_exchanges(builder, places, exchanges, options, row_is="a sample")
+    read_exchanges(builder, places, exchanges)
     if run.expected is not None and len(documents) < run.expected:
         builder.problem(
             path.name,
             f"{run.expected - len(documents)} of the {run.expected} questions of the run are "
             "not in the file",
         )
-    return builder.finish()
 
 
 def _filter(row: _Row) -> str:
@@ -138,7 +137,7 @@ def _run(path: Path, builder: LogBuilder) -> _Run:
 
 
 def _document(
-    builder: LogBuilder, question: str, rows: Sequence[_Row], run: _Run, options: ReadOptions
+    builder: LogBuilder, question: str, rows: Sequence[_Row], run: _Run
 ) -> Iterable[Exchange]:
     first = rows[0]
     pairs = _is_pair(first)
@@ -156,8 +155,8 @@ def _document(
         choices=choices,
     )
     if choices:
-        return [_choice(about, first, options)]
-    return _replies(builder, about, rows, run, options)
+        return [_choice(about, first, builder.options)]
+    return _replies(builder, about, rows, run)
 
 
 def _values(row: _Row) -> list[Any]:
@@ -232,7 +231,7 @@ def _choice_grade(row: _Row, chosen: int, options: ReadOptions) -> Grade:
 
 
 def _replies(
-    builder: LogBuilder, about: Exchange, rows: Sequence[_Row], run: _Run, options: ReadOptions
+    builder: LogBuilder, about: Exchange, rows: Sequence[_Row], run: _Run
 ) -> Iterator[Exchange]:
     texts = [str(text) for text in rows[0]["resps"][0]]
     read, answers = _read_answers(builder, rows, texts, run)
@@ -240,7 +239,7 @@ def _replies(
     for row in rows:
         filtered = row["filtered_resps"]
         graded = as_text(filtered[0] if isinstance(filtered, list) else filtered) or ""
-        grade = _grade(row, options.grade)
+        grade = _grade(row, builder.options.grade)
         held = Grade(None, FILTERED_ONLY, grade.grader) if grade.correct is None else grade
         grades.setdefault(graded, held)
     if len(texts) == 1:

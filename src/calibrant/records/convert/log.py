@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from calibrant.records.convert.json_text import finite_number
+from calibrant.records.convert.json_text import ReadOptions, finite_number
 from calibrant.records.spelling import spells
 from calibrant.records.study import DRAWS, QUESTIONS, SCORES, SEMANTICS
 
@@ -38,7 +39,7 @@ def believed_tokens(
     Examples
     --------
     >>> from calibrant.records.convert.log import LogBuilder
-    >>> builder = LogBuilder("mine", "file")
+    >>> builder = LogBuilder("mine", Path("file"))
     >>> believed_tokens(builder, [{"token": "Par", "logprob": -0.1}], "London"), builder.notes
     (None, ['some log-probs are not read: the tokens do not spell the answer'])
     """
@@ -225,14 +226,15 @@ class LogBuilder:
 
     Examples
     --------
-    >>> builder = LogBuilder("example", "a.jsonl")
+    >>> builder = LogBuilder("example", Path("a.jsonl"))
     >>> builder.draw(question_id="q", model="m", draw=0, text="Paris", correct=1.0)
     >>> builder.finish().draws.select("question_id", "purpose", "answer", "correct").row(0)
     ('q', 'answer', 'Paris', 1.0)
     """
 
     kind: str
-    source: str
+    path: Path
+    options: ReadOptions = field(default_factory=ReadOptions)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     expected: int | None = None
@@ -280,7 +282,7 @@ class LogBuilder:
             self.note(text)
         return ForeignLog(
             self.kind,
-            self.source,
+            str(self.path),
             questions=self._table("questions"),
             draws=draws,
             scores=scores,

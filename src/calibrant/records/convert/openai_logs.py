@@ -18,7 +18,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import exchange, json_text
-from calibrant.records.convert.log import ForeignLog, LogBuilder, stated_percent
+from calibrant.records.convert.log import LogBuilder, stated_percent
 from calibrant.records.convert.recognise import kind_by
 
 # -- evals: one event per line, a run's description first ------------------------------------------
@@ -35,12 +35,11 @@ class _Sample:
     errors: list[str] = field(default_factory=list)
 
 
-def read_openai_evals(path: Path, options: json_text.ReadOptions) -> ForeignLog:
+def read_openai_evals(builder: LogBuilder) -> None:
     """Read the samples of the runs in a log; a sample that several runs have is drawn again."""
-    builder = LogBuilder("openai-evals", str(path))
     runs: dict[str, Mapping[str, Any]] = {}
     samples: dict[tuple[str, str], _Sample] = {}
-    for number, row in json_text.json_lines(path, builder):
+    for number, row in json_text.json_lines(builder.path, builder):
         if isinstance(described := row.get("spec"), Mapping):
             runs[str(described.get("run_id"))] = described
         elif row.get("sample_id") is not None and isinstance(row.get("data"), Mapping):
@@ -53,13 +52,11 @@ def read_openai_evals(path: Path, options: json_text.ReadOptions) -> ForeignLog:
             "this log of OpenAI's evals holds no events of samples",
             hint="a run that ended early leaves its description and its report only: run it again",
         )
-    return exchange.read_exchanges(
+    exchange.read_exchanges(
         builder,
         ((f"sample {sample.name}", sample) for sample in samples.values()),
-        lambda sample: [_sample(sample, runs.get(sample.run, {}), options.grade)],
-        options,
-        row_is="a sample",
-    ).finish()
+        lambda sample: [_sample(sample, runs.get(sample.run, {}), builder.options.grade)],
+    )
 
 
 def _add_event(sample: _Sample, data: Mapping[str, Any], kind: Any) -> None:
@@ -116,19 +113,12 @@ _MESSAGE = re.compile(
 _RESULT = re.compile(r"<p>(Correct Answer|Extracted Answer|Score): (.*?)</p>", re.DOTALL)
 
 
-def read_simple_evals(path: Path, options: json_text.ReadOptions) -> ForeignLog:
+def read_simple_evals(builder: LogBuilder) -> None:
     """Read all results, or a report; the same question asked again is another draw of it."""
-    builder = LogBuilder("simple-evals", str(path))
     builder.note("simple-evals does not name the model: it is called 'model'")
-    task, pages, talks = _examples(path, builder)
-    return exchange.read_exchanges(
-        builder,
-        json_text.numbered("example", zip_longest(pages, talks[: len(pages)])),
-        lambda example: [_example(task, *example)],
-        options,
-        row_is="an example",
-        or_else="no example of simple-evals can be read",
-    ).finish()
+    task, pages, talks = _examples(builder.path, builder)
+    rows = json_text.numbered("example", zip_longest(pages, talks[: len(pages)]))
+    exchange.read_exchanges(builder, rows, lambda example: [_example(task, *example)])
 
 
 def _examples(path: Path, builder: LogBuilder) -> tuple[str | None, Sequence[Any], Sequence[Any]]:

@@ -17,8 +17,8 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import Exchange, Grade, read_exchanges
-from calibrant.records.convert.json_text import ReadOptions, finite_number
-from calibrant.records.convert.log import ForeignLog, LogBuilder
+from calibrant.records.convert.json_text import finite_number
+from calibrant.records.convert.log import LogBuilder
 from calibrant.records.limits import limit, limit_hint
 
 KIND = "lm-polygraph"
@@ -45,16 +45,15 @@ def is_polygraph(path: Path) -> bool:
     return all(name.encode() in content for name in _PARTS)
 
 
-def read_lm_polygraph(path: Path, options: ReadOptions) -> ForeignLog:
+def read_lm_polygraph(builder: LogBuilder) -> None:
     """Read a saved manager: one question and one greedy answer per input."""
-    builder = LogBuilder(KIND, str(path))
-    saved = _saved(path)
+    saved, model = _saved(builder.path), builder.path.stem
     stats = saved["stats"]
     inputs = stats.get("input_texts") or []
     if not inputs:
         raise InputError("the saved manager holds no inputs")
     builder.expected = len(inputs)
-    grades, grader = _grades(builder, saved["gen_metrics"], len(inputs), options)
+    grades, grader = _grades(builder, saved["gen_metrics"], len(inputs))
     replies = stats.get("greedy_texts") or stats.get("blackbox_greedy_texts") or []
     if len(replies) != len(inputs):
         builder.problem("greedy_texts", f"{len(replies)} replies for {len(inputs)} inputs")
@@ -62,13 +61,11 @@ def read_lm_polygraph(path: Path, options: ReadOptions) -> ForeignLog:
     targets = _of_length(stats.get("target_texts"), len(inputs))
     scores = _scores(builder, saved["estimations"], len(inputs))
     rows = enumerate(zip(inputs, replies, targets, grades, scores, strict=True))
-    return read_exchanges(
+    read_exchanges(
         builder,
         ((f"input {place}", (place, *row)) for place, row in rows),
-        lambda row: [_exchange(path.stem, grader, *row)],
-        options,
-        row_is="an input",
-    ).finish()
+        lambda row: [_exchange(model, grader, *row)],
+    )
 
 
 def _exchange(
@@ -116,7 +113,7 @@ def _saved(path: Path) -> dict[str, Mapping[Any, Any]]:
 
 
 def _grades(
-    builder: LogBuilder, metrics: Mapping[Any, Any], count: int, options: ReadOptions
+    builder: LogBuilder, metrics: Mapping[Any, Any], count: int
 ) -> tuple[list[float | None], str | None]:
     """Return the grades of one generation metric: the one named, or else the first right-or-wrong.
 
@@ -127,13 +124,12 @@ def _grades(
         for (level, name), values in metrics.items()
         if level == _LEVEL and len(values) == count
     }
-    if options.grade is not None and options.grade not in found:
+    named = builder.options.grade
+    if named is not None and named not in found:
         known = ", ".join(found) or "none"
-        raise InputError(
-            f"there is no generation metric {options.grade!r}", hint=f"the file has: {known}"
-        )
+        raise InputError(f"there is no generation metric {named!r}", hint=f"the file has: {known}")
     binary = [name for name, values in found.items() if _says_right_or_wrong(values)]
-    chosen = options.grade or next(iter(binary), None)
+    chosen = named or next(iter(binary), None)
     others = [name for name in found if name != chosen]
     if chosen is None:
         builder.note(

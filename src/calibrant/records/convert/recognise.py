@@ -6,21 +6,18 @@ Readers are loaded when a file is one of theirs: a table that is no log needs no
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant.core.document import data_beside
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.records.convert.json_text import ReadOptions
+from calibrant.records.convert.json_text import ReadOptions, load_json, readable_rows
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import ForeignLog
-from collections.abc import Container, Mapping
-from typing import Any, TypeAlias
-
-from calibrant.records.convert.json_text import load_json, readable_rows
 
 # What a reader trips over where a value is not of the kind that its tool writes.
 _BROKEN = (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
@@ -42,13 +39,16 @@ class Reader(NamedTuple):
     function: str
 
     def read(self, path: Path, options: ReadOptions) -> ForeignLog:
-        """Read a log of this kind."""
+        """Read a log of this kind: its function fills a builder, or makes the log itself."""
+        from calibrant.records.convert.log import LogBuilder
+
+        builder = LogBuilder(self.kind, path, options)
         module, _, name = self.function.rpartition(".")
-        log: ForeignLog = getattr(import_module(f"{__package__}.{module}"), name)(path, options)
-        return log
+        log: ForeignLog | None = getattr(import_module(f"{__package__}.{module}"), name)(builder)
+        return builder.finish() if log is None else log
 
 
-READERS = {kind: Reader(kind, told["what"], told["read"]) for kind, told in KINDS.items()}
+READERS = {kind: Reader(kind, facts["what"], facts["read"]) for kind, facts in KINDS.items()}
 
 
 def recognise(path: str | Path) -> Reader | None:
@@ -195,7 +195,7 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             source=str(path),
             hint=Hint("give the folder: {call}", call=Call("audit", str(path.parent))),
         )
-    for totals in (told["totals"] for told in KINDS.values() if "totals" in told):
+    for totals in (facts["totals"] for facts in KINDS.values() if "totals" in facts):
         if head[:1] in (b"{", b"[") and all(word.encode() in head for word in totals["words"]):
             raise InputError(
                 f"this {totals['file']} holds totals only, no samples",
@@ -219,7 +219,7 @@ Ways: TypeAlias = list[list[Any]]
 
 
 def _ways(where: str) -> dict[str, Ways]:
-    return {kind: told[where] for kind, told in KINDS.items() if where in told}
+    return {kind: facts[where] for kind, facts in KINDS.items() if where in facts}
 
 
 ROWS = _ways("rows")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from calibrant.records.convert.exchange import (
@@ -28,7 +27,7 @@ from calibrant.records.convert.exchange import (
     response_logprobs,
 )
 from calibrant.records.convert.json_text import ReadOptions, as_text, json_lines
-from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
 from calibrant.records.convert.recognise import KINDS
 
 _Row = Mapping[str, Any]
@@ -45,27 +44,17 @@ _UNGRADED = Grade(None, "a batch output holds no grades")
 
 
 def _read(
-    kind: str,
-    exchanges: Callable[[ReadOptions, _Row], Iterable[Exchange]],
-    row_is: str,
-    or_else: str,
-    path: Path,
-    options: ReadOptions,
-) -> ForeignLog:
-    builder = LogBuilder(kind, str(path))
-    rows = list(log_rows(path, builder))
+    exchanges: Callable[[ReadOptions, _Row], Iterable[Exchange]], builder: LogBuilder
+) -> None:
+    rows = list(log_rows(builder))
     builder.expected, builder.expected_unit = len(rows) + len(builder.problems), "rows"
-    own = partial(exchanges, options)
-    return read_exchanges(builder, rows, own, options, row_is=row_is, or_else=or_else).finish()
+    read_exchanges(builder, rows, partial(exchanges, builder.options))
 
 
-def _read_batch(
-    kind: str, exchanges: Callable[[_Row], Iterable[Exchange]], path: Path, options: ReadOptions
-) -> ForeignLog:
-    builder = LogBuilder(kind, str(path))
+def _read_batch(exchanges: Callable[[_Row], Iterable[Exchange]], builder: LogBuilder) -> None:
     builder.note(f"{_UNGRADED.reason}: import it and grade the draws")
-    rows = ((f"line {number}", row) for number, row in json_lines(path, builder))
-    return read_exchanges(builder, rows, exchanges, options, row_is="a response").finish()
+    rows = ((f"line {number}", row) for number, row in json_lines(builder.path, builder))
+    read_exchanges(builder, rows, exchanges)
 
 
 # -- frames of ragas, tables of MLflow -------------------------------------------------------------
@@ -101,9 +90,7 @@ def _score_name(column: str) -> str:
     return base if base and last[:1] == "v" and last[1:].isdecimal() else name
 
 
-_NO_TABLE = "no row has a question and an answer"
-read_ragas = partial(_read, "ragas", _table_row, "a row", _NO_TABLE)
-read_mlflow = partial(_read, "mlflow", _table_row, "a row", _NO_TABLE)
+read_ragas = read_mlflow = partial(_read, _table_row)
 
 # -- experiments: the frame of LangSmith, the rows of Braintrust and DSPy --------------------------
 
@@ -180,9 +167,9 @@ def _text(value: Any) -> str:
     return "" if value is None else plain_text(value)
 
 
-read_langsmith = partial(_read, "langsmith", _langsmith, "a row", "no row can be read")
-read_braintrust = partial(_read, "braintrust", _braintrust, "a row", "no row can be read")
-read_dspy = partial(_read, "dspy", _dspy, "a row", "no row can be read")
+read_langsmith = partial(_read, _langsmith)
+read_braintrust = partial(_read, _braintrust)
+read_dspy = partial(_read, _dspy)
 
 # -- samples of Every Eval Ever, the shared format of the EvalEval coalition -----------------------
 
@@ -228,9 +215,7 @@ def _spent(prompt: Any, completion: Any, finish: Any = None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-read_every_eval_ever = partial(
-    _read, "every-eval-ever", _sample, "a sample", "no sample has an answer"
-)
+read_every_eval_ever = partial(_read, _sample)
 
 # -- outputs of batches: a line per request --------------------------------------------------------
 
@@ -316,6 +301,6 @@ def _gemini(row: _Row) -> Iterator[Exchange]:
         )
 
 
-read_openai_batch = partial(_read_batch, "openai-batch", _openai)
-read_anthropic_batch = partial(_read_batch, "anthropic-batch", _anthropic)
-read_gemini_batch = partial(_read_batch, "gemini-batch", _gemini)
+read_openai_batch = partial(_read_batch, _openai)
+read_anthropic_batch = partial(_read_batch, _anthropic)
+read_gemini_batch = partial(_read_batch, _gemini)

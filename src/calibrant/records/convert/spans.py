@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrant.records.convert.exchange import (
@@ -28,7 +27,7 @@ from calibrant.records.convert.exchange import (
     response_logprobs,
 )
 from calibrant.records.convert.json_text import ReadOptions, joined_objects, numbered
-from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
 
 _Row = Mapping[str, Any]
 _OWN = "calibrant."
@@ -53,21 +52,17 @@ class _Said(NamedTuple):
     value: Any
 
 
-def read_otel(path: Path, options: ReadOptions) -> ForeignLog:
+def read_otel(builder: LogBuilder) -> None:
     """Read spans; the same input asked again is another draw of it."""
-    builder = LogBuilder("otel", str(path))
-    spans = [span for row in joined_objects(path, builder) for span in _spans(row)]
+    spans = [span for row in joined_objects(builder.path, builder) for span in _spans(row)]
     answers = [span for span in spans if _replies(span)]
     said = [one for span in spans for one in _evaluations(span)]
     by_span = _by_span(answers, said, builder)
-    return read_exchanges(
+    read_exchanges(
         builder,
         numbered("answer", answers),
-        lambda span: _exchanges(span, by_span[span.id], options),
-        options,
-        row_is="a span",
-        or_else="no span holds an answer; let the instrumentation record the content of messages",
-    ).finish()
+        lambda span: _exchanges(span, by_span[span.id], builder.options),
+    )
 
 
 def _spans(row: _Row) -> Iterator[_Span]:
@@ -174,21 +169,14 @@ def _exchanges(span: _Span, said: Mapping[str, Any], options: ReadOptions) -> It
 # -- runs of LangChain -----------------------------------------------------------------------------
 
 
-def read_langchain(path: Path, options: ReadOptions) -> ForeignLog:
+def read_langchain(builder: LogBuilder) -> None:
     """Read runs, with their children inside or as rows of their own: one answer per whole run."""
-    builder = LogBuilder("langchain", str(path))
     traces: dict[str, list[_Row]] = defaultdict(list)
-    for _, row in log_rows(path, builder):
+    for _, row in log_rows(builder):
         for run in _inside(row):
             traces[str(run.get("trace_id") or run.get("id"))].append(run)
-    return read_exchanges(
-        builder,
-        numbered("run", traces.values()),
-        lambda runs: [_run(runs, options)],
-        options,
-        row_is="a run",
-        or_else="no run can be read",
-    ).finish()
+    rows = numbered("run", traces.values())
+    read_exchanges(builder, rows, lambda runs: [_run(runs, builder.options)])
 
 
 def _inside(run: _Row) -> Iterator[_Row]:

@@ -17,7 +17,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import Exchange, Grade, grade_value, read_exchanges
-from calibrant.records.convert.json_text import ReadOptions, as_text, finite_number, json_lines
+from calibrant.records.convert.json_text import as_text, finite_number, json_lines
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 from calibrant.records.convert.recognise import KINDS
 from calibrant.records.formats import column_separator, file_format
@@ -37,9 +37,9 @@ def _is_scorer(column: str) -> bool:
 # -- any table -----------------------------------------------------------------------------------
 
 
-def read_table(path: Path, options: ReadOptions) -> ForeignLog:
+def read_table(builder: LogBuilder) -> ForeignLog:
     """Read a table of confidences and outcomes; rows that break a rule are listed."""
-    builder = LogBuilder("table", str(path))
+    path, options = builder.path, builder.options
     table, numbers = _readable(path, builder)
     columns: dict[str, Any] = dict(options.columns)
     if options.grade is not None:
@@ -106,32 +106,29 @@ def _csv_rows(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str, 
 # -- uqlm ----------------------------------------------------------------------------------------
 
 
-def read_uqlm(path: Path, options: ReadOptions) -> ForeignLog:
+def read_uqlm(builder: LogBuilder) -> None:
     """Read a table that ``UQResult.to_df()`` made: the response is draw 0, the samples follow."""
-    builder = LogBuilder(_UQLM, str(path))
-    table, numbers = _readable(path, builder)
+    table, numbers = _readable(builder.path, builder)
     missing = [column for column in ("prompt", "response") if column not in table.columns]
     if missing:
         raise InputError(f"a table of uqlm has a column {missing[0]!r}")
     builder.expected, builder.expected_unit = table.height + len(builder.problems), "rows"
-    grade = _grade_column(table.columns, options, builder)
+    grade = _grade_column(table.columns, builder)
     scorers = [column for column in table.columns if _is_scorer(column)]
     known = {"prompt", "response", "sampled_responses", grade, *scorers}
     others = [column for column in table.columns if column not in known]
     if others:
         builder.note(f"columns that are no scores of uqlm: {', '.join(others)}")
     rows = zip(numbers, table.iter_rows(named=True), strict=True)
-    return read_exchanges(
+    read_exchanges(
         builder,
         ((f"row {number}", (f"row {number}", row)) for number, row in rows),
-        lambda row: _responses(builder, grade, scorers, options, *row),
-        options,
-        row_is="a result",
-    ).finish()
+        lambda row: _responses(builder, grade, scorers, *row),
+    )
 
 
-def _grade_column(columns: Sequence[str], options: ReadOptions, builder: LogBuilder) -> str | None:
-    wanted = options.grade or options.columns.get("correct")
+def _grade_column(columns: Sequence[str], builder: LogBuilder) -> str | None:
+    wanted = builder.options.grade or builder.options.columns.get("correct")
     if wanted is not None and wanted not in columns:
         raise InputError(
             f"there is no column {wanted!r}", hint=f"the table has: {', '.join(columns)}"
@@ -146,7 +143,6 @@ def _responses(
     builder: LogBuilder,
     grade: str | None,
     scorers: Sequence[str],
-    options: ReadOptions,
     question: str,
     row: Mapping[str, Any],
 ) -> Iterator[Exchange]:
@@ -164,7 +160,7 @@ def _responses(
         answer=response,
         task=_UQLM,
         grade=Grade(correct, None if correct is not None else FILTERED_ONLY, grade),
-        scores={name: options.fraction(x) for name, x in values.items() if x is not None},
+        scores={n: builder.options.fraction(x) for n, x in values.items() if x is not None},
     )
     yield first
     for text in _samples(row.get("sampled_responses")):

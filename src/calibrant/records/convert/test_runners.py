@@ -16,7 +16,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import exchange, json_text
-from calibrant.records.convert.log import ForeignLog, LogBuilder, stated_percent
+from calibrant.records.convert.log import LogBuilder, stated_percent
 from calibrant.records.convert.recognise import KINDS, ROWS, fits, kind_of_row
 
 _ERROR = 2
@@ -30,10 +30,9 @@ _NOT_CORRECTNESS = frozenset(KINDS["promptfoo"]["others"].split())
 # -- promptfoo eval -o out.json, or out.jsonl ------------------------------------------------------
 
 
-def read_promptfoo(path: Path, options: json_text.ReadOptions) -> ForeignLog:
+def read_promptfoo(builder: LogBuilder) -> None:
     """Read results; repeats of a test are draws of one question."""
-    builder = LogBuilder("promptfoo", str(path))
-    rows = _results(path, builder)
+    rows = _results(builder.path, builder)
     several = len({str(row.get("promptIdx")) for _, row in rows if isinstance(row, dict)}) > 1
 
     def exchanges(row: Mapping[str, Any]) -> Iterator[exchange.Exchange]:
@@ -43,11 +42,9 @@ def read_promptfoo(path: Path, options: json_text.ReadOptions) -> ForeignLog:
             raise exchange.NoAnswerError(f"the call failed: {why!r:.120}")
         if response.get("cached"):
             builder.note("some replies come from promptfoo's cache: repeats of those are copies")
-        yield _result(row, response, options.grade, several_prompts=several)
+        yield _result(row, response, builder.options.grade, several_prompts=several)
 
-    return exchange.read_exchanges(
-        builder, rows, exchanges, options, row_is="a result", or_else="no result can be read"
-    ).finish()
+    exchange.read_exchanges(builder, rows, exchanges)
 
 
 def _results(path: Path, builder: LogBuilder) -> list[tuple[str, Any]]:
@@ -116,10 +113,9 @@ def _test_grade(row: Mapping[str, Any], name: str | None) -> tuple[float | None,
 # -- DEEPEVAL_RESULTS_FOLDER and .deepeval ---------------------------------------------------------
 
 
-def read_deepeval(path: Path, options: json_text.ReadOptions) -> ForeignLog:
+def read_deepeval(builder: LogBuilder) -> None:
     """Read a test run; cases with the same input are draws of one question."""
-    builder = LogBuilder("deepeval", str(path))
-    found = json_text.read_json(path, builder, rows="testCases")
+    found = json_text.read_json(builder.path, builder, rows="testCases")
     # The folder .deepeval wraps the run.
     run = found.get("testRunData", found) if isinstance(found, Mapping) else None
     if not isinstance(run, Mapping) or not isinstance(run.get("testCases"), list):
@@ -130,14 +126,11 @@ def read_deepeval(path: Path, options: json_text.ReadOptions) -> ForeignLog:
         builder.problem("conversationalTestCases", f"{count} conversations have no single answer")
     settings = run.get("hyperparameters")
     model = settings.get("model") if isinstance(settings, Mapping) else None
-    return exchange.read_exchanges(
+    exchange.read_exchanges(
         builder,
         json_text.numbered("test case", run["testCases"]),
-        lambda case: [_case(case, str(model or "model"), options.grade)],
-        options,
-        row_is="a case",
-        or_else="no test case can be read",
-    ).finish()
+        lambda case: [_case(case, str(model or "model"), builder.options.grade)],
+    )
 
 
 def _case(case: Mapping[str, Any], model: str, grade: str | None) -> exchange.Exchange:
@@ -169,9 +162,8 @@ _DEFAULT = 100.0
 """What the judge writes where a response states no confidence."""
 
 
-def read_hle(path: Path, options: json_text.ReadOptions) -> ForeignLog:
+def read_hle(builder: LogBuilder) -> None:
     """Read judged answers; entries that the judge has not answered are listed."""
-    builder = LogBuilder("hle", str(path))
 
     def exchanges(row: tuple[str, Any]) -> Iterator[exchange.Exchange]:
         question, entry = row
@@ -180,11 +172,9 @@ def read_hle(path: Path, options: json_text.ReadOptions) -> ForeignLog:
             raise exchange.NoAnswerError("not judged")
         yield _answer(builder, question, entry, judged)
 
-    rows = ((f"question {name}", (name, entry)) for name, entry in _entries(path, builder).items())
-    no_entry = "no entry of the file is judged"
-    return exchange.read_exchanges(
-        builder, rows, exchanges, options, row_is="an entry", or_else=no_entry
-    ).finish()
+    entries = _entries(builder.path, builder)
+    rows = ((f"question {name}", (name, entry)) for name, entry in entries.items())
+    exchange.read_exchanges(builder, rows, exchanges)
 
 
 def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from calibrant.records.convert.exchange import (
     read_exchanges,
     response_logprobs,
 )
-from calibrant.records.convert.json_text import ReadOptions, as_text, json_rows, load_json, numbered
-from calibrant.records.convert.log import ForeignLog, LogBuilder
+from calibrant.records.convert.json_text import as_text, json_rows, load_json, numbered
+from calibrant.records.convert.log import LogBuilder
 from calibrant.records.convert.recognise import KINDS, ROWS, fits
 from calibrant.records.formats import entries_below
 from calibrant.records.tables import read_table
@@ -42,32 +42,24 @@ def _named(path: Path, stem: str) -> Path | None:
     )
 
 
-def read_phoenix(path: Path, options: ReadOptions) -> ForeignLog:
+def read_phoenix(builder: LogBuilder) -> None:
     """Read spans or runs; the same input asked again is another draw of it."""
-    builder = LogBuilder("phoenix", str(path))
-    rows, annotations = _content(path, builder)
+    rows, annotations = _content(builder)
 
     def exchanges(row: Mapping[str, Any]) -> Iterator[Exchange]:
         if fits(row, ROWS["phoenix"]):
-            yield _run(row, options.grade)
+            yield _run(row, builder.options.grade)
         elif _is_reply(row):
-            yield _span(row, annotations, options.grade)
+            yield _span(row, annotations, builder.options.grade)
 
-    return read_exchanges(
-        builder,
-        rows,
-        exchanges,
-        options,
-        row_is="a span or a run",
-        or_else="no answer of a model is among the spans",
-    ).finish()
+    read_exchanges(builder, rows, exchanges)
 
 
 def _content(
-    path: Path, builder: LogBuilder
+    builder: LogBuilder,
 ) -> tuple[Iterable[tuple[str, Mapping[str, Any]]], Mapping[str, dict[str, Any]]]:
     """Return the rows, and the annotations by span."""
-    if path.is_dir():
+    if (path := builder.path).is_dir():
         spans, notes = _named(path, "spans"), _named(path, "annotations")
         if spans is None or notes is None:
             raise InputError(
@@ -75,7 +67,7 @@ def _content(
                 hint="write both with the client of Phoenix, as parquet, csv or jsonl",
             )
         return numbered("row", _table(spans)), _by_span(_table(notes))
-    return log_rows(path, builder), {}
+    return log_rows(builder), {}
 
 
 def _table(path: Path) -> list[Mapping[str, Any]]:
@@ -158,24 +150,18 @@ _ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})
 _TRACE_FIELDS = frozenset(KINDS["langfuse"]["others"].split())
 
 
-def read_langfuse(path: Path, options: ReadOptions) -> ForeignLog:
+def read_langfuse(builder: LogBuilder) -> None:
     """Read an export; the same input asked again is another draw of it."""
-    builder = LogBuilder("langfuse", str(path))
-    if path.is_dir():
-        rows = _scheduled(path, builder)
+    if builder.path.is_dir():
+        rows = _scheduled(builder)
     else:
-        rows = [_unfolded(found) for found in _rows(path, builder)]
+        rows = [_unfolded(found) for found in _rows(builder.path, builder)]
     answers = [(row, _scores(row)) for row in rows if _is_answer(row)]
     if not answers:
         raise InputError("no answer of a model is in this export of Langfuse")
-    _require_zeros(answers, options, path)
-    return read_exchanges(
-        builder,
-        numbered("answer", answers),
-        lambda answer: [_exchange(options.grade, *answer)],
-        options,
-        row_is="an answer",
-    ).finish()
+    _require_zeros(answers, builder)
+    grade = builder.options.grade
+    read_exchanges(builder, numbered("answer", answers), lambda one: [_exchange(grade, *one)])
 
 
 # -- what the files hold --------------------------------------------------------------------------
@@ -203,9 +189,9 @@ def _unfolded(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return filled
 
 
-def _scheduled(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
+def _scheduled(builder: LogBuilder) -> list[Mapping[str, Any]]:
     """Join the observations of a scheduled export with their scores, or those of their trace."""
-    scores: dict[str, dict[str, Any]] = {}
+    path, scores = builder.path, dict[str, dict[str, Any]]()
     for row in _all_rows(path / "scores", builder):
         name, value = row.get("name"), row.get("value")
         if row.get("data_type") not in ("NUMERIC", None) and row.get("string_value"):
@@ -272,16 +258,16 @@ def _single(value: Any) -> Any:
 
 
 def _require_zeros(
-    answers: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], options: ReadOptions, path: Path
+    answers: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], builder: LogBuilder
 ) -> None:
     """Refuse grades of a table from which the scores of 0 are missing.
 
     The pages of Langfuse leave a numeric score of 0 out of their tables. What is left are the right
     answers, and nothing tells a wrong one from one that was never graded.
     """
-    if path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
+    if builder.path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
         return
-    found = [grade_among(scores, options.grade) for _, scores in answers]
+    found = [grade_among(scores, builder.options.grade) for _, scores in answers]
     grades = [one.correct for one in found if one.correct is not None]
     names = {one.grader for one in found if one.grader is not None}
     values = (scores.get(name) for _, scores in answers for name in names)

@@ -14,7 +14,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from calibrant.claims.words import count
-from calibrant.core.errors import InputError, printable
+from calibrant.core.errors import InputError, error_source, printable
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
 from calibrant.planning.labelling.session import LabelSession
@@ -171,7 +171,8 @@ def _frame_of(rows: list[list[str | None]], path: Path) -> pl.DataFrame:
     if not rows:
         raise InputError("the workbook is empty", source=str(path))
     names = [(name or "").strip() for name in rows[0]]
-    check_repeated(names, str(path))
+    with error_source(str(path)):
+        check_repeated(names)
     # Cells below no name are nobody's.
     named = [place for place, name in enumerate(names) if name]
     cells = [[row[p] if p < len(row) else None for p in named] for row in rows[1:]]
