@@ -1,7 +1,5 @@
 """Charts of questions with several right answers: by their number, on mixes, by mass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """`bench evaluate`: confidence by number of right answers, and on mixes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Unpack

@@ -1,7 +1,5 @@
 """What `bench evaluate` may say: which method ranks best, and does k mislead confidence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

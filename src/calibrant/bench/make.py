@@ -1,7 +1,5 @@
 """`bench`: write questions with exactly k right answers, and check them."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path

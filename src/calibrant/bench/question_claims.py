@@ -1,7 +1,5 @@
 """What `bench check` may say: do the questions have exactly the answers that they list."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Confidence by number of right answers and on mixes of them, in words and tables."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What goes into the dispatcher and what comes out of it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """What each kind of endpoint can give, and how it wants to be asked."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Where a model is reached, and what can be done there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a study would still send, and what that can cost at most, before anything is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

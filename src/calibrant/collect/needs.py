@@ -1,7 +1,5 @@
 """From what the wanted methods need to the probes that bring it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 

@@ -15,8 +15,6 @@ In the draws table a row is named by question, model, purpose and draw:
 Rows of second turns name the answer they ask about in the column ``about``.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from importlib import resources

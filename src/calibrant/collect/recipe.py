@@ -4,8 +4,6 @@ A policy certifies one way to measure: a method, its prompts, its draws, its set
 all of it; a plain table knows none of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The draws table, gathered outcome by outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

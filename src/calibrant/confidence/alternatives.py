@@ -1,7 +1,5 @@
 """Scores from the tokens listed as most probable: at the first place, or at every one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

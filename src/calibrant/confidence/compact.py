@@ -1,7 +1,5 @@
 """Draws in columns: flat arrays with the unit (question and model) that each row belongs to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """From the tables `draws`, `semantics` and `questions` to the compact structure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scores from how often each meaning is drawn, and from what the draws have not seen."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

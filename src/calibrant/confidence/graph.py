@@ -1,7 +1,5 @@
 """Scores from a graph or kernel of similarities between sampled answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

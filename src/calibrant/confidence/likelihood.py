@@ -1,7 +1,5 @@
 """Scores from the probabilities of tokens and whole texts."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

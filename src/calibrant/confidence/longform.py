@@ -1,7 +1,5 @@
 """Long answers: split into claims by rules, each with a confidence of its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a confidence method declares: inputs, answer, range, reference."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass

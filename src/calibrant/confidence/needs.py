@@ -1,7 +1,5 @@
 """Inputs that methods need: which units have them, and what to say where they are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Options of choice questions and yes/no words, read from the most probable first tokens."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

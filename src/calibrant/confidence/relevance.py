@@ -1,7 +1,5 @@
 """Probabilities weighed by relevant tokens, alike answers and agreement with the greedy one."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from calibrant.confidence.alternatives import mean_entropy

@@ -1,7 +1,5 @@
 """Reductions over runs of equal unit: the loops that are not written in Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

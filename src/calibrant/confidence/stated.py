@@ -1,7 +1,5 @@
 """Scores that a model states in words, alone or as weights of repeated answers."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Words of answers: which carry a claim, and how alike answers are in them (ROUGE-L)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

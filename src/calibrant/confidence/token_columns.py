@@ -1,7 +1,5 @@
 """Tokens of each draw with their texts and alternatives, in flat columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Scores from verdicts: of the model on its own answers, of other models, of a judge."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every model's confidence in every candidate answer, for candidate-aligned comparison."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ questions, whatever the model: questions are dealt by a hash of their id, so tha
 one question meet. What a part gives does not depend on where or when it is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

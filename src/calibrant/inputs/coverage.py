@@ -1,7 +1,5 @@
 """What the input covers: rows and questions by model, what is missing, and whether that matters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """The one door: whatever a verb was given becomes an input that answers questions."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

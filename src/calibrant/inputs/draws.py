@@ -1,7 +1,5 @@
 """Draws with a meaning and a grade: grades that were given, one per meaning, scores of meanings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Columns that describe questions and answers: which rows have them, texts as numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

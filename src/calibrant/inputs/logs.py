@@ -1,7 +1,5 @@
 """Foreign logs as calibrant's tables, and as an input."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

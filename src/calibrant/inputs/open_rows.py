@@ -1,7 +1,5 @@
 """Any table, study or log as rows to look at: read once, texts of large ones in a file."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import tempfile

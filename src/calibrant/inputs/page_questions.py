@@ -1,7 +1,5 @@
 """Questions with their answers and confidences, cut to what a page has room for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

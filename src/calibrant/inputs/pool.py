@@ -1,7 +1,5 @@
 """Opening a pool for labelling: its rows, byte for byte, and the store beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

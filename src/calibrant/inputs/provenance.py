@@ -1,7 +1,5 @@
 """The head of every result document: what was done, with which version, on which bytes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

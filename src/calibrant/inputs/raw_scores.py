@@ -1,7 +1,5 @@
 """Scores outside [0, 1]: no probabilities, but what a recalibration can make some of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

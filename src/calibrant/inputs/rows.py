@@ -1,7 +1,5 @@
 """The rows behind a number: question, answer, reference, confidences and grade, page by page."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """All columns of all rows by their places: in memory, or in the parts of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 

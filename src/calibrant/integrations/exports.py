@@ -1,7 +1,5 @@
 """Results in the formats of other tools: JUnit XML, MLflow, Weights & Biases."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ alone, and a part is read by its file name and row groups, so that any process, 
 that sees the files, can read it.
 """
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Cells as people write them: percent signs, decimal commas, words for right and wrong."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from typing import NamedTuple

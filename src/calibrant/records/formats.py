@@ -1,7 +1,5 @@
 """What a path holds, told from its first bytes, without loading a library that reads tables."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

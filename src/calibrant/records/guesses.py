@@ -1,7 +1,5 @@
 """Which column plays which role where nobody says so: by its name, and by what it holds."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

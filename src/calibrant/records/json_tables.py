@@ -1,7 +1,5 @@
 """Tables of JSON, and the row of a text table that cannot be read."""
 
-from __future__ import annotations
-
 import csv
 import glob
 import io

@@ -1,7 +1,5 @@
 """Tables of the label store, what comes out of them, and the columns of tables of labels."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The user's own file is never written. Ids and answers are kept as text, byte for
 label back is a new row, so that everything that ever happened can be read again.
 """
 
-from __future__ import annotations
-
 import math
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """Sizes above which nothing is read: stated here, and each settable by an environment variable."""
 
-from __future__ import annotations
-
 import os
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Do new values differ from those of before? A test by ranks, in the standard library alone."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How a table is read: which column plays which role, in which scale, and what was guessed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows that stand in a table several times, or belong to one question, without an id to say so."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

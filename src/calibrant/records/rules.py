@@ -1,7 +1,5 @@
 """The rules a row of scores must keep, and what a reader is told of rows that break one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any

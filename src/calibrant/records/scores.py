@@ -1,7 +1,5 @@
 """The scores table: one row per question, model and method, checked rule by rule."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Do the tokens of an answer spell its text? If not, their log-probs belong to something else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cache

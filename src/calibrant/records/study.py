@@ -1,7 +1,5 @@
 """The four tables and their versions. Further columns are carried along as features."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

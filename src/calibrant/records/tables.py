@@ -1,7 +1,5 @@
 """Reading tables: files by their content, dataframes of any library; and cells fit to be opened."""
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path

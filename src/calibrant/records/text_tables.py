@@ -1,7 +1,5 @@
 """Text tables as people save them: their encoding, line ends, quotes and ids are checked first."""
 
-from __future__ import annotations
-
 import csv
 import io
 import mmap

@@ -1,7 +1,5 @@
 """Questions from a file, recognised by content, and yes/no questions from the rows of a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

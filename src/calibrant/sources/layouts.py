@@ -5,8 +5,6 @@ table. A reference is one right answer with its aliases; sets whose lists mix al
 right answers leave `k` open, because their number of right answers is not known.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

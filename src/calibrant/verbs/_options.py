@@ -1,7 +1,5 @@
 """Options that several verbs share: declared once, in one vocabulary."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a verb on scores gives back: its document, and a way to the rows behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """`cascade`: when to ask a larger model or a person, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -189,9 +187,12 @@ def cascade(
         with writing(save):
             seen = deferring.profile_of(answers)
             replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
-    named = "models features price cost only_method tolerance budget accuracy guarantee delta"
-    settings = _settings(chosen, random_splits) | recorded(locals(), f"{named} strategy")
-    settings |= table_settings(table)
+    settings = {
+        **_settings(chosen, random_splits),
+        **recorded(locals(), "models features price cost only_method tolerance budget"),
+        **recorded(locals(), "accuracy guarantee delta strategy"),
+        **table_settings(table),
+    }
     document = {
         **document_head("cascade", data, seed=seed, settings=settings),
         "decision": chosen.decision,

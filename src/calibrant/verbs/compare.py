@@ -1,7 +1,5 @@
 """`compare`: is A better calibrated than B, or only more accurate?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Unpack
 

@@ -1,7 +1,5 @@
 """The document of a comparison: every method and group, decided together, then its claims."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

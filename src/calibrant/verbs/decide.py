@@ -1,7 +1,5 @@
 """`decide`: where may the model answer alone, with what promise?"""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from copy import copy

@@ -1,7 +1,5 @@
 """Parts of decide and cascade: aligned answers, the traffic, the policy that is saved."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`grade`: from sampled answers and references to a study with classes, grades and scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`groups`: for whom is the confidence wrong?"""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """`import`: turn the logs of other tools into calibrant's tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any

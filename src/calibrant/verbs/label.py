@@ -3,8 +3,6 @@
 The table is only ever read. Labels are kept in a file of their own beside it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial

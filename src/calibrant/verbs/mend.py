@@ -1,7 +1,5 @@
 """`mend`: what does a stated confidence mean here?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`methods`: which confidence methods there are, and which a study can use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """The weights of the embedded model: which there are, and how to get them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from calibrant.clients.endpoints.weights import WEIGHTS, Weights, cache_folder, fetch

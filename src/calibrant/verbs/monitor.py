@@ -1,7 +1,5 @@
 """`monitor`: watch calibration over time, with a controlled false-alarm rate."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -208,9 +206,9 @@ def monitor(
     seen = None if promise is None else promise.traffic()
     if seen is None and state is None:
         _refuse_without_labels(results, stream or source_name(sources))
-    named = "time every horizon alpha tolerance baseline baseline_rows state group? label_days?"
     settings = {
-        **recorded(locals(), f"{named} policy? precision drift verified"),
+        **recorded(locals(), "time every horizon alpha tolerance baseline baseline_rows state"),
+        **recorded(locals(), "group? label_days? policy? precision drift verified"),
         "baseline": input_files(baseline),
         **table_settings(table),
     }

@@ -1,7 +1,5 @@
 """Parts of monitor: the stream in batches, what it lacks, and what it is held against."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """`plan`: how many labels does a claim need, and what do these labels show?"""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Sequence

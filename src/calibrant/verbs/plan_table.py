@@ -1,7 +1,5 @@
 """What the labels of a table show already, and the order of its models."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

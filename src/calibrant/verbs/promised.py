@@ -1,7 +1,5 @@
 """The promise of a saved policy while a stream is watched: by labels, and by the traffic itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The Sem-ECE part of an audit: from draws with a meaning and a grade."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

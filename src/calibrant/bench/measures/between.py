@@ -1,7 +1,5 @@
 """Do models differ in what more right answers do to them: confidence lost, answers known?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

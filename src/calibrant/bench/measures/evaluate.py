@@ -1,7 +1,5 @@
 """Confidence where several answers are right: per number of answers and on mixes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Means over leaves, each leaf counted once, with their intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

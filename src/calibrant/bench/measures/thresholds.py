@@ -1,7 +1,5 @@
 """Thresholds of methods that add up answers: masses, tuning on a part, the rest untouched."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

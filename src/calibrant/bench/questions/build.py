@@ -1,7 +1,5 @@
 """Build a benchmark: candidates, duplicates out, entities to one domain each, choice."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Questions that could be asked, and which of them are: spread out, none of them twice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations, zip_longest
 from typing import Any

@@ -1,7 +1,5 @@
 """Derive the answers of every question again, from the text and the facts alone."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

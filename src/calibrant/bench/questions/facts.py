@@ -1,7 +1,5 @@
 """Facts: subject, object, the value that bounds are about, and other things of the kind."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ A fact that is dropped from a subject leaves its list of answers incomplete, and
 about it would call right answers wrong. So one unusable fact drops its whole subject.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Math questions: an interval that holds exactly k numbers of a kind, true by rule."""
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """One question with exactly k right answers, and the JSONL form that it travels in."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """A second look: sources and rules that the questions were not made from."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

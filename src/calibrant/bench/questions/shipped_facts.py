@@ -1,7 +1,5 @@
 """Facts that come with calibrant: official languages and divisions of states, from two lists."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import tomllib

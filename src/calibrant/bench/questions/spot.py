@@ -1,7 +1,5 @@
 """A page of sampled questions for a person to tick, and what the ticks say."""
 
-from __future__ import annotations
-
 import html
 from collections import Counter
 from collections.abc import Mapping, Sequence

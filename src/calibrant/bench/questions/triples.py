@@ -1,7 +1,5 @@
 """Read triples: published fact files, tables, and saved results of a SPARQL query."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers of chat interfaces: typed while they are parsed, checked before they are believed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, cast

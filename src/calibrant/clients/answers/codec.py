@@ -1,7 +1,5 @@
 """Requests and completions as bytes: the canonical form that the ledger keeps."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers of an odd form are paid for: what can be read is kept, and thinking is kept apart."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

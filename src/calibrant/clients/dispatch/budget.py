@@ -1,7 +1,5 @@
 """What calls can cost and have cost; the ledger keeps it under the caps."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 

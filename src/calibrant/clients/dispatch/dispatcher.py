@@ -1,7 +1,5 @@
 """The dispatcher: asks for what the ledger lacks, and lets nothing be used before it is kept."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How many calls at a time an endpoint takes, and what to tell a user who waits for it."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

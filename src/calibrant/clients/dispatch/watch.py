@@ -1,7 +1,5 @@
 """What an endpoint does to its draws, seen from the draws themselves."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Batches: calls that a provider answers within a day, for half the price."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A small language model in this very process: no server, no key, no network."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading

@@ -1,7 +1,5 @@
 """Sentence embeddings without a deep-learning framework."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any, Protocol

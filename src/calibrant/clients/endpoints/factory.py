@@ -1,7 +1,5 @@
 """From a plain description to a client."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast

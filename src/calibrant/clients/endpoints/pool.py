@@ -1,7 +1,5 @@
 """Several equal endpoints as one: requests spread over them, a dead one is left out."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """One client for all providers that are asked over HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace as changed
 from typing import Any

@@ -1,7 +1,5 @@
 """What an endpoint refuses, learned once and left out ever after; how long it asks to wait."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Where an endpoint is and what it is told in secret: never written down, found in answers."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import html

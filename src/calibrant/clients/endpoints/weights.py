@@ -1,7 +1,5 @@
 """Weights of the embedded model: fetched once, checked, kept in the user's cache."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """How each interface is written, and its answers in the form of chat completions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ a file of references beside it, calibrant's own tables. Columns that are not nam
 the guesses are told.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Engines: where the parts of a job run, and in which order results come back."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """Rows that keep coming: standard input, or a file that grows."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time

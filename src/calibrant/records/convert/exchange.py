@@ -5,8 +5,6 @@ tells right from wrong, or where the user names it; it is never the confidence o
 confidence is a value named ``confidence``, or the log-probabilities of the tokens of the answer.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

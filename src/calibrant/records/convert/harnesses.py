@@ -6,8 +6,6 @@ option of a choice: the softmax of the most likely one is the confidence. Of wri
 keeps no probabilities. Two layouts are read: that of 0.9 and later, and the flat one before it.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Logs of Inspect: ``.eval`` archives and JSON files, read without Inspect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ A file has one row per question and filter; here every question appears once. Al
 row holds the log-likelihood of each option: their softmax is the confidence in the likeliest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

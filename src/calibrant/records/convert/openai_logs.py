@@ -6,8 +6,6 @@ reply itself states in the line ``Confidence: 85%`` that some of its tasks ask f
 writes 100 where there is none, so what the grader says is not read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ see `pickled_data`. LM-Polygraph states uncertainties; where one is the logarith
 it becomes that probability, otherwise its negative is kept as a score that only ranks.
 """
 
-from __future__ import annotations
-
 import math
 import pickletools
 import zipfile

@@ -6,8 +6,6 @@ is known by its name or named by the user; a confidence is a value of that name.
 are opinions about the answer: never a confidence. Batches hold no grades.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ Content is taken where the instrumentation recorded it: attributes or events, by
 today or the one before. What people and judges said are events `gen_ai.evaluation.result`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ A table needs no import to be audited. Importing one checks its rows, lists thos
 or cannot be read, and writes what is left as calibrant's own tables.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 from collections.abc import Iterator, Mapping, Sequence

@@ -7,8 +7,6 @@ judge of HLE reads a confidence in the response, and is told to write 100 where 
 100 that the response does not contain is no confidence.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ a folder with that table and the one of its annotations. Of Langfuse the answers
 tables that its pages export, and a folder of the scheduled export.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who is at work on a ledger, told without a clock that two machines share."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sqlite3

@@ -1,7 +1,5 @@
 """Reading a ledger, and claiming draws that a process is about to ask for."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Every page of a table's leaf holds whole rows, whatever the pages around it look
 described at sqlite.org/fileformat.html; only what a ledger has is read.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The way back from a damaged ledger: check it, keep a copy, save every row that can be read."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

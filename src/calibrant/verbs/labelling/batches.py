@@ -1,7 +1,5 @@
 """Batches for spreadsheets: written as text, taken back whatever a spreadsheet did to them."""
 
-from __future__ import annotations
-
 import importlib.util
 import zipfile
 import zlib

@@ -1,7 +1,5 @@
 """Checking grades: which answers people look at, and what their verdicts say about the grader."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """Options that the commands of label share, and the document that is made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path

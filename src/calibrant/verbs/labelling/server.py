@@ -4,8 +4,6 @@ Whoever labels sees the question, the answer and the reference, and how precise 
 now. The confidence, the model and the running value stay hidden: they would sway the label.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import secrets
