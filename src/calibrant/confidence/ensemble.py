@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from calibrant.confidence.method import METHODS, Options, register
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
+from calibrant.core.stored import Stored
 from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.logistic import logistic_fit
 
@@ -67,7 +68,7 @@ def wide(
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Stored):
     """Centre and spread of a column; a missing value becomes the centre."""
 
     centre: float
@@ -88,7 +89,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Stored):
     """A rising step curve from a score to the share of right answers."""
 
     knots: tuple[float, ...]
@@ -115,10 +116,6 @@ class Curve:
         filled = np.where(np.isfinite(values), values, np.median(self.knots))
         return np.interp(filled, self.knots, self.levels)
 
-    def to_dict(self) -> Mapping[str, list[float]]:
-        """Return plain lists."""
-        return {"knots": list(self.knots), "levels": list(self.levels)}
-
 
 Kind = Literal["logistic", "isotonic"]
 _SCHEMA = "calibrant.ensemble/1"
@@ -126,7 +123,7 @@ _PENALTY = 1.0
 
 
 @dataclass(frozen=True)
-class Ensemble:
+class Ensemble(Stored):
     """A fitted combination of methods; its value is the chance that the answer is right.
 
     Parameters
@@ -207,16 +204,7 @@ class Ensemble:
 
     def save(self, path: str | Path) -> None:
         """Write the ensemble as plain JSON."""
-        body = {
-            "schema": _SCHEMA,
-            "methods": list(self.methods),
-            "kind": self.kind,
-            "extra": list(self.extra),
-            "scales": [[scale.centre, scale.spread] for scale in self.scales],
-            "curves": [curve.to_dict() for curve in self.curves],
-            "weights": list(self.weights),
-            "questions": self.questions,
-        }
+        body = {"schema": _SCHEMA, **self.to_dict()}
         Path(path).write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2) + b"\n")
 
 
@@ -231,15 +219,7 @@ def load_ensemble(path: str | Path) -> Ensemble:
         raise InputError(f"not a JSON file: {error}", source=str(path)) from None
     if body.get("schema") != _SCHEMA:
         raise InputError(f"not a saved ensemble: schema is not {_SCHEMA}", source=str(path))
-    return Ensemble(
-        methods=tuple(body["methods"]),
-        kind=body["kind"],
-        extra=tuple(body["extra"]),
-        scales=tuple(Scale(*pair) for pair in body["scales"]),
-        curves=tuple(Curve(tuple(c["knots"]), tuple(c["levels"])) for c in body["curves"]),
-        weights=tuple(body["weights"]),
-        questions=body["questions"],
-    )
+    return Ensemble.from_dict(body)
 
 
 def cross_fit(

@@ -19,11 +19,7 @@ from calibrant.comparison.questions import deal_blocks, known_models, placed
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
-from calibrant.inputs.compare_source import (
-    CompareSource,
-    ComparisonKey,
-    comparisons,
-)
+from calibrant.inputs.compare_source import CompareSource, ComparisonKey, comparisons
 from calibrant.inputs.streams.cell_source import refuse_many_broken, sum_table, sums_coverage
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.inputs.streams.streaming import (

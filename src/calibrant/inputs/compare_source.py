@@ -61,10 +61,15 @@ def _input(
     return _Input(
         table,
         columns,
-        None if pool is None else _candidates(pool),
+        None if pool is None else _checked_candidates(pool),
         {**own, "scale": opened.scale_of_scores(own["scale"])},
         {**own, "whole_record": True} if record else own,
     )
+
+
+def _checked_candidates(source: Any) -> pl.DataFrame:
+    with error_source(source_name(source)):
+        return _candidates(source)
 
 
 def _candidates(source: Any) -> pl.DataFrame:
@@ -74,8 +79,7 @@ def _candidates(source: Any) -> pl.DataFrame:
     if missing:
         raise InputError(
             f"a candidates table needs the columns {', '.join(_CANDIDATE_COLUMNS)}; missing: "
-            f"{', '.join(missing)}",
-            source=source_name(source),
+            f"{', '.join(missing)}"
         )
     # Judges x authors x questions rows: texts are kept once each, as categories.
     texts = [name for name in ("question_id", "judge", "author", "answer") if name in present]
@@ -90,23 +94,19 @@ def _candidates(source: Any) -> pl.DataFrame:
         if table[name].null_count():
             raise InputError(
                 f"a row of the candidates names no {name}",
-                source=source_name(source),
                 row=int(table[name].is_null().arg_true()[0]) + 1,
                 hint="fill it in, or leave the row out",
             )
     valid = table["confidence"].is_between(0, 1).fill_null(True)
     if not valid.all():
         row = int((~valid).arg_true()[0])
-        raise InputError(
-            f"a candidate's confidence must lie in [0, 1], got {table['confidence'][row]}",
-            source=source_name(source),
-            row=row + 1,
-        )
-    _same_answers(table, source)
+        told = f"a candidate's confidence must lie in [0, 1], got {table['confidence'][row]}"
+        raise InputError(told, row=row + 1)
+    _same_answers(table)
     return table
 
 
-def _same_answers(table: pl.DataFrame, source: Any) -> None:
+def _same_answers(table: pl.DataFrame) -> None:
     """Refuse a question where judges were shown different answers under one author's name."""
     if "answer" not in table.columns:
         return
@@ -125,7 +125,6 @@ def _same_answers(table: pl.DataFrame, source: Any) -> None:
         raise InputError(
             f"question {first['question_id']!r} has different answers by {first['author']!r}: "
             "all judges must score the same answers",
-            source=source_name(source),
             hint="score the candidates again, or leave such questions out",
         )
 

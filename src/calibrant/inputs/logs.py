@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.inputs.draws import divided_note, majority_grade, with_silent
 from calibrant.inputs.opened import Columns, Opened
@@ -120,12 +120,13 @@ def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
     tasks = pl.concat([log.draws["task"] for log in logs]).drop_nulls().unique()
     several = tasks.len() > 1
     draws = pl.concat([_named(log.draws, several) for log in logs])
-    _refuse_repeated(draws, logs)
     questions = pl.concat(
         [_named(log.questions.with_columns(task="domain"), several).drop("task") for log in logs]
     ).unique("question_id", keep="first", maintain_order=True)
     stated = pl.concat([_named(log.scores, several) for log in logs], how="diagonal_relaxed")
-    _refuse_percentages(stated, logs)
+    with error_source(", ".join(log.source for log in logs)):
+        _refuse_repeated(draws)
+        _refuse_percentages(stated, [method for log in logs for method in log.ranking])
     notes = [note for log in logs for note in log.notes]
     semantics = _semantics(draws, questions, notes)
     parts = [stated, _from_repeats(draws, semantics, questions, notes)]
@@ -143,28 +144,25 @@ def _named(frame: pl.DataFrame, several: bool) -> pl.DataFrame:
     )
 
 
-def _refuse_repeated(draws: pl.DataFrame, logs: Sequence[ForeignLog]) -> None:
+def _refuse_repeated(draws: pl.DataFrame) -> None:
     again = draws.filter(pl.struct(_KEY).is_duplicated())
     if again.height:
         row = again.row(0, named=True)
         raise InputError(
             f"question {row['question_id']!r}, draw {row['draw']} of {row['model']!r} is there "
             "twice",
-            source=", ".join(log.source for log in logs),
             hint="give each run once; a retried evaluation has a newer log that replaces the old",
         )
 
 
-def _refuse_percentages(scores: pl.DataFrame, logs: Sequence[ForeignLog]) -> None:
+def _refuse_percentages(scores: pl.DataFrame, ranking: Sequence[str]) -> None:
     """Refuse confidences above 1 as a whole: dropping some of them would hide a wrong scale."""
-    ranking = [method for log in logs for method in log.ranking]
     above = scores.filter((pl.col("confidence") > 1) & ~pl.col("method").is_in(ranking))
     if above.height:
         row = above.row(0, named=True)
         raise InputError(
             f"a confidence must be at most 1, got {row['confidence']:g} for question "
             f"{row['question_id']!r} ({above.height} of {scores.height} are above 1)",
-            source=", ".join(log.source for log in logs),
             hint=Hint("if the log states percentages, use {scale}", scale="percent"),
         )
 

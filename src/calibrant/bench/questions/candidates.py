@@ -100,15 +100,9 @@ def _window_question(facts: FactSet, subject: str, bounds: Bounds) -> Question:
     touching = facts.wording.unit != "area"
     keys = inside(facts.facts[subject], bounds, touching=touching) or set()
     names = facts.answers(subject)
-    return Question(
-        text=facts.wording.window_text(subject, bounds),
-        references=tuple(sorted(names[key] for key in keys)),
-        domain=facts.domain,
-        subtype=facts.relation,
-        source=facts.source,
-        date=facts.date,
-        meta={"subjects": [subject], "lower": bounds[0], "upper": bounds[1]},
-    )
+    text = facts.wording.window_text(subject, bounds)
+    meta = {"subjects": [subject], "lower": bounds[0], "upper": bounds[1]}
+    return facts.question(text, [names[key] for key in keys], meta)
 
 
 _MOST_SUBJECTS = 3
@@ -182,15 +176,8 @@ def _disjoint(sets: dict[str, frozenset[str]], subjects: tuple[str, ...]) -> boo
 
 def _union_question(facts: FactSet, subjects: tuple[str, ...]) -> Question:
     references = [names for subject in subjects for names in facts.answers(subject).values()]
-    return Question(
-        text=facts.wording.union_text(subjects),
-        references=tuple(sorted(references)),
-        domain=facts.domain,
-        subtype=facts.relation,
-        source=facts.source,
-        date=facts.date,
-        meta={"subjects": list(subjects)},
-    )
+    meta = {"subjects": list(subjects)}
+    return facts.question(facts.wording.union_text(subjects), references, meta)
 
 
 STRATA = ("ngrams", "sentence", "random")

@@ -13,12 +13,7 @@ from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.second_look import second_look
 from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.bench.questions.triples import DOMAIN_RELATION
-from calibrant.bench.questions.wording import (
-    Bounds,
-    Parsed,
-    read_math,
-    read_published,
-)
+from calibrant.bench.questions.wording import Bounds, Parsed, read_math, read_published
 
 _LISTED = 200
 _Answers = dict[str, tuple[str, ...]]

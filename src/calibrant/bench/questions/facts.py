@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from typing import Any
 
 from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.wording import WORDINGS, Wording
@@ -96,6 +97,20 @@ class FactSet:
             known = names.get(fact.key, (fact.obj,))
             names[fact.key] = tuple(dict.fromkeys((*known, fact.obj, *fact.aliases)))
         return names
+
+    def question(
+        self, text: str, references: Iterable[tuple[str, ...]], meta: Mapping[str, Any]
+    ) -> Question:
+        """Return a question about these facts."""
+        return Question(
+            text=text,
+            references=tuple(sorted(references)),
+            domain=self.domain,
+            subtype=self.relation,
+            source=self.source,
+            date=self.date,
+            meta=meta,
+        )
 
     def entities(self) -> Counter[str]:
         """Return how many subjects have each object."""

@@ -8,15 +8,7 @@ from itertools import islice
 import msgspec
 
 from calibrant.clients.answers.codec import canonical_request
-from calibrant.clients.asks import (
-    Ask,
-    Finding,
-    Outcome,
-    Plan,
-    Price,
-    Progress,
-    split_draws,
-)
+from calibrant.clients.asks import Ask, Finding, Outcome, Plan, Price, Progress, split_draws
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.dispatch.budget import Budget, prompt_tokens_estimate
 from calibrant.clients.dispatch.limit import AdaptiveLimit, Trouble

@@ -12,11 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.claims.sem_ece import (
-    judge_limit_warning,
-    sample_warnings,
-    several_right_warning,
-)
+from calibrant.claims.sem_ece import judge_limit_warning, sample_warnings, several_right_warning
 from calibrant.confidence import score_table
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint

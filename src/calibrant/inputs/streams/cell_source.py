@@ -18,13 +18,7 @@ from calibrant.inputs.streams.engines import Engine, LocalEngine, engine_named
 from calibrant.records.batches import Part, parquet_files, table_parts
 from calibrant.records.formats import is_url
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
-from calibrant.records.part_sums import (
-    PartSums,
-    SumPlan,
-    ThreadSums,
-    model_blocks,
-    sum_part,
-)
+from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
 from calibrant.stats.cell_sums import CellSums
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.json_text import (
+    KINDS,
     as_text,
     finite_number,
     json_rows,
@@ -22,7 +23,6 @@ from calibrant.records.convert.json_text import (
     numbered,
 )
 from calibrant.records.convert.log import LogBuilder, believed_tokens
-from calibrant.records.convert.recognise import KINDS
 from calibrant.records.tables import read_table
 
 CONFIDENCE = "confidence"

@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
+from calibrant.core.document import data_beside
+
 if TYPE_CHECKING:
     from calibrant.records.convert.log import LogBuilder
 
+KINDS: dict[str, Any] = data_beside(__file__, "kinds.toml")
+"""What is known of each kind of log, in the order in which they are looked for."""
 Row = TypeVar("Row")
 
 

@@ -11,10 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from calibrant.core.document import data_beside
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.records.convert.json_text import ReadOptions, load_json, readable_rows
+from calibrant.records.convert.json_text import KINDS, ReadOptions, load_json, readable_rows
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import ForeignLog
@@ -25,10 +24,6 @@ _HEAD = 262_144
 """Bytes looked at; the first row of a jsonl log may be long."""
 _FOOTER = 131_072
 """Bytes at the end of a parquet file, where the names of its columns are."""
-
-
-KINDS: dict[str, Any] = data_beside(__file__, "kinds.toml")
-"""What is known of each kind, in the order in which they are looked for."""
 
 
 class Reader(NamedTuple):
@@ -69,7 +64,8 @@ def recognise(path: str | Path) -> Reader | None:
     if head.startswith(b"PAR1"):
         return _named(_kind_of_parquet(place))
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    refuse_stand_in(place, text)
+    with error_source(str(place)):
+        refuse_stand_in(place, text)
     if text[:1] not in (b"{", b"[", b"<"):
         return None
     return _named(kind_of_text(place, text))
@@ -185,27 +181,21 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
         told = f" ({int(size[1]):,} bytes)" if size else ""
         raise InputError(
             f"this is a Git LFS pointer, not the file itself{told}",
-            source=str(path),
             hint="fetch the file first: git lfs pull",
         )
     beside = all((path.parent / name).is_file() for name in _HELM)
     if path.name in _HELM | _BESIDE_HELM and beside:
         raise InputError(
             "this is one file of a HELM run, and the run is its folder",
-            source=str(path),
             hint=Hint("give the folder: {call}", call=Call("audit", str(path.parent))),
         )
     for totals in (facts["totals"] for facts in KINDS.values() if "totals" in facts):
         if head[:1] in (b"{", b"[") and all(word.encode() in head for word in totals["words"]):
-            raise InputError(
-                f"this {totals['file']} holds totals only, no samples",
-                source=str(path),
-                hint=totals["hint"],
-            )
+            told = f"this {totals['file']} holds totals only, no samples"
+            raise InputError(told, hint=totals["hint"])
     if len(head) < _OVERVIEW and _is_overview(head):
         raise InputError(
             "this file of simple-evals holds totals only, no examples",
-            source=str(path),
             hint="give the file *_allresults.json, or the HTML report",
         )
 

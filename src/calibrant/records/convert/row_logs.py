@@ -24,9 +24,8 @@ from calibrant.records.convert.exchange import (
     read_exchanges,
     response_logprobs,
 )
-from calibrant.records.convert.json_text import ReadOptions, as_text, json_lines
+from calibrant.records.convert.json_text import KINDS, ReadOptions, as_text, json_lines
 from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
-from calibrant.records.convert.recognise import KINDS
 
 _Row = Mapping[str, Any]
 _QUESTIONS = ("user_input", "question", "request", "inputs")

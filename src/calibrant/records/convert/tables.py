@@ -15,9 +15,8 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import Exchange, Grade, grade_value, read_exchanges
-from calibrant.records.convert.json_text import as_text, finite_number, json_lines
+from calibrant.records.convert.json_text import KINDS, as_text, finite_number, json_lines
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
-from calibrant.records.convert.recognise import KINDS
 from calibrant.records.formats import column_separator, file_format
 from calibrant.records.rules import RULES
 from calibrant.records.scores import load_scores

@@ -15,13 +15,13 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.records.convert import exchange, json_text
 from calibrant.records.convert.log import LogBuilder, stated_percent
-from calibrant.records.convert.recognise import KINDS, ROWS, fits, kind_of_row
+from calibrant.records.convert.recognise import ROWS, fits, kind_of_row
 
 _ERROR = 2
 """`failureReason` of a call that failed; 0 is a pass, 1 a failed assertion."""
 
 
-_NOT_CORRECTNESS = frozenset(KINDS["promptfoo"]["others"].split())
+_NOT_CORRECTNESS = frozenset(json_text.KINDS["promptfoo"]["others"].split())
 """Assertions about how fast, dear or well formed an answer is, not about whether it is right."""
 
 

@@ -23,9 +23,9 @@ from calibrant.records.convert.exchange import (
     read_exchanges,
     response_logprobs,
 )
-from calibrant.records.convert.json_text import as_text, json_rows, load_json, numbered
+from calibrant.records.convert.json_text import KINDS, as_text, json_rows, load_json, numbered
 from calibrant.records.convert.log import LogBuilder
-from calibrant.records.convert.recognise import KINDS, ROWS, fits
+from calibrant.records.convert.recognise import ROWS, fits
 from calibrant.records.formats import entries_below
 from calibrant.records.tables import read_table
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.errors import InputError, SchemaError, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.records.ledger import schema
 from calibrant.records.ledger.leases import this_machine
@@ -103,8 +103,13 @@ def repair_ledger(path: str | Path) -> Repair:
     Repair(problems=[], draws=0, lost=0, backup=None)
     """
     path = Path(path)
+    with error_source(str(path)):
+        return _repaired(path)
+
+
+def _repaired(path: Path) -> Repair:
     if not path.is_file():
-        raise InputError("there is no ledger to repair", source=str(path))
+        raise InputError("there is no ledger to repair")
     _check_nobody_writes(path)
     found = Repair(_problems(path))
     if not found.problems:
@@ -115,7 +120,6 @@ def repair_ledger(path: str | Path) -> Repair:
     if not saved.requests:
         raise InputError(
             "nothing can be read in this file, so it is left as it is",
-            source=str(path),
             hint="move it away to begin again; every answer is then asked for again",
         )
     found.backup = _backup(path)
@@ -148,11 +152,8 @@ def _check_nobody_writes(path: Path) -> None:
         db.close()
     at_work = [pid for (pid,) in rows if schema.is_running(pid)]
     if at_work:
-        raise InputError(
-            f"process {at_work[0]} is using the ledger",
-            source=str(path),
-            hint="wait until that run has ended, or end it",
-        )
+        told = f"process {at_work[0]} is using the ledger"
+        raise InputError(told, hint="wait until that run has ended, or end it")
 
 
 def _problems(path: Path) -> list[str]:
