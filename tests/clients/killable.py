@@ -20,6 +20,7 @@ from calibrant.clients import Caps, Price
 from calibrant.core.errors import BudgetError, InputError
 from calibrant.records.ledger import Ledger
 from clients.sessions import Session, questions
+from ledgers import in_flight
 
 ASKS = questions(300, draws=2)
 PRICES = {"m": Price(1.0, 1.0)}
@@ -80,7 +81,7 @@ def in_flight_draws(ledger):
     """The draws, as the server counts them, of calls that have no recorded end."""
     bodies = {id_: orjson.loads(key.body) for id_, key in ledger.requests()}
     found = set()
-    for attempt in ledger.in_flight():
+    for attempt in in_flight(ledger):
         assert not attempt.live
         ((role, content),) = bodies[attempt.request_id]["messages"]
         prompt = json.dumps([{"role": role, "content": content}])

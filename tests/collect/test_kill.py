@@ -16,6 +16,7 @@ from calibrant.records.ledger import Ledger
 from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
+from ledgers import in_flight
 from support import MEASURED
 
 KILLS = 20
@@ -76,7 +77,7 @@ def test_killed_twenty_times(tmp_path, killable):
     keys = before.read("draws").select(pl.struct("question_id", "purpose", "draw").is_duplicated())
     assert not keys.to_series().any()
     with Ledger(before.ledger_path, read_only=True) as ledger:
-        cut_off = ledger.in_flight()
+        cut_off = in_flight(ledger)
     # Only what was under way at the moment of a kill is sent again, and the ledger shows it.
     assert 0 <= sent - undisturbed <= len(cut_off) <= KILLS * CONCURRENCY
     assert not any(attempt.live for attempt in cut_off)

@@ -10,6 +10,7 @@ from calibrant.core.errors import BudgetError, CapabilityError
 from calibrant.records.ledger import Ledger
 from clients.server import error
 from clients.sessions import Session, client_of, question, questions, texts
+from ledgers import in_flight
 
 
 def test_a_second_run_asks_nothing_and_gives_the_same(server, session):
@@ -105,7 +106,7 @@ def test_caps_hold_before_dispatch_and_nothing_under_way_is_lost(
     assert caps.tokens is None or progress.prompt_tokens + progress.completion_tokens <= 400
     assert caps.money is None or progress.cost <= 0.0005
     assert totals["draws"] == progress.draws_new == sum(len(o.draws) for o in run.outcomes.values())
-    assert ledger.in_flight() == []
+    assert in_flight(ledger) == []
 
 
 def test_a_cap_on_money_needs_a_price(session):
@@ -132,7 +133,7 @@ def test_leaving_early_keeps_what_arrives(server, ledger):
         await client.close()
 
     asyncio.run(go())
-    assert ledger.in_flight() == []
+    assert in_flight(ledger) == []
     assert ledger.totals()["draws"] == sum(server.drawn.values())
 
 
@@ -156,7 +157,7 @@ def test_cancelling_notes_what_was_abandoned(server, ledger, session):
         await client.close()
 
     asyncio.run(go())
-    assert ledger.in_flight() == []
+    assert in_flight(ledger) == []
     assert ledger.totals()["draws"] == 0
     server.behaviour.latency_s = 0.0
     assert len(session().run(questions(20))) == 20
@@ -252,4 +253,4 @@ def test_two_runs_of_one_dispatcher_share_its_places(server, ledger):
         return found
 
     assert [len(outcomes) for outcomes in asyncio.run(go())] == [20, 20]
-    assert ledger.in_flight() == []
+    assert in_flight(ledger) == []

@@ -11,6 +11,7 @@ from calibrant.clients.protocol import TransientClientError
 from calibrant.records.ledger import Ledger
 from clients.faults import FAULTS, KEPT, KEY, NAMED, SAME, STOPS
 from clients.server import Behaviour, Endpoint
+from ledgers import in_flight
 
 QUESTIONS = 4
 
@@ -87,7 +88,7 @@ def ask(adapter, url, path, *, timeout_s=20.0):
                 ended = str(error)
             finally:
                 await client.close()
-            assert ledger.in_flight() == []
+            assert in_flight(ledger) == []
         return outcomes, {finding.kind for finding in dispatcher.findings}, late, ended
 
     return asyncio.run(go())

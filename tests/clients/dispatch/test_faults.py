@@ -5,6 +5,7 @@ import pytest
 from calibrant.clients import EndpointRefusedError
 from clients.server import error, half_json, half_written, reset, silence, web_page
 from clients.sessions import questions, texts
+from ledgers import in_flight
 
 ASKS = questions(12, draws=3)
 
@@ -49,7 +50,7 @@ def test_every_passing_fault_is_survived(server, session, ledger, tmp_path, undi
     assert texts(run.run(ASKS)) == expected
     assert run.dispatcher.progress.retries >= len(ASKS)
     assert set(server.drawn.values()) == {1}, "no draw is bought twice"
-    assert ledger.in_flight() == []
+    assert in_flight(ledger) == []
     assert run.findings == {}
 
 

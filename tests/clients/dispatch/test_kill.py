@@ -6,6 +6,7 @@ import signal
 from calibrant.records.ledger import Ledger
 from clients.killable import ASKS, Starter, in_flight_draws, is_running, wait_until
 from clients.sessions import Session, texts
+from ledgers import in_flight
 
 KILLS = 20
 
@@ -55,4 +56,4 @@ def test_two_processes_on_one_study_buy_every_draw_once(server, tmp_path):
     assert len(server.drawn) == 2 * len(ASKS)
     with Ledger(path) as ledger:
         assert ledger.totals()["draws"] == 2 * len(ASKS)
-        assert ledger.in_flight() == []
+        assert in_flight(ledger) == []

@@ -4,6 +4,7 @@ import pytest
 
 from calibrant.records.ledger import Ledger, LedgerKey
 from calibrant.records.ledger import leases as leases_module
+from ledgers import claim
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ KEY = LedgerKey("http://e", "m", "answer", b"{}")
 def _claimed(ledger):
     with ledger.writing():
         (request,) = ledger.register([KEY])
-        return ledger.claim(request, first_draw=0, n=1)
+        return claim(ledger, request, first_draw=0, n=1)
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -54,11 +55,11 @@ def test_a_silent_machine_is_waited_for_a_minute_and_then_no_more(tmp_path, cloc
         clock.now += 2.0
         assert _claimed(other) is not None
         with Ledger(path) as third:
-            assert third._live_sessions() == {other.session}, "the silent one is noted as over"
+            assert third._other_sessions() == {other.session}, "the silent one is noted as over"
         with silent.writing():
             silent.heartbeat()
         with Ledger(path) as third:
-            assert third._live_sessions() == {silent.session, other.session}, "it is back"
+            assert third._other_sessions() == {silent.session, other.session}, "it is back"
 
 
 @pytest.mark.usefixtures("elsewhere")

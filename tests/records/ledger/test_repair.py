@@ -11,6 +11,7 @@ from calibrant.clients.protocol import Completion, Usage
 from calibrant.core.errors import InputError
 from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.records.ledger.repair import repair_ledger
+from ledgers import start_attempt
 
 REQUESTS, DRAWS = 70, 4
 TOTAL = REQUESTS * DRAWS
@@ -35,7 +36,7 @@ def sound(tmp_path_factory):
         for number in range(REQUESTS):
             with ledger.writing():
                 (request,) = ledger.register([key(number)])
-                attempt = ledger.start_attempt(request, first_draw=0, n=DRAWS)
+                attempt = start_attempt(ledger, request, first_draw=0, n=DRAWS)
                 rows = [
                     DrawRow(request, draw, attempt, payload(number, draw), "m", 20, 10, 0.01)
                     for draw in range(DRAWS)
@@ -184,7 +185,7 @@ def test_what_only_the_journal_holds_is_saved_too(sound, tmp_path):
     with Ledger(path) as ledger:
         with ledger.writing():
             (request,) = ledger.register([key(1000)])
-            attempt = ledger.start_attempt(request, first_draw=0, n=1)
+            attempt = start_attempt(ledger, request, first_draw=0, n=1)
             ledger.keep_all([(attempt, [DrawRow(request, 0, attempt, payload(1000, 0))])])
         # Copied while it is open: the journal is not folded into the file yet.
         for ending in ("", "-wal"):

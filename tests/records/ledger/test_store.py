@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from calibrant.core.errors import SchemaError
 from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
+from ledgers import claim, in_flight, start_attempt
 
 
 def key(number=0, purpose="answer", endpoint="http://127.0.0.1/v1", model="m"):
@@ -18,7 +19,7 @@ def key(number=0, purpose="answer", endpoint="http://127.0.0.1/v1", model="m"):
 
 def add(ledger, request, draws):
     with ledger.writing():
-        attempt = ledger.start_attempt(request, first_draw=min(draws), n=len(draws))
+        attempt = start_attempt(ledger, request, first_draw=min(draws), n=len(draws))
         new = ledger.add_draws(
             [
                 DrawRow(request, draw, attempt, f"text {draw}".encode(), "m-1", 3, 4, 0.5)
@@ -81,7 +82,7 @@ def test_the_first_to_commit_a_draw_wins(ledger):
         (request,) = ledger.register([key()])
     assert add(ledger, request, [0, 1]) == 2
     with ledger.writing():
-        late = ledger.start_attempt(request, first_draw=1, n=2)
+        late = start_attempt(ledger, request, first_draw=1, n=2)
         rows = [DrawRow(request, draw, late, b"late") for draw in (1, 2)]
         assert ledger.add_draws(rows) == 1
     assert [draw.payload for draw in ledger.draws([request])] == [b"text 0", b"text 1", b"late"]
@@ -91,17 +92,17 @@ def test_an_error_inside_a_block_leaves_nothing(ledger):
     def write_and_fail():
         with ledger.writing():
             (request,) = ledger.register([key()])
-            ledger.start_attempt(request, first_draw=0, n=1)
+            start_attempt(ledger, request, first_draw=0, n=1)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         write_and_fail()
     assert ledger.find([key()]) == [None]
-    assert ledger.in_flight() == []
+    assert in_flight(ledger) == []
     with ledger.writing():
         (request,) = ledger.register([key()])
-        ledger.start_attempt(request, first_draw=0, n=1)
-    assert len(ledger.in_flight()) == 1
+        start_attempt(ledger, request, first_draw=0, n=1)
+    assert len(in_flight(ledger)) == 1
 
 
 def test_a_failure_keeps_its_last_reason(ledger):
@@ -118,24 +119,24 @@ def test_a_claim_is_refused_while_another_session_asks(tmp_path):
         with first.writing():
             (request,) = first.register([key()])
             first.heartbeat()
-            attempt = first.claim(request, first_draw=0, n=4)
+            attempt = claim(first, request, first_draw=0, n=4)
         with second.writing():
-            assert second.claim(request, first_draw=3, n=2) is None
-            assert second.claim(request, first_draw=4, n=2) is not None
+            assert claim(second, request, first_draw=3, n=2) is None
+            assert claim(second, request, first_draw=4, n=2) is not None
         with first.writing():
             first.end_attempt(attempt, "transient")
         with second.writing():
-            assert second.claim(request, first_draw=3, n=1) is not None
+            assert claim(second, request, first_draw=3, n=1) is not None
         assert add(first, request, [0]) == 1
         with second.writing():
-            assert second.claim(request, first_draw=0, n=1) is None, "it is held"
+            assert claim(second, request, first_draw=0, n=1) is None, "it is held"
 
 
 def _die_in_the_middle(path):
     ledger = Ledger(path)
     with ledger.writing():
         (request,) = ledger.register([key()])
-        ledger.start_attempt(request, first_draw=0, n=3)
+        start_attempt(ledger, request, first_draw=0, n=3)
     time.sleep(60)
 
 
@@ -145,21 +146,21 @@ def test_a_killed_process_leaves_its_calls_in_sight_and_frees_its_claims(tmp_pat
     process.start()
     with Ledger(path) as ledger:
         deadline = time.monotonic() + 30
-        while not ledger.in_flight() and time.monotonic() < deadline:
+        while not in_flight(ledger) and time.monotonic() < deadline:
             time.sleep(0.02)
-        (attempt,) = ledger.in_flight()
+        (attempt,) = in_flight(ledger)
         assert attempt.live
         (request,) = ledger.find([key()])
         with ledger.writing():
-            assert ledger.claim(request, first_draw=0, n=1) is None
+            assert claim(ledger, request, first_draw=0, n=1) is None
         process.kill()
         process.join()
-        (attempt,) = ledger.in_flight()
+        (attempt,) = in_flight(ledger)
         assert (attempt.live, attempt.first_draw, attempt.n, attempt.purpose) == (
             False, 0, 3, "answer",
         )  # fmt: skip
         with ledger.writing():
-            assert ledger.claim(request, first_draw=0, n=1) is not None
+            assert claim(ledger, request, first_draw=0, n=1) is not None
 
 
 def _write_many(path, start):
@@ -181,7 +182,7 @@ def test_two_processes_write_at_the_same_time(tmp_path):
         assert worker.exitcode == 0
     with Ledger(path) as ledger:
         assert ledger.held([key(number) for number in range(30)]) == [set(range(6))] * 30
-        assert ledger.in_flight() == []
+        assert in_flight(ledger) == []
 
 
 def test_another_schema_is_refused(tmp_path):

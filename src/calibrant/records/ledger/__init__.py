@@ -1,6 +1,5 @@
 """The ledger of calls and draws: its file, what it holds, who is at work on it, and its repair."""
 
-from calibrant.records.ledger.schema import Attempt as Attempt
 from calibrant.records.ledger.schema import Caps as Caps
 from calibrant.records.ledger.schema import Claim as Claim
 from calibrant.records.ledger.schema import DrawRow as DrawRow

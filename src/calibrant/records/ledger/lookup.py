@@ -73,7 +73,7 @@ class LedgerLookup:
 
     def claimed_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
         """Return the draw indices that other live sessions are asking for right now."""
-        live = self._live_sessions()
+        live = self._other_sessions()
         if not live:
             return {}
         claimed: dict[int, set[int]] = {}
@@ -127,19 +127,6 @@ class LedgerLookup:
         ):
             last[row[0]] = schema.Failure(*row)
         return [(key, last[id_]) for id_, key in self.requests() if id_ in last]
-
-    def in_flight(self) -> list[schema.Attempt]:
-        """Return the calls that were sent, or about to be, and have no recorded end."""
-        live = self._live_sessions(others=False)
-        rows = self._reader.execute(
-            "SELECT a.id, r.id, r.purpose, r.model, a.first_draw, a.n, a.started_at, a.session_id "
-            "FROM attempts a JOIN requests r ON r.id = a.request_id "
-            "WHERE a.id NOT IN (SELECT attempt_id FROM attempt_ends) ORDER BY a.id"
-        )
-        return [
-            schema.Attempt(id_, request, purpose, model, first, n, started, session in live)
-            for id_, request, purpose, model, first, n, started, session in rows
-        ]
 
     def draws_of_purpose(self, purpose: str) -> int:
         """Return how many draws were made for a purpose."""
@@ -199,9 +186,9 @@ class LedgerLookup:
             except sqlite3.Error as error:
                 raise ledger_error(error, self.path) from error
 
-    def _live_sessions(self, *, others: bool = True) -> set[int]:
+    def _other_sessions(self) -> set[int]:
         live, _ = self._leases.split(self._reader)
-        return live - {self._session} if others else live
+        return live - {self._session}
 
     # -- calls that are about to be sent, inside `writing` ---------------------------------
 
@@ -212,12 +199,6 @@ class LedgerLookup:
             self._session = start_session(self._db)
             self._session_is_new = True
         return self._session
-
-    def claim(self, request_id: int, *, first_draw: int, n: int) -> int | None:
-        """Start an attempt unless one of its draws is held or being asked for by others."""
-        attempt = self.claim_all([schema.Claim(request_id, first_draw, n)])[0]
-        assert not isinstance(attempt, schema.Refusal)
-        return attempt
 
     def claim_all(self, claims: Sequence[schema.Claim]) -> list[int | schema.Refusal | None]:
         """Start the attempts, as far as draws are free and caps are kept.
@@ -273,13 +254,6 @@ class LedgerLookup:
             others=others,
             others_may_free=may_free,
         )
-
-    def start_attempt(self, request_id: int, *, first_draw: int, n: int) -> int:
-        """Note that a call is about to be sent, and return its id."""
-        (attempt,) = self._next_ids(1)
-        self._accounts.set_aside(attempt, tokens=0, money=0.0)
-        self._start([(attempt, schema.Claim(request_id, first_draw, n))])
-        return attempt
 
     def _start(self, claims: Sequence[tuple[int, schema.Claim]]) -> None:
         session, now = self.session, time.time()

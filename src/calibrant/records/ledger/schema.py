@@ -308,24 +308,6 @@ class Failure:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A call that was sent, or about to be, and has no recorded end.
-
-    `live` tells whether the process that sent it is still at work; otherwise the process was
-    killed, and the call may have been paid for without an answer.
-    """
-
-    id: int
-    request_id: int
-    purpose: str
-    model: str
-    first_draw: int
-    n: int
-    started_at: float
-    live: bool
-
-
 def is_running(pid: int) -> bool:
     """Return whether a process of this machine is alive."""
     try:

@@ -40,13 +40,13 @@ class Ledger(LedgerLookup):
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from calibrant.records.ledger import DrawRow, LedgerKey
+    >>> from calibrant.records.ledger import Claim, DrawRow, LedgerKey
     >>> folder = tempfile.TemporaryDirectory()
     >>> with Ledger(pathlib.Path(folder.name) / "ledger.sqlite") as ledger:
     ...     key = LedgerKey("http://127.0.0.1/v1", "m", "answer", b"{}")
     ...     with ledger.writing():
     ...         request = ledger.register([key])[0]
-    ...         attempt = ledger.start_attempt(request, first_draw=0, n=1)
+    ...         [attempt] = ledger.claim_all([Claim(request, first_draw=0, n=1)])
     ...     with ledger.writing():
     ...         _ = ledger.add_draws([DrawRow(request, 0, attempt, b"Paris")])
     ...         ledger.end_attempt(attempt, "done")
