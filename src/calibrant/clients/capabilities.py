@@ -1,14 +1,13 @@
 """What each kind of endpoint can give, and how it wants to be asked."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from importlib import resources
 from typing import Any
 
 from calibrant.clients.protocol import Capabilities, Request
 from calibrant.core.errors import CapabilityError, require_known
+from calibrant.core.imports import data_beside
 from calibrant.core.registry import Registry
 
 FULL_SAMPLING = {"top_k": 0.0, "top_p": 1.0, "min_p": 0.0}
@@ -141,7 +140,5 @@ def _lack(request: Request, able: Capabilities) -> tuple[str, str] | None:
 
 
 PRESETS: Registry[Preset] = Registry("provider preset")
-for _name, _values in tomllib.loads(
-    (resources.files("calibrant.clients") / "presets.toml").read_text(encoding="utf-8")
-).items():
+for _name, _values in data_beside(__file__, "presets.toml").items():
     PRESETS.add(_name, Preset(**_values))

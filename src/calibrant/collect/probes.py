@@ -15,9 +15,9 @@ In the draws table a row is named by question, model, purpose and draw:
 Rows of second turns name the answer they ask about in the column ``about``.
 """
 
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
+
+from calibrant.core.imports import data_beside
 
 POOL = "p_true_pool"
 STATED_POOL = "self_ask_pool"
@@ -104,8 +104,7 @@ class Need:
     kinds: tuple[str, ...] = ()
 
 
-_FILE = resources.files("calibrant.collect") / "probes.toml"
-_TABLES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+_TABLES = data_beside(__file__, "probes.toml")
 PROBES: dict[str, Probe] = {
     name: Probe(**{"name": name, "purpose": name, "prompt": name, **given})
     for name, given in _TABLES["probes"].items()

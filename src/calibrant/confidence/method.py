@@ -1,10 +1,8 @@
 """What a confidence method declares: inputs, answer, range, reference."""
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +10,7 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
+from calibrant.core.imports import data_beside
 from calibrant.core.registry import Registry
 
 About: TypeAlias = Literal["modal", "selected", "greedy", "own", "first", "option"]
@@ -186,8 +185,7 @@ METHODS: Registry[Method] = Registry("confidence method")
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, Any]:
     """Return what `methods.toml` says of methods and of the inputs that they need."""
-    text = resources.files("calibrant.confidence").joinpath("methods.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return data_beside(__file__, "methods.toml")
 
 
 def cost_of(needs: tuple[str, ...]) -> str:

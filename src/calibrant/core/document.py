@@ -135,11 +135,6 @@ def load_toml(text: bytes | str, *, source: str) -> dict[str, Any]:
         raise InputError("not valid TOML: it is nested too deeply", source=source) from None
 
 
-def data_beside(module: str, name: str) -> dict[str, Any]:
-    """Return what a TOML file beside a module of the package holds."""
-    return tomllib.loads(Path(module).with_name(name).read_text(encoding="utf-8"))
-
-
 def kind_of(document: Mapping[str, Any]) -> str:
     """Return the kind: ``audit`` for ``calibrant.audit/1``."""
     schema = str(document.get("schema", ""))

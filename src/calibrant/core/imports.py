@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,11 @@ from typing import Any
 from calibrant.core.errors import MissingDependencyError
 
 _IMPORT = re.compile(r"^ *from (\S+) import (\w+) as (\w+)$", re.MULTILINE)
+
+
+def data_beside(module: str, name: str) -> dict[str, Any]:
+    """Return what a TOML file beside a module of the package holds."""
+    return tomllib.loads((Path(module).parent / name).read_text(encoding="utf-8"))
 
 
 def lazy_exports(

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.core.document import data_beside
 from calibrant.core.errors import InputError, UnavailableError, did_you_mean, require_known
 from calibrant.core.hints import Call, Hint
+from calibrant.core.imports import data_beside
 
 LISTS = ("confidence", "question_id")
 """Roles that several columns may play."""

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Array
-from calibrant.core.document import data_beside
 from calibrant.core.errors import InputError, OutOfRangeError
 from calibrant.core.hints import Call, Hint
+from calibrant.core.imports import data_beside
 from calibrant.records.batches import Batch, number_array
 
 

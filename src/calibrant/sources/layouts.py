@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from calibrant.core.document import data_beside
+from calibrant.core.imports import data_beside
 from calibrant.core.registry import Registry
 from calibrant.core.rng import named_stream
 

@@ -2,18 +2,16 @@
 
 import importlib.metadata
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import in_a_sentence
-from calibrant.core.imports import optional_import
+from calibrant.core.imports import data_beside, optional_import
 from calibrant.semantics.text.encoding import strip_accents
 
 _Sets = dict[str, frozenset[str]]
@@ -54,7 +52,7 @@ def official_languages() -> OfficialLanguages:
     >>> "ZA" in official_languages().states, "ZA" in official_languages().left_out
     (False, True)
     """
-    content = _content("official_languages.toml")
+    content = data_beside(__file__, "data/official_languages.toml")
 
     def sets(name: str) -> _Sets:
         return {code: frozenset(text.split()) for code, text in content[name].items()}
@@ -82,7 +80,7 @@ def listed_divisions() -> tuple[str, tuple[Division, ...]]:
     >>> next(len(one.names) for one in divisions if one.country == "United States")
     50
     """
-    content = _content("divisions.toml")
+    content = data_beside(__file__, "data/divisions.toml")
     divisions = tuple(
         Division(
             country,
@@ -98,11 +96,6 @@ def _entities(text: str) -> list[str]:
     """Split at commas; 'San Andrés, Providencia y Santa Catalina' is one department."""
     whole = text.strip().replace("San Andrés, Providencia", "San Andrés; Providencia")
     return [name.replace(";", ",").strip() for name in re.split(r",\s+", whole)]
-
-
-def _content(name: str) -> dict[str, Any]:
-    file = resources.files(__package__ or "") / "data" / name
-    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 _OFFICIAL = ("official", "de_facto_official")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
+from calibrant.core.imports import data_beside
 from calibrant.core.registry import Registry
 
 Bounds = tuple[float, float]
-_FILE = resources.files(__package__ or "") / "data" / "wordings.toml"
-WORDS: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+WORDS: dict[str, Any] = data_beside(__file__, "data/wordings.toml")
 
 
 @dataclass(frozen=True, slots=True)

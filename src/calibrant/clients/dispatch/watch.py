@@ -1,15 +1,14 @@
 """What an endpoint does to its draws, seen from the draws themselves."""
 
 import math
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 from calibrant.clients.answers.tokens import TokenLogprobs
 from calibrant.clients.asks import Ask, Finding, LedgeredDraw
 from calibrant.clients.protocol import Completion, EndpointRefusedError, Request
+from calibrant.core.imports import data_beside
 
 WARM = 0.7
 """Temperature from which on draws are expected to differ."""
@@ -153,9 +152,7 @@ class EndpointWatch:
         return [*copies, *changed, *found, *left_out]
 
 
-MESSAGES: dict[str, str] = tomllib.loads(
-    (resources.files("calibrant.clients.dispatch") / "findings.toml").read_text(encoding="utf-8")
-)
+MESSAGES: dict[str, str] = data_beside(__file__, "findings.toml")
 
 
 def _most_often(seen: Counter[str]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from calibrant.core.document import data_beside
+from calibrant.core.imports import data_beside
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import LogBuilder
