@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from difflib import get_close_matches
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, get_args, get_type_hints
 
 from calibrant.core.errors import InputError, did_you_mean
 
@@ -75,16 +75,21 @@ class Settings:
         **known
             Fields that were read in another way.
         """
-        readers: dict[str, Callable[..., Any]] = {
-            "int": self.whole,
-            "float": self.real,
-            "str": self.text,
-            "bool": self.flag,
-            "tuple[str, ...]": self.texts,
+        readers: dict[Any, Callable[..., Any]] = {
+            int: self.whole,
+            float: self.real,
+            str: self.text,
+            bool: self.flag,
+            tuple[str, ...]: self.texts,
         }
+        types = get_type_hints(kind)
         for item in fields(kind):  # type: ignore[arg-type]
             if item.name not in known:
-                read = readers[str(item.type).removesuffix(" | None")]
+                read = next(
+                    readers[one]
+                    for one in (types[item.name], *get_args(types[item.name]))
+                    if one in readers
+                )
                 default = _MISSING if item.default is MISSING else item.default
                 known[item.name] = read(item.name, default, **item.metadata)
         self.finish()
