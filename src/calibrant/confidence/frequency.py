@@ -4,17 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from calibrant.confidence import method
 from calibrant.confidence.compact import DrawBlock, DrawTable
-from calibrant.confidence.method import (
-    Options,
-    Scored,
-    about_first,
-    about_greedy,
-    about_modal,
-    answered,
-    register,
-    threshold,
-)
 from calibrant.confidence.segments import gather, ratio, sum_by
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.rng import named_stream
@@ -70,30 +61,30 @@ def greedy_agreement(
 ) -> Floats:
     """Return the (weighted) share of draws that mean the same as the greedy answer."""
     block, target = table.block(purpose), table.greedy.first_class
-    return answered((target >= 0) & (block.count > 0), agreement_with(block, target, weight))
+    return method.answered((target >= 0) & (block.count > 0), agreement_with(block, target, weight))
 
 
-@register
-def consistency(table: DrawTable, options: Options) -> Scored:
+@method.register
+def consistency(table: DrawTable, options: method.Options) -> method.Scored:
     """Share of the modal class.
 
     The ``paper`` variant is the share of samples that mean the same as the greedy answer, and it
     is about the greedy answer.
     """
     if options.variant == "paper":
-        return about_greedy(greedy_agreement(table), table)
-    return about_modal(modal_share(table.samples), table)
+        return method.about_greedy(greedy_agreement(table), table)
+    return method.about_modal(modal_share(table.samples), table)
 
 
-@register
-def sem1(table: DrawTable, _: Options) -> Scored:
+@method.register
+def sem1(table: DrawTable, _: method.Options) -> method.Scored:
     """Largest class frequency of the pool, equal to consistency.
 
     Where several classes are equally frequent, the grade is the mean of theirs: the answer that
     is named first is one of them by chance.
     """
     block = table.samples
-    scored = about_modal(modal_share(block), table)
+    scored = method.about_modal(modal_share(block), table)
     return replace(scored, correct=np.where(scored.row >= 0, _mode_grade(block), np.nan))
 
 
@@ -108,8 +99,8 @@ def _mode_grade(block: DrawBlock) -> Floats:
     return ratio(sum_by(classes.unit[tied], classes.correct[tied], block.n_units), number)
 
 
-@register
-def sem2(table: DrawTable, options: Options) -> Scored:
+@method.register
+def sem2(table: DrawTable, options: method.Options) -> method.Scored:
     """Mean held-out frequency of the class that the selection block chooses.
 
     One number per unit, the mean over all splits. Splits may choose different classes, so the
@@ -132,10 +123,10 @@ def sem2(table: DrawTable, options: Options) -> Scored:
         witness = block.classes.spread(block.classes.row, -1)[usable]
         best = np.argmax(law.selection, axis=1)
         row[usable] = np.where(chosen, witness[np.arange(usable.size), best], -1)
-    return Scored(value, block, row, correct, "selected")
+    return method.Scored(value, block, row, correct, "selected")
 
 
-def _split_law(counts: Ints, free: Mask, size: Ints, options: Options) -> SplitLaw:
+def _split_law(counts: Ints, free: Mask, size: Ints, options: method.Options) -> SplitLaw:
     splits = 10 if options.variant == "paper" and options.splits is None else options.splits
     if splits is None and exact_cost(counts, size) <= _AFFORDABLE:
         return split_law(counts, size, selectable=free)
@@ -143,33 +134,33 @@ def _split_law(counts: Ints, free: Mask, size: Ints, options: Options) -> SplitL
     return sample_splits(counts, size, splits=splits or _FALLBACK_SPLITS, rng=rng, selectable=free)
 
 
-@register
-def first_run_consistency(table: DrawTable, _: Options) -> Scored:
+@method.register
+def first_run_consistency(table: DrawTable, _: method.Options) -> method.Scored:
     """Agreement of all runs with the first one; no score where the first run has no answer."""
     block = table.samples
     value = agreement_with(block, block.first_class)
-    return about_first(answered(block.first_class >= 0, value), block, about="first")
+    return method.about_first(method.answered(block.first_class >= 0, value), block, about="first")
 
 
-@register
-def sfca(table: DrawTable, options: Options) -> Floats:
+@method.register
+def sfca(table: DrawTable, options: method.Options) -> Floats:
     """Frequency mass of the classes at or above tau (constant 1 for tau = 0)."""
     classes = table.samples.classes
     share = classes.count / classes.total[classes.unit]
-    kept = (share >= threshold("sfca", options)) & classes.answered
+    kept = (share >= method.threshold("sfca", options)) & classes.answered
     # Whole counts are summed before the one division: shares could add up to just over 1.
     drawn = sum_by(classes.unit, np.where(kept, classes.count, 0).astype(np.float64), len(table))
     return ratio(drawn, classes.total)
 
 
-@register
-def discrete_semantic_entropy(table: DrawTable, _: Options) -> Floats:
+@method.register
+def discrete_semantic_entropy(table: DrawTable, _: method.Options) -> Floats:
     """Entropy of class frequencies turned into a confidence by exp(-H)."""
     return np.exp(-class_entropy(table.samples))
 
 
-@register
-def number_of_classes(table: DrawTable, _: Options) -> Floats:
+@method.register
+def number_of_classes(table: DrawTable, _: method.Options) -> Floats:
     """Minus the number of classes, so that higher is surer."""
     classes = table.samples.classes
     return -np.bincount(classes.unit, minlength=len(table)).astype(np.float64)
@@ -186,14 +177,14 @@ def unseen_mass(block: DrawBlock) -> Floats:
     return ratio(once, classes.total)
 
 
-@register
-def good_turing(table: DrawTable, _: Options) -> Floats:
+@method.register
+def good_turing(table: DrawTable, _: method.Options) -> Floats:
     """Estimated coverage of the drawn meanings."""
     return 1.0 - unseen_mass(table.samples)
 
 
-@register
-def effective_answers(table: DrawTable, _: Options) -> Floats:
+@method.register
+def effective_answers(table: DrawTable, _: method.Options) -> Floats:
     """Minus exp(H): two equal meanings count as 2, a dominant one and a rare one as little more."""
     value = -np.exp(class_entropy(table.samples))
     return np.minimum(value, -1.0)

@@ -2,18 +2,12 @@
 
 import numpy as np
 
+from calibrant.confidence import text_words
 from calibrant.confidence.alternatives import mean_entropy
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.graph import similarity_stacks
 from calibrant.confidence.method import Options, register
 from calibrant.confidence.segments import mean_by, sum_by, weighted_mean
-from calibrant.confidence.text_words import (
-    bare_word,
-    greedy_texts,
-    is_function_word,
-    mean_by_unit,
-    rouge_with,
-)
 from calibrant.core.arrays import Floats, Mask
 
 _TEMPERATURE = 0.001
@@ -27,8 +21,10 @@ def content_tokens(block: DrawBlock) -> Mask:
     A text without content words keeps all its tokens.
     """
     columns = block.columns
-    bare = (bare_word(text) for text in columns.text)
-    carries = np.array([bool(word) and not is_function_word(word) for word in bare], dtype=bool)
+    bare = (text_words.bare_word(text) for text in columns.text)
+    carries = np.array(
+        [bool(word) and not text_words.is_function_word(word) for word in bare], dtype=bool
+    )
     some = sum_by(columns.row, carries, len(block)) > 0
     found: Mask = carries | ~some[columns.row]
     return found
@@ -79,7 +75,7 @@ def similarity_to_greedy(table: DrawTable, options: Options) -> Floats:
     """Return each draw's similarity with the greedy answer: equal meaning, or ROUGE-L."""
     block = table.samples
     if options.similarity == "lexical":
-        return rouge_with(block, greedy_texts(table))
+        return text_words.rouge_with(block, text_words.greedy_texts(table))
     target = table.greedy.first_class
     same = (block.class_id == target[block.unit]) & (block.class_id >= 0)
     return np.where(target[block.unit] >= 0, same.astype(np.float64), np.nan)
@@ -87,7 +83,7 @@ def similarity_to_greedy(table: DrawTable, options: Options) -> Floats:
 
 def _cocoa(table: DrawTable, options: Options, loss: Floats) -> Floats:
     """Return minus the loss of the greedy answer times the samples' disagreement with it."""
-    agreement = mean_by_unit(table.samples, similarity_to_greedy(table, options))
+    agreement = text_words.mean_by_unit(table.samples, similarity_to_greedy(table, options))
     return -loss * (1.0 - agreement) + 0.0
 
 

@@ -6,23 +6,14 @@ from functools import partial
 
 import numpy as np
 
+from calibrant.confidence import method
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.frequency import greedy_agreement
-from calibrant.confidence.method import (
-    Options,
-    Scored,
-    about_first,
-    about_greedy,
-    about_modal,
-    answered,
-    catalogue,
-    register,
-)
 from calibrant.confidence.segments import count_by, first_argmax, gather, mean_by, ratio, sum_by
 from calibrant.core.arrays import Floats, Ints
 
 
-def _stated(block: DrawBlock, options: Options) -> tuple[Floats, Ints]:
+def _stated(block: DrawBlock, options: method.Options) -> tuple[Floats, Ints]:
     """Return stated confidences and the number of unreadable ones per unit."""
     missing = np.isnan(block.stated)
     failures = count_by(block.unit[missing], block.n_units)
@@ -31,7 +22,7 @@ def _stated(block: DrawBlock, options: Options) -> tuple[Floats, Ints]:
     return np.where(missing, options.impute, block.stated), failures
 
 
-def _once(table: DrawTable, options: Options, *, purpose: str) -> Scored:
+def _once(table: DrawTable, options: method.Options, *, purpose: str) -> method.Scored:
     """Stated confidence of the answer in the same text, or of the greedy answer in a second turn.
 
     Of a list it is the largest one, about that entry. The ``paper`` variant of verb and verb_topk
@@ -40,18 +31,18 @@ def _once(table: DrawTable, options: Options, *, purpose: str) -> Scored:
     """
     block = table.block(purpose)
     stated, failures = _stated(block, options)
-    value = answered(block.first >= 0, block.of_first(stated))
+    value = method.answered(block.first >= 0, block.of_first(stated))
     if purpose.startswith("self_ask") or options.variant == "paper":
-        return about_greedy(value, table, failures)
-    return about_first(value, block, about="own", failures=failures)
+        return method.about_greedy(value, table, failures)
+    return method.about_first(value, block, about="own", failures=failures)
 
 
 for _purpose in ("verb", "verb_topk"):
-    register(partial(_once, purpose=_purpose), _purpose)
+    method.register(partial(_once, purpose=_purpose), _purpose)
 
 
-@register
-def verb_mean(table: DrawTable, options: Options) -> Scored:
+@method.register
+def verb_mean(table: DrawTable, options: method.Options) -> method.Scored:
     """Mean stated confidence of the modal answer over repeated texts.
 
     The ``paper`` variant takes the mean over all texts, whichever answer they give.
@@ -59,12 +50,12 @@ def verb_mean(table: DrawTable, options: Options) -> Scored:
     block = table.block("verb_samples")
     stated, failures = _stated(block, options)
     if options.variant == "default" and len(block):
-        stated = answered(block.classes.group == block.classes.modal[block.unit], stated)
-    scored = about_modal(mean_by(block.unit, stated, len(table)), table, "verb_samples")
+        stated = method.answered(block.classes.group == block.classes.modal[block.unit], stated)
+    scored = method.about_modal(mean_by(block.unit, stated, len(table)), table, "verb_samples")
     return replace(scored, failures=failures)
 
 
-def _weighted(table: DrawTable, options: Options, *, purpose: str) -> Scored:
+def _weighted(table: DrawTable, options: method.Options, *, purpose: str) -> method.Scored:
     """Share of stated confidence that goes to the answer with the largest weight.
 
     The ``paper`` variant is the weight of the greedy answer of another prompt.
@@ -73,32 +64,36 @@ def _weighted(table: DrawTable, options: Options, *, purpose: str) -> Scored:
     stated, failures = _stated(block, options)
     weight = np.where(np.isnan(stated), 0.0, stated)
     if options.variant == "paper":
-        return about_greedy(greedy_agreement(table, purpose, weight), table, failures)
+        return method.about_greedy(greedy_agreement(table, purpose, weight), table, failures)
     classes = block.classes
     mass = sum_by(classes.group, weight, classes.unit.size)
     best = first_argmax(mass, classes.unit, classes.answered & (mass > 0), len(table))
     value = ratio(gather(mass, best), sum_by(block.unit, weight, len(table)))
     rows = np.full(len(table), -1) if not len(block) else np.where(best >= 0, classes.row[best], -1)
-    return Scored(value, block, rows, gather(classes.correct, best), "modal", failures=failures)
+    return method.Scored(
+        value, block, rows, gather(classes.correct, best), "modal", failures=failures
+    )
 
 
-register(partial(_weighted, purpose="verb_samples"), "consistency_verb")
-register(partial(_weighted, purpose="verb_topk_samples"), "consistency_verb_topk")
+method.register(partial(_weighted, purpose="verb_samples"), "consistency_verb")
+method.register(partial(_weighted, purpose="verb_topk_samples"), "consistency_verb_topk")
 for _purpose in ("self_ask", "self_ask_cand"):
-    register(partial(_once, purpose=_purpose), _purpose)
+    method.register(partial(_once, purpose=_purpose), _purpose)
 
 
-@register
-def linguistic_confidence(table: DrawTable, _: Options) -> Floats:
+@method.register
+def linguistic_confidence(table: DrawTable, _: method.Options) -> Floats:
     """Least certain of the words for certainty in the greedy answer's text; 0.9 without one.
 
     Undefined where fewer than one text in twenty has such a word: these answers do not hedge.
     """
     block = table.greedy
     texts = (block.answer if block.text is None else block.text).fill_null("").to_list()
-    hedges = [(re.compile(rf"\b(?:{words})\b", re.I), v) for words, v in catalogue()["hedges"]]
+    hedges = [
+        (re.compile(rf"\b(?:{words})\b", re.I), v) for words, v in method.catalogue()["hedges"]
+    ]
     found = [min((v for h, v in hedges if h.search(text)), default=np.nan) for text in texts]
     value = block.of_first(np.array(found, dtype=np.float64))
     if not value.size or np.isnan(value).mean() > 0.95:
         return np.full(len(table), np.nan)
-    return answered(block.first >= 0, np.nan_to_num(value, nan=0.9))
+    return method.answered(block.first >= 0, np.nan_to_num(value, nan=0.9))

@@ -8,36 +8,17 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError, error_source, require_choice
-from calibrant.records import guesses, tables
+from calibrant.records import guesses, rules, score_table, tables
 from calibrant.records.cells import read_confidence, read_number, read_outcome
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.reading import Reading
 from calibrant.records.repeated import counted_once, heed_runs, rows_per_text
-from calibrant.records.rules import (
-    MISSING,
-    PERCENTAGES,
-    UNSCORED,
-    broken_rule,
-    counts_text,
-    row_error,
-    rule_checks,
-)
-from calibrant.records.score_table import (
-    CLUSTER,
-    ROW_KEYS,
-    Scores,
-    joined_scores,
-    models_by_file,
-    named_model,
-    rejected_rows,
-    split_weightless,
-)
 
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
 # Columns of a checked table that are no features of it.
-_OWN = (*(role for role in guesses.ROLES if role != "cluster"), CLUSTER)
+_OWN = (*(role for role in guesses.ROLES if role != "cluster"), score_table.CLUSTER)
 
 
 def load_scores(
@@ -62,7 +43,7 @@ def load_scores(
     features: Sequence[str] | None = None,
     by: Sequence[str] = (),
     beside_others: bool = False,
-) -> Scores:
+) -> score_table.Scores:
     """Read and check a scores table.
 
     Parameters
@@ -171,7 +152,7 @@ leave such rows out and have them counted
             frame, repeated = heed_runs(frame, told, ids=named, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability)
     reading = replace(reading, repeats=repeated)
-    checks = rule_checks(
+    checks = rules.rule_checks(
         non_probability=frozenset(non_probability),
         graded=graded,
         labels=labels == "required",
@@ -194,21 +175,21 @@ leave such rows out and have them counted
     return counted_once(found) if plain and labels == "required" else found
 
 
-def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
+def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> score_table.Scores:
     if not sources:
         raise InputError("at least one table is needed")
-    models = models_by_file(sources)
+    models = score_table.models_by_file(sources)
     if len(sources) == 1:
-        return named_model(load_scores(sources[0], **options), models[0])
+        return score_table.named_model(load_scores(sources[0], **options), models[0])
     options = {**options, "beside_others": True}
     parts = []
     for number, (source, model) in enumerate(zip(sources, models, strict=True), start=1):
         # A table in memory has no name: which of them it is must be said all the same.
         name = source if isinstance(source, str | Path) else f"table {number} of {len(sources)}"
         with error_source(str(name)):
-            part = named_model(load_scores(source, **options), model)
+            part = score_table.named_model(load_scores(source, **options), model)
         parts.append(replace(part, source=str(name)))
-    return joined_scores(parts, tables.source_name(sources), repeats=options["repeats"])
+    return score_table.joined_scores(parts, tables.source_name(sources), repeats=options["repeats"])
 
 
 def _named_columns(*wanted: str | None) -> list[str]:
@@ -242,7 +223,10 @@ def _select(
         (tables.joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
         (pl.col(model[0]).cast(pl.String) if model else pl.lit("model")).alias("model"),
         *(pl.col(roles[role][0]).alias(role) for role in ("answer", "weights") if roles[role]),
-        *(pl.col(name).cast(pl.String).fill_null("").alias(CLUSTER) for name in cluster),
+        *(
+            pl.col(name).cast(pl.String).fill_null("").alias(score_table.CLUSTER)
+            for name in cluster
+        ),
         *(pl.col(name) for name in extra),
     ]
     lazy = lazy.with_row_index("_row", offset=1)
@@ -286,10 +270,10 @@ def _checked(
     on_invalid: str,
     repeats: bool,
     checks: Mapping[str, pl.Expr],
-) -> Scores:
-    frame = frame.with_columns(broken_rule(checks).alias("rule"))
+) -> score_table.Scores:
+    frame = frame.with_columns(rules.broken_rule(checks).alias("rule"))
     # Looking for a second row of a question is quick, numbering all of them is not.
-    if not repeats and frame.select(ROW_KEYS).is_duplicated().any():
+    if not repeats and frame.select(score_table.ROW_KEYS).is_duplicated().any():
         frame = frame.with_columns(_with_duplicates())
     bad = frame.filter(pl.col("rule").is_not_null())
     if bad.height == 0:
@@ -297,14 +281,16 @@ def _checked(
     broken = _breaking(bad, checks)
     faults = set(broken) - _left_out(broken, on_invalid, frame.height)
     if faults:
-        raise row_error(bad, source, faults=faults, counts=_counts(broken), total=frame.height)
+        raise rules.row_error(
+            bad, source, faults=faults, counts=_counts(broken), total=frame.height
+        )
     kept = frame.filter(pl.col("rule").is_null())
     if kept.height == 0:
         above = set(broken) == {"confidence_above_1"}
         raise InputError(
-            f"no row keeps the rules: {counts_text(_counts(broken))}",
+            f"no row keeps the rules: {rules.counts_text(_counts(broken))}",
             source=source,
-            hint=PERCENTAGES if above else "check the columns",
+            hint=rules.PERCENTAGES if above else "check the columns",
         )
     rows = {
         name: bad.filter(mask)["_row"].head(_ROWS_NAMED).to_list() for name, mask in broken.items()
@@ -314,7 +300,7 @@ def _checked(
         found,
         dropped=_counts(broken),
         dropped_rows=rows,
-        rejected=rejected_rows(bad),
+        rejected=score_table.rejected_rows(bad),
         unscored=_unscored(bad, broken, found.frame.columns),
     )
 
@@ -341,16 +327,16 @@ def _left_out(broken: Mapping[str, pl.Series], on_invalid: str, total: int) -> s
     # Which of two answers to a question counts would be a guess.
     if on_invalid == "drop":
         return set(broken) - {"duplicate_row"}
-    most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(UNSCORED, FEW_BROKEN)}
+    most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(rules.UNSCORED, FEW_BROKEN)}
     few = {name for name, mask in broken.items() if mask.sum() <= most.get(name, 0.0) * total}
-    return set(MISSING) | few
+    return set(rules.MISSING) | few
 
 
 def _unscored(
     bad: pl.DataFrame, broken: Mapping[str, pl.Series], columns: Sequence[str]
 ) -> pl.DataFrame:
     """Return the rows whose grade is sound and whose confidence is not: it is NaN there."""
-    faults = [mask for name, mask in broken.items() if name not in UNSCORED]
+    faults = [mask for name, mask in broken.items() if name not in rules.UNSCORED]
     graded = bad.filter(~pl.any_horizontal(*faults, pl.lit(False)))
     if "weights" in columns:
         graded = graded.filter(pl.col("weights") > 0)
@@ -361,15 +347,15 @@ def _unscored(
 def _with_duplicates() -> pl.Expr:
     """Mark second and later valid rows of a question; choosing one of them would be a guess."""
     valid = pl.col("rule").is_null()
-    seen = valid.cast(pl.Int64).cum_sum().over(*ROW_KEYS)
+    seen = valid.cast(pl.Int64).cum_sum().over(*score_table.ROW_KEYS)
     return pl.when(valid & (seen > 1)).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
 
 
-def _clean(frame: pl.DataFrame, source: str) -> Scores:
+def _clean(frame: pl.DataFrame, source: str) -> score_table.Scores:
     weighted = bool(frame["_weighted"].any())
     hidden = [name for name in frame.columns if name.startswith("_") or name == "rule"]
     clean = frame.drop(hidden if weighted else [*hidden, "weights"])
     if not weighted:
-        return Scores(clean, source)
-    kept, weightless = split_weightless(clean)
-    return Scores(kept, source, weightless=weightless)
+        return score_table.Scores(clean, source)
+    kept, weightless = score_table.split_weightless(clean)
+    return score_table.Scores(kept, source, weightless=weightless)

@@ -10,23 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.bench.measures import macro, significance
 from calibrant.bench.measures.between import between_models
 from calibrant.bench.measures.leaves import Leaf, ScoreRows, leaves, mixes_of
-from calibrant.bench.measures.macro import (
-    Macro,
-    difference,
-    macro_auroc,
-    macro_ece,
-    macro_mean,
-    macro_rate,
-    spearman,
-)
-from calibrant.bench.measures.significance import (
-    Setting,
-    correct_comparisons,
-    leading_method,
-    tests_against,
-)
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 
@@ -97,19 +83,19 @@ def evaluate_multi_answer(
         }
         every[model] = rows
         known = None if coverage is None else coverage.filter(pl.col("model") == model)
-        setting = Setting(draws, items, level, seed, model)
+        setting = significance.Setting(draws, items, level, seed, model)
         own = [
             {
                 "model": model,
                 "method": name,
                 **_entry(found, ks, chosen, probability=name not in ranking_methods, level=level),
-                "significance": tests_against(rows, name, reference, chosen, setting),
+                "significance": significance.tests_against(rows, name, reference, chosen, setting),
                 **_correlations(found, known, ks, level),
             }
             for name, found in rows.items()
         ]
         areas = {entry["method"]: entry["mixes"][-1]["auroc"].value for entry in own}
-        first = leading_method(rows, areas, chosen[-1], setting)
+        first = significance.leading_method(rows, areas, chosen[-1], setting)
         leading += [] if first is None else [{"model": model, **first}]
         results += own
     return {
@@ -119,7 +105,7 @@ def evaluate_multi_answer(
         "domains": sorted(set(frame["domain"].to_list())),
         "reference": reference,
         "test": {"draws": draws, "items": items, "two_sided": True},
-        "multiplicity": correct_comparisons(
+        "multiplicity": significance.correct_comparisons(
             test for entry in results for test in entry["significance"]
         ),
         "leading": leading,
@@ -157,18 +143,18 @@ def _of_k(
 ) -> dict[str, Any]:
     parts = rows.leaves()
 
-    def confidence(some: Sequence[Leaf]) -> Macro:
-        return macro_mean(rows.confidence, some, level=level, bounds=bounds)
+    def confidence(some: Sequence[Leaf]) -> macro.Macro:
+        return macro.macro_mean(rows.confidence, some, level=level, bounds=bounds)
 
     return {
         "k": k,
         "n": int(rows.correct.size),
-        "accuracy": macro_rate(rows.correct, parts, level=level).estimate,
+        "accuracy": macro.macro_rate(rows.correct, parts, level=level).estimate,
         "confidence": confidence(parts).estimate,
         "domains": _by_domain(
             parts,
             {
-                "accuracy": lambda some: macro_rate(rows.correct, some, level=level),
+                "accuracy": lambda some: macro.macro_rate(rows.correct, some, level=level),
                 "confidence": confidence,
             },
         ),
@@ -176,7 +162,7 @@ def _of_k(
 
 
 def _by_domain(
-    parts: Sequence[Leaf], measures: Mapping[str, Callable[[Sequence[Leaf]], Macro]]
+    parts: Sequence[Leaf], measures: Mapping[str, Callable[[Sequence[Leaf]], macro.Macro]]
 ) -> list[dict[str, Any]]:
     return [
         {"domain": domain}
@@ -196,7 +182,7 @@ def _change(
     ends = [_of_k(rows.of_k([k]), k, level, bounds) for k in (ks[0], ks[-1])]
     for name in ("accuracy", "confidence"):
         few, many = (end[name] for end in ends)
-        found[name] = difference(few, many) if min(end["n"] for end in ends) else None
+        found[name] = macro.difference(few, many) if min(end["n"] for end in ends) else None
     # A score that is no probability has no gap.
     sides = [rows.of_k([k]) for k in (ks[0], ks[-1])]
     tested = bounds is not None and len(ks) > 1
@@ -206,24 +192,26 @@ def _change(
 
 def _of_mix(rows: ScoreRows, mix: Sequence[int], probability: bool, level: float) -> dict[str, Any]:
     parts = rows.domains()
-    area = macro_auroc(rows.confidence, rows.correct, parts, level=level)
+    area = macro.macro_auroc(rows.confidence, rows.correct, parts, level=level)
     entry: dict[str, Any] = {
         "mix": list(mix),
         "n": int(rows.correct.size),
         "auroc": area.estimate,
         "left_out": list(area.left_out),
-        "auroc_math_by_kind": macro_auroc(
+        "auroc_math_by_kind": macro.macro_auroc(
             rows.confidence, rows.correct, rows.leaves(), level=level
         ).estimate,
         "ece": None,
         "brier": None,
     }
-    measures = {"auroc": lambda some: macro_auroc(rows.confidence, rows.correct, some, level=level)}
+    measures = {
+        "auroc": lambda some: macro.macro_auroc(rows.confidence, rows.correct, some, level=level)
+    }
     if probability and rows.correct.size:
         squares = (rows.confidence - rows.correct) ** 2
-        entry["brier"] = macro_mean(squares, parts, level=level, bounds=_SHARE).estimate
-        entry["ece"] = macro_ece(rows.confidence, rows.correct, parts, level=level)
-        measures["brier"] = lambda some: macro_mean(squares, some, level=level, bounds=_SHARE)
+        entry["brier"] = macro.macro_mean(squares, parts, level=level, bounds=_SHARE).estimate
+        entry["ece"] = macro.macro_ece(rows.confidence, rows.correct, parts, level=level)
+        measures["brier"] = lambda some: macro.macro_mean(squares, some, level=level, bounds=_SHARE)
     entry["domains"] = _by_domain(parts, measures)
     return entry
 
@@ -247,7 +235,7 @@ def _correlation(rows: ScoreRows, coverage: pl.DataFrame | None, level: float) -
     if not both:
         return Estimate(math.nan, math.nan, math.nan, n=0, level=level)
     values = [known[rows.question[index]] for index in both]
-    return spearman(values, rows.confidence[both], level=level)
+    return macro.spearman(values, rows.confidence[both], level=level)
 
 
 def _coverage_table(
@@ -269,7 +257,7 @@ def _coverage_table(
             {
                 "model": part["model"][0],
                 "k": part["k"][0],
-                "coverage": macro_mean(values, parts, level=level).estimate,
+                "coverage": macro.macro_mean(values, parts, level=level).estimate,
                 # Questions with 0, 1, .. known answers; the last number is six and more (Fig. 10).
                 "questions": np.bincount(
                     np.minimum(values.astype(np.int64), _MANY), minlength=_MANY + 1

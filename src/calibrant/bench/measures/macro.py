@@ -13,15 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.stats import ranking
-from calibrant.stats.intervals import (
-    area_score_interval,
-    logit_interval,
-    normal_quantile,
-    unseen_share,
-    wald_interval,
-    wilson_interval,
-)
+from calibrant.stats import intervals, ranking
 
 _LEAST_RARER = 5
 _USUAL = 0.95
@@ -69,8 +61,8 @@ def part_auroc(confidence: Array, correct: Array) -> Part:
         error = max(error, math.sqrt(near * (1 - near) / rarer))
     if area in (0.0, 1.0):
         # An area without a single exchange shows no spread; its score interval has a width.
-        low, high = area_score_interval(area, correct.sum(), n - correct.sum(), _USUAL)
-        error = max(error, (high - low) / normal_quantile(_USUAL))
+        low, high = intervals.area_score_interval(area, correct.sum(), n - correct.sum(), _USUAL)
+        error = max(error, (high - low) / intervals.normal_quantile(_USUAL))
     return Part(area, error, n)
 
 
@@ -160,11 +152,11 @@ def _mean_interval(
     value: float, error: float, n: int, level: float, bounds: tuple[float, float] | None
 ) -> tuple[float, float]:
     if error > 0:
-        low, high = wald_interval(value, error, level, units=n)
+        low, high = intervals.wald_interval(value, error, level, units=n)
     elif bounds is None:
         return math.nan, math.nan
     else:
-        unseen = unseen_share(n, level)
+        unseen = intervals.unseen_share(n, level)
         low, high = (value + unseen * (bound - value) for bound in bounds)
     return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
 
@@ -174,15 +166,15 @@ def _logit(value: float, error: float, n: int, level: float) -> tuple[float, flo
     if error == 0:
         return _wilson(value, error, n, level)
     if not 0 < value < 1:
-        reach = normal_quantile(level) * error
+        reach = intervals.normal_quantile(level) * error
         return max(value - reach, 0.0), min(value + reach, 1.0)
-    return logit_interval(value, error, level, units=n)
+    return intervals.logit_interval(value, error, level, units=n)
 
 
 def _wilson(value: float, error: float, n: int, level: float) -> tuple[float, float]:
     """Return Wilson's interval for the number of questions that the error is worth."""
     worth = value * (1 - value) / error**2 if error > 0 else float(n)
-    low, high = wilson_interval(value, worth, level)
+    low, high = intervals.wilson_interval(value, worth, level)
     return float(low), float(high)
 
 
@@ -307,6 +299,6 @@ def spearman(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Est
     rho = float(np.corrcoef(_mean_ranks(a), _mean_ranks(b))[0, 1])
     if abs(rho) >= 1:
         return Estimate(rho, math.nan, math.nan, n=n, level=level, interval="fisher")
-    reach = normal_quantile(level) * math.sqrt((1 + rho**2 / 2) / (n - 3))
+    reach = intervals.normal_quantile(level) * math.sqrt((1 + rho**2 / 2) / (n - 3))
     low, high = (math.tanh(math.atanh(rho) + side * reach) for side in (-1, 1))
     return Estimate(rho, low, high, n=n, level=level, interval="fisher")

@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from calibrant.clients import protocol
 from calibrant.clients.answers.codec import encode_completion
 from calibrant.clients.asks import Ask, LedgeredDraw, Problem, for_draws, split_draws
 from calibrant.clients.dispatch.budget import LOOK_AGAIN_S, Budget
 from calibrant.clients.dispatch.commit import GroupCommit
 from calibrant.clients.dispatch.limit import backoff_s
-from calibrant.clients.protocol import (
-    Completion,
-    ElsewhereError,
-    EndpointRefusedError,
-    OverloadError,
-    Request,
-    UnreachableError,
-)
 from calibrant.core.errors import (
     BudgetError,
     CapabilityError,
@@ -38,7 +31,7 @@ if TYPE_CHECKING:
 DEAD_AFTER_S = 120.0
 # One for all: a server has a caller per request, and seeding takes longer than the rest of it.
 _RNG = random.Random()
-RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
+RUN_ENDS = (protocol.EndpointRefusedError, CapabilityError, BudgetError)
 """Errors after which no other call can succeed."""
 
 
@@ -59,7 +52,7 @@ class Job:
     """An ask with draws still to be got."""
 
     ask: Ask
-    request: Request
+    request: protocol.Request
     request_id: int
     calls_left: int = 0
     new: dict[int, LedgeredDraw] = field(default_factory=dict)
@@ -221,7 +214,7 @@ class Caller:
                 return draws
             await asyncio.sleep(LOOK_AGAIN_S)
 
-    async def _send(self, call: Call) -> list[Completion]:
+    async def _send(self, call: Call) -> list[protocol.Completion]:
         """Send the request and give the place back, whatever comes of it."""
         of, request, first = self._of, call.job.request, call.draws[0]
         try:
@@ -261,14 +254,14 @@ class Caller:
     async def _wait_after(self, error: TransientClientError, call: Call) -> None:
         """Wait before the next try, or give up."""
         limited = getattr(error, "rate_limited", False)
-        if isinstance(error, ElsewhereError) and not limited:
+        if isinstance(error, protocol.ElsewhereError) and not limited:
             self._note_elsewhere(error)
             return
         call.tries, call.refusals = call.tries + (not limited), call.refusals + limited
         of, now = self._of, asyncio.get_running_loop().time()
         call.patience_until = min(call.patience_until, now + of.patience_s)
         if (error.retry_after or 0.0) > of.patience_s:
-            refused = EndpointRefusedError(
+            refused = protocol.EndpointRefusedError(
                 f"the endpoint asks to wait {_duration(error.retry_after or 0.0)}; stopping, since "
                 f"the patience of this run is {_duration(of.patience_s)}: {error}"
             )
@@ -277,11 +270,13 @@ class Caller:
         wait = backoff_s(call.tries + call.refusals, rng=_RNG, first=of.first_backoff_s)
         wait = max(wait, error.retry_after or 0.0)
         most = min(of.patience_s, DEAD_AFTER_S)
-        if isinstance(error, UnreachableError) and of.trouble.is_dead(wait_s=wait, most_s=most):
-            raise EndpointRefusedError(
+        if isinstance(error, protocol.UnreachableError) and of.trouble.is_dead(
+            wait_s=wait, most_s=most
+        ):
+            raise protocol.EndpointRefusedError(
                 f"nothing answers at {of.client.endpoint}: check base_url ({error})"
             )
-        if isinstance(error, OverloadError):
+        if isinstance(error, protocol.OverloadError):
             of.limit.overloaded(now=now, retry_after=error.retry_after)
         if call.tries >= of.max_attempts:
             raise ExhaustedError(f"given up after {call.tries} tries: {error}", error)
@@ -297,7 +292,7 @@ class Caller:
             return
         raise StoppedError
 
-    def _note_elsewhere(self, error: ElsewhereError) -> None:
+    def _note_elsewhere(self, error: protocol.ElsewhereError) -> None:
         """Another endpoint is asked at once; the user hears of one that is left out."""
         self._of.counts["retries"] += 1
         if error.left_out is not None:
@@ -322,7 +317,7 @@ class Caller:
 
         def write() -> None:
             self._ledger.end_attempt(attempt, status, reason)
-            if permanent and not isinstance(error, EndpointRefusedError):
+            if permanent and not isinstance(error, protocol.EndpointRefusedError):
                 self._ledger.add_failure(request_id, "permanent", reason)
 
         self._commit.submit(write, durable=permanent)
@@ -330,7 +325,7 @@ class Caller:
     # -- keeping ---------------------------------------------------------------------------
 
     def _keep(
-        self, call: Call, completions: Sequence[Completion], then: Callable[[Call], None]
+        self, call: Call, completions: Sequence[protocol.Completion], then: Callable[[Call], None]
     ) -> None:
         """Commit the draws, count them as got, and go on."""
         job, first, attempt = call.job, call.draws[0], call.attempt
@@ -359,7 +354,7 @@ class Caller:
 
         self._commit.keep(attempt, rows, kept)
 
-    async def _kept(self, call: Call, completions: Sequence[Completion]) -> None:
+    async def _kept(self, call: Call, completions: Sequence[protocol.Completion]) -> None:
         """Keep the draws, and wait until they are kept."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -375,7 +370,7 @@ class Caller:
         call: Call,
         first: int,
         added: int,
-        paid: Sequence[tuple[Completion, float | None]],
+        paid: Sequence[tuple[protocol.Completion, float | None]],
     ) -> None:
         for completion, cost in paid:
             self._of.budget.spend(completion.usage, cost)

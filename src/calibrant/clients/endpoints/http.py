@@ -14,8 +14,10 @@ import aiohttp
 import orjson
 from msgspec.structs import replace
 
+from calibrant.clients import protocol
 from calibrant.clients.answers.odd import any_json
 from calibrant.clients.capabilities import check_request
+from calibrant.clients.endpoints import secrets
 from calibrant.clients.endpoints.refused import (
     LONGEST_WAIT_S,
     Refusals,
@@ -24,21 +26,6 @@ from calibrant.clients.endpoints.refused import (
     form_of,
     retry_after_s,
     words_of,
-)
-from calibrant.clients.endpoints.secrets import (
-    KeyFinder,
-    check_extra,
-    endpoint_name,
-    joined,
-    secrets_in,
-)
-from calibrant.clients.protocol import (
-    Capabilities,
-    Completion,
-    EndpointRefusedError,
-    OverloadError,
-    Request,
-    UnreachableError,
 )
 from calibrant.core.errors import (
     CapabilityError,
@@ -95,19 +82,19 @@ class HttpClient:
         self,
         base_url: str,
         *,
-        capabilities: Capabilities,
+        capabilities: protocol.Capabilities,
         key: str | None = None,
         timeout_s: float = 120.0,
         extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, Any] | None = None,
         most_bytes: int | None = None,
     ) -> None:
-        self.endpoint = endpoint_name(base_url)
+        self.endpoint = secrets.endpoint_name(base_url)
         _check_number("timeout_s", timeout_s, LONGEST_WAIT_S)
         if most_bytes is not None:
             _check_number("most_bytes", most_bytes, 2**63)
         self._base = base_url
-        self._extra = check_extra(extra_body or {})
+        self._extra = secrets.check_extra(extra_body or {})
         self.refused: dict[str, Refusals] = {}
         self.most_refused = MOST_REFUSED
         self.essential: set[str] = set()
@@ -116,7 +103,9 @@ class HttpClient:
         """Models of which something was learned that nobody has written down yet."""
         self._finding_out: dict[object, asyncio.Event] = {}
         self._most_bytes = limit("answer_bytes") if most_bytes is None else most_bytes
-        self._finders = [KeyFinder(secret) for secret in (key, *secrets_in(extra_headers or {}))]
+        self._finders = [
+            secrets.KeyFinder(secret) for secret in (key, *secrets.secrets_in(extra_headers or {}))
+        ]
         self._key = key
         self.capabilities = capabilities
         connect_s = min(CONNECT_S, timeout_s)
@@ -136,7 +125,7 @@ class HttpClient:
         """The client itself; a pool has several."""
         return [self]
 
-    def prepare(self, request: Request) -> Request:
+    def prepare(self, request: protocol.Request) -> protocol.Request:
         """Return the request as it will be sent, or raise CapabilityError."""
         room = self.capabilities.thinking_tokens
         if (room or self._extra) and request.body is None:
@@ -144,7 +133,7 @@ class HttpClient:
         check_request(request, self.capabilities, endpoint=self.endpoint)
         return request
 
-    async def ask(self, request: Request) -> list[Completion]:
+    async def ask(self, request: protocol.Request) -> list[protocol.Completion]:
         """Return at least one and at most `request.n` completions; see `Client.ask`."""
         request = self.prepare(request)
         most = self.capabilities.native_n
@@ -229,7 +218,7 @@ class HttpClient:
         most = 1 if "n" in known.left_out else known.at_most.get("n", self.capabilities.native_n)
         self.capabilities = changed(self.capabilities, native_n=most)
 
-    async def _call(self, request: Request) -> list[Completion]:
+    async def _call(self, request: protocol.Request) -> list[protocol.Completion]:
         raise NotImplementedError
 
     async def exchanged(self, path: str, body: Any = None, *, form: Any = None) -> dict[str, Any]:
@@ -261,7 +250,7 @@ class HttpClient:
             # A redirect would carry the key and the prompts to an address that nobody chose.
             async with session.request(
                 "GET" if body is None and form is None else "POST",
-                joined(self._base, path),
+                secrets.joined(self._base, path),
                 data=form if body is None else orjson.dumps(body),
                 headers=None if body is None else JSON_BODY,
                 allow_redirects=False,
@@ -269,14 +258,16 @@ class HttpClient:
                 raw = await self._read(response)
                 status, headers = response.status, response.headers
         except aiohttp.ConnectionTimeoutError:
-            raise UnreachableError(f"no connection within {CONNECT_S:g} s") from None
+            raise protocol.UnreachableError(f"no connection within {CONNECT_S:g} s") from None
         except TimeoutError:
             waited = self._timeout.total or 0.0
-            raise OverloadError(f"no answer within {waited:g} s") from None
+            raise protocol.OverloadError(f"no answer within {waited:g} s") from None
         except aiohttp.ClientConnectorError as error:
-            raise UnreachableError(self._clean(f"{type(error).__name__}: {error}")) from None
+            raise protocol.UnreachableError(
+                self._clean(f"{type(error).__name__}: {error}")
+            ) from None
         except aiohttp.ClientError as error:
-            raise OverloadError(self._clean(f"{type(error).__name__}: {error}")) from None
+            raise protocol.OverloadError(self._clean(f"{type(error).__name__}: {error}")) from None
         latency = time.perf_counter() - started
         # An answer with another status of success is paid for all the same.
         if status != 200 and not (status in SUCCESSES and raw):
@@ -323,7 +314,7 @@ class HttpClient:
         if any(finder.found_in(text) for finder in self._finders):
             raise _repeats_the_key()
 
-    def _without_key(self, completions: list[Completion]) -> list[Completion]:
+    def _without_key(self, completions: list[protocol.Completion]) -> list[protocol.Completion]:
         """Return the completions; a text whose parts make up the key together is refused."""
         if any(finder.found_in(c.text) for c in completions for finder in self._finders):
             raise _repeats_the_key()
@@ -337,18 +328,18 @@ class HttpClient:
         message = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"
         if status in REDIRECTS:
             place = self._short(str(headers.get("Location", "another address")))
-            return EndpointRefusedError(
+            return protocol.EndpointRefusedError(
                 f"HTTP {status}: the endpoint sends the call on to {place!r}, which is not "
                 "followed; set base_url to the address that answers itself"
             )
         if OUT_OF_CREDIT.search(quote) or BAD_KEY.search(quote):
-            return EndpointRefusedError(message)
+            return protocol.EndpointRefusedError(message)
         if status in OVERLOAD:
-            return OverloadError(
+            return protocol.OverloadError(
                 message, retry_after=retry_after_s(headers, raw), rate_limited=status == 429
             )
         if status in REFUSED and not ABOUT_THE_TEXT.search(quote):
-            return EndpointRefusedError(message)
+            return protocol.EndpointRefusedError(message)
         if status >= 500 or status in (409, 421):
             return TransientClientError(message, retry_after=retry_after_s(headers, raw))
         return RefusedCallError(message, raw)
@@ -383,7 +374,7 @@ def _check_number(name: str, value: Any, most: float) -> None:
         raise InputError(f"{name} is a number above 0, up to {most:g}, got {value!r}")
 
 
-def _repeats_the_key() -> EndpointRefusedError:
-    return EndpointRefusedError(
+def _repeats_the_key() -> protocol.EndpointRefusedError:
+    return protocol.EndpointRefusedError(
         "the endpoint repeats the API key in its answer; the answer was not stored"
     )

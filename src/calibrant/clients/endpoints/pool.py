@@ -6,15 +6,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from calibrant.clients import protocol
 from calibrant.clients.dispatch.limit import AdaptiveLimit
-from calibrant.clients.protocol import (
-    Completion,
-    ElsewhereError,
-    EndpointRefusedError,
-    OverloadError,
-    PreparingClient,
-    Request,
-)
 from calibrant.core.errors import InputError, TransientClientError
 
 MOST_CALLS = 256
@@ -29,7 +22,7 @@ LONGEST_S = 300.0
 class _Member:
     """One of the endpoints, and how it does."""
 
-    client: PreparingClient
+    client: protocol.PreparingClient
     limit: AdaptiveLimit
     under_way: int = 0
     failures: int = 0
@@ -62,7 +55,9 @@ class PoolClient:
         with one server keeps its draws when more are added behind it.
     """
 
-    def __init__(self, clients: Sequence[PreparingClient], *, name: str | None = None) -> None:
+    def __init__(
+        self, clients: Sequence[protocol.PreparingClient], *, name: str | None = None
+    ) -> None:
         names = [client.endpoint for client in clients]
         if len(set(names)) != len(names) or not names:
             raise InputError(f"the endpoints of a pool differ from each other, got {names}")
@@ -77,7 +72,7 @@ class PoolClient:
         return [member.client.endpoint for member in self._members]
 
     @property
-    def members(self) -> list[PreparingClient]:
+    def members(self) -> list[protocol.PreparingClient]:
         """The clients themselves."""
         return [member.client for member in self._members]
 
@@ -85,11 +80,11 @@ class PoolClient:
         """Return the exact model behind the name."""
         return self._members[0].client.resolve(model)
 
-    def prepare(self, request: Request) -> Request:
+    def prepare(self, request: protocol.Request) -> protocol.Request:
         """Return the request as it will be sent, or raise CapabilityError."""
         return self._members[0].client.prepare(request)
 
-    async def ask(self, request: Request) -> list[Completion]:
+    async def ask(self, request: protocol.Request) -> list[protocol.Completion]:
         """Ask the endpoint that has most room; raise ElsewhereError where another may do."""
         member = self._choose()
         member.under_way += 1
@@ -100,7 +95,7 @@ class PoolClient:
                 completions = await member.client.ask(request)
             finally:
                 member.limit.release()
-        except (TransientClientError, EndpointRefusedError) as error:
+        except (TransientClientError, protocol.EndpointRefusedError) as error:
             raise self._failed(member, error) from None
         finally:
             member.under_way -= 1
@@ -127,16 +122,16 @@ class PoolClient:
         )
 
     def _failed(
-        self, member: _Member, error: TransientClientError | EndpointRefusedError
-    ) -> TransientClientError | EndpointRefusedError:
+        self, member: _Member, error: TransientClientError | protocol.EndpointRefusedError
+    ) -> TransientClientError | protocol.EndpointRefusedError:
         """Note the failure; return the error that the dispatcher is to see."""
         now, name = time.monotonic(), member.client.endpoint
         member.failures += 1
-        if isinstance(error, OverloadError):
+        if isinstance(error, protocol.OverloadError):
             # Its own calls wait as long as it asks; the others need not.
             member.limit.overloaded(now=now, retry_after=error.retry_after)
-        limited = isinstance(error, OverloadError) and error.rate_limited
-        refused = isinstance(error, EndpointRefusedError)
+        limited = isinstance(error, protocol.OverloadError) and error.rate_limited
+        refused = isinstance(error, protocol.EndpointRefusedError)
         if limited:
             member.failures -= 1  # it is alive
         was_out = now < member.out_until
@@ -150,7 +145,7 @@ class PoolClient:
             return error
         # Calls that were under way fail one by one; the user hears of it once.
         newly_out = now < member.out_until and not was_out
-        return ElsewhereError(
+        return protocol.ElsewhereError(
             f"{name}: {error}",
             rate_limited=limited,
             left_out=name if newly_out else None,

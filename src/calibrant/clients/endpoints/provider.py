@@ -7,14 +7,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from calibrant.clients.answers.chat import (
-    Answer,
-    loose_answer,
-    parse_answer,
-    read_answer,
-    typed_answer,
-    without_choices,
-)
+from calibrant.clients.answers import chat
 from calibrant.clients.capabilities import PRESETS, adjusted
 from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.endpoints.wires import WIRES
@@ -107,7 +100,7 @@ class ProviderClient(HttpClient):
         missing: tuple[str, ...],
     ) -> list[Completion]:
         """Return what an answer holds; `missing` are settings that were left out of the call."""
-        found = read_answer(
+        found = chat.read_answer(
             self._parse(raw, headers),
             request,
             latency,
@@ -122,19 +115,19 @@ class ProviderClient(HttpClient):
             return found
         return [replace(one, response=self._json(raw, headers)) for one in found]
 
-    def _parse(self, raw: bytes, headers: Mapping[str, str]) -> Answer:
+    def _parse(self, raw: bytes, headers: Mapping[str, str]) -> chat.Answer:
         """Return the answer, or say in which way it is none."""
         if self.wire.as_chat is not None:
-            return typed_answer(self.wire.as_chat(self._json(raw, headers)))
-        answer = parse_answer(raw)
+            return chat.typed_answer(self.wire.as_chat(self._json(raw, headers)))
+        answer = chat.parse_answer(raw)
         if isinstance(answer, str):
             # It is paid for whatever its form: what can be read of it is kept.
-            answer = loose_answer(raw, answer) or answer
-        if isinstance(answer, Answer) and answer.choices:
+            answer = chat.loose_answer(raw, answer) or answer
+        if isinstance(answer, chat.Answer) and answer.choices:
             self._check_no_key(raw)
             return answer
         # The general reader names what is wrong: no JSON, no object, an error inside.
-        raise without_choices(self._json(raw, headers), form=answer)
+        raise chat.without_choices(self._json(raw, headers), form=answer)
 
 
 def _never_sent(

@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.json_text import (
-    KINDS,
-    as_text,
-    finite_number,
-    json_rows,
-    load_json,
-    numbered,
-)
+from calibrant.records.convert import json_text
 from calibrant.records.convert.log import LogBuilder, believed_tokens
 from calibrant.records.tables import read_table
 
@@ -110,7 +103,7 @@ def read_exchanges(
         What a row says. It is read whole before any of it is added.
     """
     draws: Draws = Draws()
-    words = KINDS[builder.kind]
+    words = json_text.KINDS[builder.kind]
     for place, row in rows:
         try:
             found = list(exchanges(row))
@@ -194,7 +187,7 @@ def number_in(value: Any) -> float | None:
             value = float(value.strip())
         except ValueError:
             return None
-    return finite_number(value)
+    return json_text.finite_number(value)
 
 
 def first_grade(values: Mapping[str, Any], names: Iterable[str]) -> Grade:
@@ -261,17 +254,17 @@ def log_rows(builder: LogBuilder) -> Iterator[tuple[str, Mapping[str, Any]]]:
     with path.open("rb") as file:
         head = file.read(4096).lstrip()
     if not head.startswith((b"{", b"[")):
-        yield from numbered("row", read_table(path).iter_rows(named=True))
+        yield from json_text.numbered("row", read_table(path).iter_rows(named=True))
     elif head.startswith(b'{"columns"'):
-        yield from numbered("row", _split_rows(path, builder))
+        yield from json_text.numbered("row", _split_rows(path, builder))
     else:
-        yield from json_rows(path, builder)
+        yield from json_text.json_rows(path, builder)
 
 
 def _split_rows(path: Path, builder: LogBuilder) -> Iterator[dict[Any, Any]]:
     """Yield the rows of a table that names its columns once."""
     try:
-        table = load_json(path.read_bytes())
+        table = json_text.load_json(path.read_bytes())
     except ValueError as error:
         raise InputError(f"the table is cut or damaged: {error}") from None
     columns = table["columns"]
@@ -322,7 +315,7 @@ def plain_text(value: Any) -> str:
         if len(value) == 1 and isinstance(only := next(iter(value.values())), str):
             return only
         return _as_json(value)
-    return as_text(value) or ""
+    return json_text.as_text(value) or ""
 
 
 def json_in(text: str) -> Any:
@@ -330,7 +323,7 @@ def json_in(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        found = load_json(text.encode())
+        found = json_text.load_json(text.encode())
     except ValueError:
         return None
     return found if isinstance(found, dict | list) else None

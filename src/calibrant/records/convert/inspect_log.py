@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert import exchange
-from calibrant.records.convert.json_text import (
-    ReadOptions,
-    as_text,
-    finite_number,
-    load_json,
-    read_json,
-)
+from calibrant.records.convert import exchange, json_text
 from calibrant.records.convert.log import LogBuilder
 from calibrant.records.convert.zip_entries import ZipEntries
 
@@ -29,7 +22,7 @@ def read_inspect(builder: LogBuilder) -> None:
     if archive:
         _read_archive(builder)
         return
-    log = read_json(builder.path, builder, rows="samples")
+    log = json_text.read_json(builder.path, builder, rows="samples")
     if not isinstance(log, dict):
         raise InputError("a log of Inspect is an object")
     _add_all(builder, log, log.get("samples") or [])
@@ -59,7 +52,7 @@ def _samples(archive: ZipEntries, builder: LogBuilder) -> Iterator[Mapping[str, 
 def _content(archive: ZipEntries, name: str, builder: LogBuilder) -> dict[str, Any] | None:
     """Return an entry as JSON, or note why it cannot be read."""
     try:
-        found = load_json(archive.read(archive.entries[name]))
+        found = json_text.load_json(archive.read(archive.entries[name]))
     except InputError:
         raise
     except ValueError as error:
@@ -84,7 +77,7 @@ def _add_all(builder: LogBuilder, head: Mapping[str, Any], samples: Iterable[Any
     run = _Run(
         str(spec.get("model", "model")),
         str(spec.get("task", "task")),
-        finite_number(config.get("temperature")),
+        json_text.finite_number(config.get("temperature")),
         builder.options.grade,
     )
     seen: set[tuple[str, int]] = set()
@@ -208,14 +201,16 @@ def graded_scorer(sample: Mapping[str, Any], builder: LogBuilder) -> str | None:
     return names[0] if names else None
 
 
-def _sample(sample: Mapping[str, Any], run: _Run, options: ReadOptions) -> exchange.Exchange:
+def _sample(
+    sample: Mapping[str, Any], run: _Run, options: json_text.ReadOptions
+) -> exchange.Exchange:
     """Return a sample as one draw."""
     attachments = sample.get("attachments") or {}
     output, scores = sample.get("output") or {}, sample.get("scores") or {}
     choice = (output.get("choices") or [{}])[0]
     text = _resolved(_content_text((choice.get("message") or {}).get("content")), attachments)
     score = scores.get(run.scorer) if run.scorer is not None else None
-    answer = as_text((score or {}).get("answer"))
+    answer = json_text.as_text((score or {}).get("answer"))
     usage, tokens = output.get("usage") or {}, (choice.get("logprobs") or {}).get("content") or []
     return exchange.Exchange(
         question_id=str(sample["id"]),
@@ -251,7 +246,7 @@ def _grade(
     return None, "no scorer gives a grade" if scorer is None else f"not scored by {scorer!r}"
 
 
-def _stated(scores: Mapping[str, Any], options: ReadOptions) -> dict[str, float]:
+def _stated(scores: Mapping[str, Any], options: json_text.ReadOptions) -> dict[str, float]:
     """Return the confidences that scorers recorded, by method."""
     found: dict[str, float] = {}
     for name, score in scores.items():
@@ -260,7 +255,7 @@ def _stated(scores: Mapping[str, Any], options: ReadOptions) -> dict[str, float]
             places.append(score["value"])
         for place in places:
             for key in _CONFIDENCE_KEYS:
-                number = finite_number(place.get(key))
+                number = json_text.finite_number(place.get(key))
                 if number is None:
                     continue
                 method = str(place.get("method", "verb" if key == "confidence" else key))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from calibrant.core.errors import InputError
+from calibrant.records.convert import json_text
 from calibrant.records.convert.exchange import (
     Exchange,
     Grade,
@@ -19,13 +20,6 @@ from calibrant.records.convert.exchange import (
     first_grade,
     most_likely,
     read_exchanges,
-)
-from calibrant.records.convert.json_text import (
-    ReadOptions,
-    as_text,
-    finite_number,
-    json_lines,
-    load_json,
 )
 from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
 from calibrant.records.convert.recognise import ROWS, fits
@@ -53,7 +47,7 @@ def read_lm_eval(builder: LogBuilder) -> None:
     run = _run(path, builder)
     builder.expected = run.expected
     documents: dict[str, dict[str, _Row]] = {}
-    for number, row in json_lines(path, builder):
+    for number, row in json_text.json_lines(path, builder):
         if not fits(row, ROWS[KIND]):
             builder.problem(f"line {number}", "not a row of a samples file")
             continue
@@ -101,7 +95,7 @@ def _note_missing_filters(
             )
 
 
-def _check_filter(filters: Sequence[str], options: ReadOptions) -> None:
+def _check_filter(filters: Sequence[str], options: json_text.ReadOptions) -> None:
     if options.filter is not None and options.filter not in filters:
         raise InputError(
             f"there is no filter {options.filter!r}", hint=f"the file has: {', '.join(filters)}"
@@ -115,7 +109,7 @@ def _run(path: Path, builder: LogBuilder) -> _Run:
         return run
     beside = path.with_name(f"results_{match['time']}.json")
     try:
-        results = load_json(beside.read_bytes())
+        results = json_text.load_json(beside.read_bytes())
         if not isinstance(results, dict):
             raise ValueError("not an object")
     except (OSError, ValueError) as error:
@@ -180,7 +174,7 @@ def _references(row: _Row, choices: Sequence[str]) -> list[str]:
     target = row.get("target")
     if isinstance(target, list):
         return [str(text) for text in target]
-    text = as_text(target)
+    text = json_text.as_text(target)
     if text is not None and text.isdecimal() and int(text) < len(choices):
         return [choices[int(text)]]  # the target of a choice is the place of the option
     return [text] if text else []
@@ -197,7 +191,7 @@ def _grade(row: _Row, wanted: str | None) -> Grade:
     return first_grade(row, [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])])
 
 
-def _choice(about: Exchange, row: _Row, options: ReadOptions) -> Exchange:
+def _choice(about: Exchange, row: _Row, options: json_text.ReadOptions) -> Exchange:
     logs = [float(response[0][0]) for response in row["resps"]]
     # Mutual-information accuracy asks every option a second time, without the question.
     if len(set(about.choices)) * 2 == len(logs):
@@ -212,7 +206,7 @@ def _choice(about: Exchange, row: _Row, options: ReadOptions) -> Exchange:
     )
 
 
-def _choice_grade(row: _Row, chosen: int, options: ReadOptions) -> Grade:
+def _choice_grade(row: _Row, chosen: int, options: json_text.ReadOptions) -> Grade:
     """Return the grade of the most likely option: the harness's, or else from the target."""
     if options.grade not in (None, "acc"):
         raise InputError(
@@ -222,7 +216,7 @@ def _choice_grade(row: _Row, chosen: int, options: ReadOptions) -> Grade:
         )
     if "acc" in row:
         return _grade(row, "acc")
-    target = as_text(row.get("target"))
+    target = json_text.as_text(row.get("target"))
     if target is not None and target.isdecimal():
         return Grade(float(int(target) == chosen), None, "target")
     return Grade(None, "neither acc nor the place of the right option is in the file")
@@ -236,7 +230,7 @@ def _replies(
     grades: dict[str, Grade] = {}
     for row in rows:
         filtered = row["filtered_resps"]
-        graded = as_text(filtered[0] if isinstance(filtered, list) else filtered) or ""
+        graded = json_text.as_text(filtered[0] if isinstance(filtered, list) else filtered) or ""
         grade = _grade(row, builder.options.grade)
         held = Grade(None, FILTERED_ONLY, grade.grader) if grade.correct is None else grade
         grades.setdefault(graded, held)
@@ -255,7 +249,7 @@ def _replies(
             answer=answer,
             draw=draw,
             grade=grades.get(answer, Grade(None, FILTERED_ONLY)),
-            details={"temperature": finite_number(settings.get("temperature"))},
+            details={"temperature": json_text.finite_number(settings.get("temperature"))},
         )
 
 

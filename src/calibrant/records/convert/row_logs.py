@@ -10,20 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from calibrant.records.convert.exchange import (
-    CONFIDENCE,
-    Exchange,
-    Grade,
-    NoAnswerError,
-    first_of,
-    grade_among,
-    grade_value,
-    log_rows,
-    mapping_in,
-    plain_text,
-    read_exchanges,
-    response_logprobs,
-)
+from calibrant.records.convert import exchange
 from calibrant.records.convert.json_text import KINDS, ReadOptions, as_text, json_lines
 from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
 
@@ -37,30 +24,34 @@ _OUTPUTS = ("output", *_ANSWERS, "prediction", "completion")
 _EXPECTED = ("expected", *_REFERENCES, "target", "label", "expected_output")
 _MODELS = ("model", "model_name", "ls_model_name")
 _NO_SCORES = frozenset(KINDS["ragas"]["others"].split())
-_UNGRADED = Grade(None, "a batch output holds no grades")
+_UNGRADED = exchange.Grade(None, "a batch output holds no grades")
 
 
 def _read(
-    exchanges: Callable[[ReadOptions, _Row], Iterable[Exchange]], builder: LogBuilder
+    exchanges: Callable[[ReadOptions, _Row], Iterable[exchange.Exchange]], builder: LogBuilder
 ) -> None:
-    rows = list(log_rows(builder))
+    rows = list(exchange.log_rows(builder))
     builder.expected, builder.expected_unit = len(rows) + len(builder.problems), "rows"
-    read_exchanges(builder, rows, partial(exchanges, builder.options))
+    exchange.read_exchanges(builder, rows, partial(exchanges, builder.options))
 
 
-def _read_batch(exchanges: Callable[[_Row], Iterable[Exchange]], builder: LogBuilder) -> None:
+def _read_batch(
+    exchanges: Callable[[_Row], Iterable[exchange.Exchange]], builder: LogBuilder
+) -> None:
     builder.note(f"{_UNGRADED.reason}: import it and grade the draws")
     rows = ((f"line {number}", row) for number, row in json_lines(builder.path, builder))
-    read_exchanges(builder, rows, exchanges)
+    exchange.read_exchanges(builder, rows, exchanges)
 
 
 # -- frames of ragas, tables of MLflow -------------------------------------------------------------
 
 
-def _table_row(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
-    asked, said, right = (first_of(row, names) for names in (_QUESTIONS, _ANSWERS, _REFERENCES))
+def _table_row(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
+    asked, said, right = (
+        exchange.first_of(row, names) for names in (_QUESTIONS, _ANSWERS, _REFERENCES)
+    )
     if asked is None or said is None:
-        raise NoAnswerError("there is no question, or no answer")
+        raise exchange.NoAnswerError("there is no question, or no answer")
     known = {*_QUESTIONS, *_ANSWERS, *_REFERENCES, *_NO_SCORES}
     scores = {_score_name(name): value for name, value in row.items() if name not in known}
     for one in row.get("assessments") or ():  # what people and judges said of a trace of MLflow
@@ -68,15 +59,15 @@ def _table_row(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
             scores.setdefault(str(one["assessment_name"]), one["feedback"]["value"])
         elif one.get("expectation") and right is None:
             right = one["expectation"]["value"]
-    wanted = options.columns.get("confidence", CONFIDENCE)
+    wanted = options.columns.get("confidence", exchange.CONFIDENCE)
     stated = scores.pop(wanted, None)
-    yield Exchange(
-        question=plain_text(asked),
-        answer=plain_text(said),
+    yield exchange.Exchange(
+        question=exchange.plain_text(asked),
+        answer=exchange.plain_text(said),
         model=str(row.get(options.columns.get("model", "model")) or "model"),
-        grade=grade_among(scores, options.grade or options.columns.get("correct")),
-        confidence=mapping_in(said).get(wanted) if stated is None else stated,
-        references=[plain_text(right)] if right is not None else (),
+        grade=exchange.grade_among(scores, options.grade or options.columns.get("correct")),
+        confidence=exchange.mapping_in(said).get(wanted) if stated is None else stated,
+        references=[exchange.plain_text(right)] if right is not None else (),
     )
 
 
@@ -92,7 +83,7 @@ read_ragas = read_mlflow = partial(_read, _table_row)
 # -- experiments: the frame of LangSmith, the rows of Braintrust and DSPy --------------------------
 
 
-def _langsmith(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
+def _langsmith(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
     """Read a row; repetitions of an example are draws of one question."""
     parts: dict[str, dict[str, Any]] = {}
     for name, value in row.items():
@@ -103,65 +94,67 @@ def _langsmith(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
         parts.get(name, {}) for name in ("inputs", "outputs", "reference", "feedback", "metadata")
     )
     if row.get("error"):
-        raise NoAnswerError(f"the run failed: {row['error']!r:.120}")
-    yield Exchange(
+        raise exchange.NoAnswerError(f"the run failed: {row['error']!r:.120}")
+    yield exchange.Exchange(
         question_id=_text(row["example_id"]) or None,
         question=_one(asked, _INPUTS),
         answer=_one(said, _OUTPUTS),
-        model=str(first_of({**about, **said}, _MODELS) or "model"),
-        grade=grade_among(scores, options.grade),
-        confidence=said.get(CONFIDENCE, scores.get(CONFIDENCE)),
+        model=str(exchange.first_of({**about, **said}, _MODELS) or "model"),
+        grade=exchange.grade_among(scores, options.grade),
+        confidence=said.get(exchange.CONFIDENCE, scores.get(exchange.CONFIDENCE)),
         references=[text] if (text := _one(right, _EXPECTED)) else [],
     )
 
 
-def _braintrust(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
+def _braintrust(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
     """Read a row; the same input again is another draw."""
     if row.get("error"):
-        raise NoAnswerError(f"the task failed: {row['error']!r:.120}")
-    output, about = row["output"], mapping_in(row.get("metadata"))
+        raise exchange.NoAnswerError(f"the task failed: {row['error']!r:.120}")
+    output, about = row["output"], exchange.mapping_in(row.get("metadata"))
     held = output if isinstance(output, Mapping) else {}
-    said = first_of(held, _OUTPUTS)
-    yield Exchange(
-        question=plain_text(row.get("input")),
+    said = exchange.first_of(held, _OUTPUTS)
+    yield exchange.Exchange(
+        question=exchange.plain_text(row.get("input")),
         answer=_text(output if said is None else said),
-        model=str(first_of(about, _MODELS) or "model"),
-        grade=grade_among(mapping_in(row["scores"]), options.grade),
-        confidence=held.get(CONFIDENCE, about.get(CONFIDENCE)),
-        tokens=response_logprobs(output),
-        references=[plain_text(row["expected"])] if row.get("expected") else [],
+        model=str(exchange.first_of(about, _MODELS) or "model"),
+        grade=exchange.grade_among(exchange.mapping_in(row["scores"]), options.grade),
+        confidence=held.get(exchange.CONFIDENCE, about.get(exchange.CONFIDENCE)),
+        tokens=exchange.response_logprobs(output),
+        references=[exchange.plain_text(row["expected"])] if row.get("expected") else [],
     )
 
 
-def _dspy(options: ReadOptions, row: _Row) -> Iterator[Exchange]:
+def _dspy(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
     """Read a row: fields of the example and of the prediction, and the metric as the last one."""
     said = {name.removeprefix("pred_"): x for name, x in row.items() if name.startswith("pred_")}
     right = {name.removeprefix("example_"): x for name, x in row.items() if name[:8] == "example_"}
     metric = list(row)[-1]
-    asked = first_of(row, _INPUTS)
+    asked = exchange.first_of(row, _INPUTS)
     if not said:
         raise ValueError("no field begins with pred_")
     if said.get("answer", next(iter(said.values()))) is None:
-        raise NoAnswerError("the program gave no answer")
-    others = {name: value for name, value in row.items() if name not in (*_INPUTS, CONFIDENCE)}
-    yield Exchange(
+        raise exchange.NoAnswerError("the program gave no answer")
+    others = {
+        name: value for name, value in row.items() if name not in (*_INPUTS, exchange.CONFIDENCE)
+    }
+    yield exchange.Exchange(
         question=_text(next(iter(row.values())) if asked is None else asked),
         answer=_one(said, _OUTPUTS),
-        model=str(first_of(row, _MODELS) or "model"),
-        grade=grade_among(others, options.grade or metric),
-        confidence=row.get(CONFIDENCE, said.get(CONFIDENCE)),
+        model=str(exchange.first_of(row, _MODELS) or "model"),
+        grade=exchange.grade_among(others, options.grade or metric),
+        confidence=row.get(exchange.CONFIDENCE, said.get(exchange.CONFIDENCE)),
         references=[text] if (text := _one(right, _OUTPUTS)) else [],
     )
 
 
 def _one(held: _Row, names: Iterable[str]) -> str:
     """Return the value under the first of the names, or the only value there is."""
-    found = first_of({str(name).casefold(): value for name, value in held.items()}, names)
+    found = exchange.first_of({str(name).casefold(): value for name, value in held.items()}, names)
     return _text(next(iter(held.values())) if found is None and len(held) == 1 else found)
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else plain_text(value)
+    return "" if value is None else exchange.plain_text(value)
 
 
 read_langsmith = partial(_read, _langsmith)
@@ -171,24 +164,26 @@ read_dspy = partial(_read, _dspy)
 # -- samples of Every Eval Ever, the shared format of the EvalEval coalition -----------------------
 
 
-def _sample(_: ReadOptions, row: _Row) -> Iterator[Exchange]:
+def _sample(_: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
     """Read a sample. Of several replies to it nobody knows which is graded: none is."""
     if row.get("error"):
-        raise NoAnswerError(f"the sample failed: {row['error']!r:.120}")
+        raise exchange.NoAnswerError(f"the sample failed: {row['error']!r:.120}")
     asked, replies, usage = row["input"], _replies(row), row.get("token_usage") or {}
     taken = [one["extracted_value"] for one in row["answer_attribution"] if one.get("is_terminal")]
     only = len(replies) == 1
-    correct = grade_value(row["evaluation"]["is_correct"]) if only else None
+    correct = exchange.grade_value(row["evaluation"]["is_correct"]) if only else None
     for place, text in enumerate(replies):
-        yield Exchange(
+        yield exchange.Exchange(
             question_id=str(row["sample_id"]),
             question=str(asked["raw"]),
             text=text,
             answer=as_text(taken[0]) if taken and only else text,
             model=str(row["model_id"]),
             draw=None if only else place,
-            grade=Grade(correct, None if correct is not None else FILTERED_ONLY, "is_correct"),
-            confidence=(row.get("metadata") or {}).get(CONFIDENCE),
+            grade=exchange.Grade(
+                correct, None if correct is not None else FILTERED_ONLY, "is_correct"
+            ),
+            confidence=(row.get("metadata") or {}).get(exchange.CONFIDENCE),
             task=str(row["evaluation_name"]),
             references=[str(one) for one in asked.get("reference") or ()],
             choices=[str(one) for one in asked.get("choices") or ()],
@@ -202,7 +197,7 @@ def _replies(row: _Row) -> list[str]:
     said = [m.get("content") for m in row.get("messages") or () if m.get("role") == "assistant"]
     found = ([raw] if isinstance(raw, str) else raw) or [text for text in said if text][-1:]
     if not found:
-        raise NoAnswerError("there is no reply")
+        raise exchange.NoAnswerError("there is no reply")
     return [str(text) for text in found]
 
 
@@ -217,16 +212,16 @@ read_every_eval_ever = partial(_read, _sample)
 # -- outputs of batches: a line per request --------------------------------------------------------
 
 
-def _openai(row: _Row) -> Iterator[Exchange]:
+def _openai(row: _Row) -> Iterator[exchange.Exchange]:
     """Every choice is a draw of the question named by ``custom_id``."""
     question, response = str(row["custom_id"]), row["response"]
     if row.get("error") or response is None or response.get("status_code", 200) != 200:
         why = row.get("error") or (response or {}).get("body")
-        raise NoAnswerError(f"the request {question} failed: {why!r:.120}")
+        raise exchange.NoAnswerError(f"the request {question} failed: {why!r:.120}")
     body = response["body"]
     usage = body.get("usage") or {}
     for choice in body.get("choices") or [_as_choice(body)]:
-        yield Exchange(
+        yield exchange.Exchange(
             question_id=question,
             question="",
             answer=choice["message"].get("content") or "",
@@ -255,15 +250,15 @@ def _as_choice(body: _Row) -> dict[str, Any]:
     }
 
 
-def _anthropic(row: _Row) -> Iterator[Exchange]:
+def _anthropic(row: _Row) -> Iterator[exchange.Exchange]:
     question, result = str(row["custom_id"]), row["result"]
     if result["type"] != "succeeded":
         why = (result.get("error") or {}).get("error") or result["type"]
-        raise NoAnswerError(f"the request {question} {result['type']}: {why!r:.120}")
+        raise exchange.NoAnswerError(f"the request {question} {result['type']}: {why!r:.120}")
     message = result["message"]
     usage = message.get("usage") or {}
     blocks = [block for block in message["content"] if block.get("type", "text") == "text"]
-    yield Exchange(
+    yield exchange.Exchange(
         question_id=question,
         question="",
         answer="".join(str(block["text"]) for block in blocks),
@@ -275,15 +270,15 @@ def _anthropic(row: _Row) -> Iterator[Exchange]:
     )
 
 
-def _gemini(row: _Row) -> Iterator[Exchange]:
+def _gemini(row: _Row) -> Iterator[exchange.Exchange]:
     question, response = str(row["key"]), row.get("response")
     if row.get("error") or not isinstance(response, Mapping):
-        raise NoAnswerError(f"the request {question} failed: {row.get('error')!r:.120}")
+        raise exchange.NoAnswerError(f"the request {question} failed: {row.get('error')!r:.120}")
     usage = response.get("usageMetadata") or {}
     for candidate in response["candidates"]:
         parts = candidate["content"]["parts"]
         tokens = (candidate.get("logprobsResult") or {}).get("chosenCandidates") or ()
-        yield Exchange(
+        yield exchange.Exchange(
             question_id=question,
             question="",
             answer="".join(str(part.get("text", "")) for part in parts if not part.get("thought")),

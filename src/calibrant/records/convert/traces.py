@@ -11,18 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import (
-    CONFIDENCE,
-    Exchange,
-    NoAnswerError,
-    grade_among,
-    log_rows,
-    mapping_in,
-    number_in,
-    plain_text,
-    read_exchanges,
-    response_logprobs,
-)
+from calibrant.records.convert import exchange
 from calibrant.records.convert.json_text import KINDS, as_text, json_rows, load_json, numbered
 from calibrant.records.convert.log import LogBuilder
 from calibrant.records.convert.recognise import ROWS, fits
@@ -44,13 +33,13 @@ def read_phoenix(builder: LogBuilder) -> None:
     """Read spans or runs; the same input asked again is another draw of it."""
     rows, annotations = _content(builder)
 
-    def exchanges(row: Mapping[str, Any]) -> Iterator[Exchange]:
+    def exchanges(row: Mapping[str, Any]) -> Iterator[exchange.Exchange]:
         if fits(row, ROWS["phoenix"]):
             yield _run(row, builder.options.grade)
         elif _is_reply(row):
             yield _span(row, annotations, builder.options.grade)
 
-    read_exchanges(builder, rows, exchanges)
+    exchange.read_exchanges(builder, rows, exchanges)
 
 
 def _content(
@@ -65,7 +54,7 @@ def _content(
                 hint="write both with the client of Phoenix, as parquet, csv or jsonl",
             )
         return numbered("row", _table(spans)), _by_span(_table(notes))
-    return log_rows(builder), {}
+    return exchange.log_rows(builder), {}
 
 
 def _table(path: Path) -> list[Mapping[str, Any]]:
@@ -95,21 +84,21 @@ def _is_reply(row: Mapping[str, Any]) -> bool:
 
 def _span(
     row: Mapping[str, Any], annotations: Mapping[str, dict[str, Any]], grade: str | None
-) -> Exchange:
+) -> exchange.Exchange:
     values = dict(annotations.get(str(row.get(_SPAN)), {}))
     for name, value in row.items():
         base, _, last = name.rpartition(".")
         if name.startswith("eval.") and last in ("score", "label") and value is not None:
             values.setdefault(base.removeprefix("eval."), value)
-    stated = values.pop(CONFIDENCE, _metadata(row).get(CONFIDENCE))
+    stated = values.pop(exchange.CONFIDENCE, _metadata(row).get(exchange.CONFIDENCE))
     output = row["attributes.output.value"]
-    return Exchange(
-        question=plain_text(row.get("attributes.input.value")),
-        answer=plain_text(output),
+    return exchange.Exchange(
+        question=exchange.plain_text(row.get("attributes.input.value")),
+        answer=exchange.plain_text(output),
         model=str(row.get("attributes.llm.model_name") or "model"),
-        grade=grade_among(values, grade),
+        grade=exchange.grade_among(values, grade),
         confidence=stated,
-        tokens=response_logprobs(output),
+        tokens=exchange.response_logprobs(output),
     )
 
 
@@ -119,28 +108,28 @@ def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
         for name, value in row.items()
         if name.startswith("attributes.metadata.") and value is not None
     }
-    return {**mapping_in(row.get("attributes.metadata")), **inner}
+    return {**exchange.mapping_in(row.get("attributes.metadata")), **inner}
 
 
-def _run(row: Mapping[str, Any], grade: str | None) -> Exchange:
+def _run(row: Mapping[str, Any], grade: str | None) -> exchange.Exchange:
     if row.get("error"):
-        raise NoAnswerError(f"the run failed: {row['error']!r:.120}")
+        raise exchange.NoAnswerError(f"the run failed: {row['error']!r:.120}")
     values = {
         str(one["name"]): _opinion(one)
         for one in row["annotations"] or ()
         if isinstance(one, Mapping) and "name" in one
     }
     output, right = row["output"], row.get("reference_output")
-    beside = output.get(CONFIDENCE) if isinstance(output, Mapping) else None
-    stated = values.pop(CONFIDENCE, beside)
-    return Exchange(
+    beside = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
+    stated = values.pop(exchange.CONFIDENCE, beside)
+    return exchange.Exchange(
         question_id=str(row["example_id"]),
-        question=plain_text(row.get("input")),
-        answer=plain_text(output),
-        grade=grade_among(values, grade),
+        question=exchange.plain_text(row.get("input")),
+        answer=exchange.plain_text(output),
+        grade=exchange.grade_among(values, grade),
         confidence=beside if stated is None else stated,
-        tokens=response_logprobs(output),
-        references=[plain_text(right)] if right else (),
+        tokens=exchange.response_logprobs(output),
+        references=[exchange.plain_text(right)] if right else (),
     )
 
 
@@ -159,7 +148,9 @@ def read_langfuse(builder: LogBuilder) -> None:
         raise InputError("no answer of a model is in this export of Langfuse")
     _require_zeros(answers, builder)
     grade = builder.options.grade
-    read_exchanges(builder, numbered("answer", answers), lambda one: [_exchange(grade, *one)])
+    exchange.read_exchanges(
+        builder, numbered("answer", answers), lambda one: [_exchange(grade, *one)]
+    )
 
 
 # -- what the files hold --------------------------------------------------------------------------
@@ -265,11 +256,11 @@ def _require_zeros(
     """
     if builder.path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
         return
-    found = [grade_among(scores, builder.options.grade) for _, scores in answers]
+    found = [exchange.grade_among(scores, builder.options.grade) for _, scores in answers]
     grades = [one.correct for one in found if one.correct is not None]
     names = {one.grader for one in found if one.grader is not None}
     values = (scores.get(name) for _, scores in answers for name in names)
-    numbers = any(number_in(value) is not None for value in values)
+    numbers = any(exchange.number_in(value) is not None for value in values)
     if numbers and grades and len(grades) < len(found) and all(grade > 0 for grade in grades):
         name = next(iter(names))
         raise InputError(
@@ -280,15 +271,17 @@ def _require_zeros(
         )
 
 
-def _exchange(grade: str | None, row: Mapping[str, Any], scores: Mapping[str, Any]) -> Exchange:
-    metadata = mapping_in(row.get("metadata"))
-    graded = {name: value for name, value in scores.items() if name != CONFIDENCE}
+def _exchange(
+    grade: str | None, row: Mapping[str, Any], scores: Mapping[str, Any]
+) -> exchange.Exchange:
+    metadata = exchange.mapping_in(row.get("metadata"))
+    graded = {name: value for name, value in scores.items() if name != exchange.CONFIDENCE}
     model = row.get("model") or row.get("provided_model_name") or row.get("providedModelName")
-    return Exchange(
-        question=plain_text(row.get("input")),
-        answer=plain_text(row["output"]),
+    return exchange.Exchange(
+        question=exchange.plain_text(row.get("input")),
+        answer=exchange.plain_text(row["output"]),
         model=str(model or metadata.get("model") or "model"),
-        grade=grade_among(graded, grade),
-        confidence=scores.get(CONFIDENCE, metadata.get(CONFIDENCE)),
-        tokens=response_logprobs(row.get("answer_of") or row["output"]),
+        grade=exchange.grade_among(graded, grade),
+        confidence=scores.get(exchange.CONFIDENCE, metadata.get(exchange.CONFIDENCE)),
+        tokens=exchange.response_logprobs(row.get("answer_of") or row["output"]),
     )
