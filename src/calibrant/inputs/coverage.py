@@ -7,14 +7,7 @@ from typing import Any, TypeAlias
 import polars as pl
 from scipy import special
 
-from calibrant.claims.data import (
-    coverage_document,
-    likely_weights_warning,
-    paired_warning,
-    reading_note,
-    unused_weights_warning,
-    weightless_warning,
-)
+from calibrant.claims import data
 from calibrant.records import Scores
 from calibrant.records.reading import Reading
 from calibrant.records.score_table import row_weights
@@ -80,7 +73,7 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
         "questions": _questions(scores.graded, kept_by),
         "questions_shared_by_all": shared,
     }
-    found = coverage_document(models, **whole)
+    found = data.coverage_document(models, **whole)
     found["warnings"] += reading_warnings(
         weightless=scores.weightless.height,
         weights_unused=not weighs_rows and row_weights(kept) is not None,
@@ -112,16 +105,16 @@ def reading_warnings(
     """Say how rows were read: their weights, their ids, columns that were known by their names."""
     found = []
     if weightless:
-        found.append(weightless_warning(weightless))
+        found.append(data.weightless_warning(weightless))
     if weights_unused:
-        found.append(unused_weights_warning())
+        found.append(data.unused_weights_warning())
     if likely_weights is not None:
-        found.append(likely_weights_warning(likely_weights))
+        found.append(data.likely_weights_warning(likely_weights))
     if paired:
-        found.append(paired_warning())
+        found.append(data.paired_warning())
     for text in () if reading is None else (reading.sentence, reading.repeats, reading.mended):
         if text is not None:
-            found.append(reading_note(text))
+            found.append(data.reading_note(text))
     return found
 
 
