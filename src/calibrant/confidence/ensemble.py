@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import orjson
@@ -16,7 +17,7 @@ from calibrant.confidence.method import METHODS, Options, register
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.core.stored import Stored
+from calibrant.core.stored import Stored, read_by
 from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.logistic import logistic_fit
 
@@ -67,8 +68,7 @@ def wide(
     return table.select(key), values, table["correct"].to_numpy().astype(np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Scale(Stored):
+class Scale(NamedTuple):
     """Centre and spread of a column; a missing value becomes the centre."""
 
     centre: float
@@ -153,7 +153,7 @@ class Ensemble(Stored):
     methods: tuple[str, ...]
     kind: Kind
     extra: tuple[str, ...]
-    scales: tuple[Scale, ...]
+    scales: tuple[Scale, ...] = field(metadata=read_by(lambda all_: tuple(starmap(Scale, all_))))
     curves: tuple[Curve, ...]
     weights: tuple[float, ...]
     questions: int = 0
