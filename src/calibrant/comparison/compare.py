@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
+from threadpoolctl import threadpool_limits
 
 from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import (
@@ -189,11 +190,26 @@ def compare_parts(
         Per comparison its entries (see `ComparedModels.document`), or why there are none.
     """
     known_target(options["target"])
+    # One thread per product, for all of it: a limit that one task lifts would be lifted for the
+    # others, and the threads of the linear algebra library would fight over cores.
+    with threadpool_limits(1):
+        return _compared(read, parts, models, options, pools or {}, each, watch)
+
+
+def _compared(
+    read: BlockReader,
+    parts: int,
+    models: Sequence[Sequence[str]],
+    options: dict[str, Any],
+    pools: dict[int, Pool],
+    each: Each,
+    watch: Watch | None,
+) -> list[dict[str, Any] | InputError]:
     surveyed = surveys(read, parts, resamples=options["resamples"], each=each)
     refused = {number: _refusal(surveyed.get(number), names) for number, names in enumerate(models)}
     sound = {number: survey for number, survey in surveyed.items() if refused[number] is None}
     found = {
-        number: ComparedModels(models[number], survey, (pools or {}).get(number), options)
+        number: ComparedModels(models[number], survey, pools.get(number), options)
         for number, survey in sound.items()
     }
     chosen = {name: options[name] for name in ("bins", "resamples", "target")}
