@@ -14,11 +14,7 @@ from calibrant.epistemic.loss.binned import BinnedGroupingLoss
 from calibrant.epistemic.loss.decision import DecisionRisk
 from calibrant.epistemic.loss.grouping import GroupingLoss, mean_error
 from calibrant.epistemic.loss.tree_loss import TreeGroupingLoss
-from calibrant.epistemic.segments.confidence_groups import (
-    ConfidenceGroups,
-    GroupCorrector,
-    fit_corrector,
-)
+from calibrant.epistemic.segments import confidence_groups
 from calibrant.epistemic.segments.group import Group
 from calibrant.records.features import as_frame
 
@@ -49,7 +45,7 @@ def groups_entry(
     options: GroupOptions,
     units: Ints | None = None,
     numbers: Sequence[str] = (),
-) -> tuple[dict[str, Any], GroupCorrector]:
+) -> tuple[dict[str, Any], confidence_groups.GroupCorrector]:
     """Return the entry of one block, and the corrected confidence it leads to.
 
     Parameters
@@ -68,7 +64,7 @@ def groups_entry(
     f, y = confidence.astype(np.float64), correct.astype(np.float64)
     shared: dict[str, Any] = {"level": options.level, "seed": options.seed}
     readable = as_frame(features).drop(list(numbers))
-    found = ConfidenceGroups(
+    found = confidence_groups.ConfidenceGroups(
         min_group=options.min_group, alpha=options.alpha, named=options.group, **shared
     ).fit(readable, f, y, units=units)
     loss = GroupingLoss(**shared).fit(features, f, y, units=units)
@@ -198,7 +194,7 @@ def _group(
 
 
 def _reliability(
-    found: ConfidenceGroups, frame: pl.DataFrame, f: Floats, y: Floats
+    found: confidence_groups.ConfidenceGroups, frame: pl.DataFrame, f: Floats, y: Floats
 ) -> dict[str, Any]:
     """Return the recalibration curve and its shift in each group that stands out."""
     grid = np.linspace(float(f.min()), float(f.max()), _CURVE_POINTS)
@@ -218,7 +214,7 @@ def _reliability(
             }
         )
     # For everyone: fitted without the groups, whose shifts the corrector has taken out of it.
-    recalibrated = fit_corrector((), frame, f, y).recalibrated(grid)
+    recalibrated = confidence_groups.fit_corrector((), frame, f, y).recalibrated(grid)
     return {"confidence": grid, "recalibrated": recalibrated, "regions": drawn}
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats, Indices, MaybeArray
+from calibrant.core.stored import Stored
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, batches
@@ -144,7 +145,7 @@ def unc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 
 
 @dataclass(frozen=True, slots=True)
-class ReliabilityCurve:
+class ReliabilityCurve(Stored):
     """A reliability curve by isotonic regression: rate as a rising function of confidence.
 
     `band_low` and `band_high` are pointwise: where the curve would lie, at this number of rows,
@@ -158,18 +159,6 @@ class ReliabilityCurve:
     weight: Floats
     n: int
     level: float
-
-    def to_dict(self) -> dict[str, list[float] | int | float]:
-        """Return the curve as plain lists."""
-        return {
-            "confidence": self.confidence.tolist(),
-            "rate": self.rate.tolist(),
-            "band_low": self.band_low.tolist(),
-            "band_high": self.band_high.tolist(),
-            "weight": self.weight.tolist(),
-            "n": self.n,
-            "level": self.level,
-        }
 
 
 def reliability_curve(

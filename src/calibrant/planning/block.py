@@ -16,20 +16,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.inputs import check_weights
-from calibrant.planning.cells import (
-    CELLS,
-    ECE_BINS,
-    NULL_DRAWS,
-    Cells,
-    Spread,
-    Steepness,
-    cell_of,
-    observed_cells,
-    resample_cells,
-    resample_rows,
-    spreads_of_few,
-    steepness,
-)
+from calibrant.planning import cells
 from calibrant.planning.refusal import require_labels
 from calibrant.stats import floors
 from calibrant.stats.bootstrap import quantiles
@@ -90,12 +77,15 @@ def verification_block(
     generator = as_stream(rng)
     plain = u is None and bool(np.all(w == 1.0)) and bool(np.isin(y, (0.0, 1.0)).all())
     if not plain:
-        observed, draws = observed_cells(p, y, w), resample_rows(p, y, w, u, resamples, generator)
+        observed, draws = (
+            cells.observed_cells(p, y, w),
+            cells.resample_rows(p, y, w, u, resamples, generator),
+        )
         return _from_draws(observed, draws, _label_count(w, u), plain, (p, w), generator)
     if isinstance(generator, CommonDraws):
         return _of_few(p[None], y[None], resamples, generator)[0]
-    observed = observed_cells(p, y, w)
-    draws = resample_cells(observed, len(p), resamples, generator)
+    observed = cells.observed_cells(p, y, w)
+    draws = cells.resample_cells(observed, len(p), resamples, generator)
     return _from_draws(observed, draws, len(p), plain, (p, w), generator)
 
 
@@ -147,11 +137,11 @@ def _plain_rows(block: RowBlock | CellBlock) -> TypeGuard[RowBlock]:
 def _of_few(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[dict[str, Any]]:
     """Return the verification blocks of models with equally few rows, a row of the tables each."""
     labels = p.shape[1]
-    slopes = steepness(None, labels)
+    slopes = cells.steepness(None, labels)
     rates = (1.0 - y.sum(axis=1) / labels).tolist()
     return [
         _block(_wilson(rate, labels), slopes, spread)
-        for rate, spread in zip(rates, spreads_of_few(p, y, resamples, stream), strict=True)
+        for rate, spread in zip(rates, cells.spreads_of_few(p, y, resamples, stream), strict=True)
     ]
 
 
@@ -177,14 +167,14 @@ def _from_cells(
         As for `verification_block`.
     """
     n, generator = int(rows.sum()), as_generator(rng)
-    observed = Cells(rows[None], hits[None], confidence[None])
-    draws = resample_cells(observed, n, resamples, generator)
+    observed = cells.Cells(rows[None], hits[None], confidence[None])
+    draws = cells.resample_cells(observed, n, resamples, generator)
     return _from_draws(observed, draws, n, True, (means, counts), generator)
 
 
 def _from_draws(
-    observed: Cells,
-    draws: Cells,
+    observed: cells.Cells,
+    draws: cells.Cells,
     labels: int,
     plain: bool,
     rows: tuple[Floats, Floats],
@@ -192,10 +182,10 @@ def _from_draws(
 ) -> dict[str, Any]:
     error_rate = _error_rate(observed, draws, labels, plain)
     spread = _spread(*rows, observed, draws, labels, generator)
-    return _block(error_rate, steepness((observed, draws), labels), spread)
+    return _block(error_rate, cells.steepness((observed, draws), labels), spread)
 
 
-def _block(error_rate: Estimate, steep: Steepness, spread: Spread) -> dict[str, Any]:
+def _block(error_rate: Estimate, steep: cells.Steepness, spread: cells.Spread) -> dict[str, Any]:
     labels = error_rate.n
     return {
         "labels": labels,
@@ -248,7 +238,7 @@ def _label_count(w: Floats, u: Indices | None) -> int:
     return max(1, round(float(w.sum() ** 2 / (w**2).sum())))
 
 
-def _error_rate(observed: Cells, draws: Cells, labels: int, plain: bool) -> Estimate:
+def _error_rate(observed: cells.Cells, draws: cells.Cells, labels: int, plain: bool) -> Estimate:
     value = 1.0 - float(observed.hits.sum() / observed.weight.sum())
     value = min(max(value, 0.0), 1.0)
     if plain or value in (0.0, 1.0):
@@ -307,31 +297,31 @@ def _ends(estimate: Estimate) -> Floats:
     return np.array([estimate.value, estimate.low, estimate.high])
 
 
-def _ece(cells: Cells) -> Floats:
-    binned = cells.merged(ECE_BINS)
+def _ece(summed: cells.Cells) -> Floats:
+    binned = summed.merged(cells.ECE_BINS)
     gap = np.abs(binned.hits - binned.confidence).sum(axis=1)
     return np.asarray(gap / binned.weight.sum(axis=1), dtype=np.float64)
 
 
 def _spread(
-    p: Floats, w: Floats, observed: Cells, draws: Cells, labels: int, generator: Stream
-) -> Spread:
+    p: Floats, w: Floats, observed: cells.Cells, draws: cells.Cells, labels: int, generator: Stream
+) -> cells.Spread:
     """Return the spread of the ECE on this data, and what it were under perfect calibration."""
     value, spread = float(_ece(observed)[0]), _ece(draws)
     # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
     low, high = quantiles(spread - 2 * (spread.mean() - value), (0.025, 0.975)).tolist()
     # Under perfect calibration a bin's errors are nearly Poisson where confidence is near 0 or
     # 1 and nearly normal elsewhere; a centred Poisson law of the same variance serves both.
-    cell = cell_of(p) // (CELLS // ECE_BINS)
-    sums = np.bincount(cell, weights=w * p * (1 - p), minlength=ECE_BINS)
+    cell = cells.cell_of(p) // (cells.CELLS // cells.ECE_BINS)
+    sums = np.bincount(cell, weights=w * p * (1 - p), minlength=cells.ECE_BINS)
     variance: Floats = sums * (labels / w.sum())
     # A bin that cannot err draws nothing.
     variance = variance[variance > 0]
-    null = np.abs(generator.poisson(variance, (NULL_DRAWS, variance.size)) - variance)
-    return Spread(value, low, high, float(quantiles(null.sum(axis=1) / labels, (0.95,))[0]))
+    null = np.abs(generator.poisson(variance, (cells.NULL_DRAWS, variance.size)) - variance)
+    return cells.Spread(value, low, high, float(quantiles(null.sum(axis=1) / labels, (0.95,))[0]))
 
 
-def _resolution(spread: Spread, error_rate: Estimate) -> dict[str, Any]:
+def _resolution(spread: cells.Spread, error_rate: Estimate) -> dict[str, Any]:
     value, low, high, if_calibrated = spread
     if error_rate.value in (0.0, 1.0) or high - low <= ROUNDING:
         # All outcomes or questions alike: resampling sees no spread, the interval of the rate does.
@@ -341,7 +331,7 @@ def _resolution(spread: Spread, error_rate: Estimate) -> dict[str, Any]:
         "ece": Estimate(
             value, max(0.0, min(low, value)), min(max(high, value), 1.0), n=error_rate.n
         ),
-        "bins": ECE_BINS,
+        "bins": cells.ECE_BINS,
         "half_width": (high - low) / 2,
         "if_calibrated": if_calibrated,
     }

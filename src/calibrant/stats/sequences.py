@@ -12,17 +12,15 @@ sequences. Waudby-Smith and Ramdas (2024), Estimating means of bounded random va
 betting. Fan, Grama, Liu (2015), Exponential inequalities for martingales with applications.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
+from calibrant.core.stored import Stored
 
 _LARGEST_BET = 0.75
 _DEFAULT_HORIZON = 500
@@ -55,7 +53,7 @@ def _bets(second_moment: Floats, step: Floats, log_cost: float, horizon: int | N
 
 
 @dataclass(slots=True)
-class CalibrationSequence:
+class CalibrationSequence(Stored):
     """Time-uniform bounds for the binned calibration gap and for the binned ECE.
 
     Valid for independent observations of one distribution (or labels chosen at random from a
@@ -83,6 +81,13 @@ class CalibrationSequence:
     >>> low, high = sequence.ece
     >>> bool(0.0 < low < 0.18 < high)
     True
+
+    One that was saved goes on as if it had never stopped.
+
+    >>> again = CalibrationSequence.from_dict(sequence.to_dict())
+    >>> _ = sequence.update(p[:300], y[:300]), again.update(p[:300], y[:300])
+    >>> again.ece == sequence.ece
+    True
     """
 
     bins: int = 15
@@ -103,11 +108,11 @@ class CalibrationSequence:
             raise InputError(
                 f"bins is at least 1 and alpha lies between 0 and 1, got {self.bins}, {self.alpha}"
             )
-        self._upper_sum = np.zeros(self.bins)
-        self._residual = np.zeros(self.bins)
-        names = ("count", "moment", "bet", "slack", "sum", "mean")
-        self._bin = {name: np.zeros(self.bins) for name in names}
-        self._bin["low"], self._bin["high"] = np.full(self.bins, -1.0), np.full(self.bins, 1.0)
+        if not self._bin:
+            self._upper_sum, self._residual = np.zeros(self.bins), np.zeros(self.bins)
+            names = ("count", "moment", "bet", "slack", "sum", "mean")
+            self._bin = {name: np.zeros(self.bins) for name in names}
+            self._bin["low"], self._bin["high"] = np.full(self.bins, -1.0), np.full(self.bins, 1.0)
 
     def update(self, confidence: ArrayLike, correct: ArrayLike) -> SequencePath:
         """Take further labels in order; return the ECE bounds after each of them."""
@@ -186,48 +191,6 @@ class CalibrationSequence:
         state["moment"][which] += square.sum()
         state["bet"][which], state["slack"][which] = bets[-1], slack[-1]
         state["mean"][which] = mean[-1]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the whole state as plain data, to go on later with `from_dict`."""
-        return {
-            "bins": self.bins,
-            "alpha": self.alpha,
-            "horizon": self.horizon,
-            "count": self.count,
-            "ece": list(self.ece),
-            "gap_low": self._bin["low"].tolist(),
-            "gap_high": self._bin["high"].tolist(),
-            "labels": self._bin["count"].tolist(),
-            "sums": [self._moment, self._bet, self._slack, self._lower_sum],
-            "upper_sum": self._upper_sum.tolist(),
-            "residual": self._residual.tolist(),
-            "by_bin": {name: values.tolist() for name, values in self._bin.items()},
-        }
-
-    @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> CalibrationSequence:
-        """Go on from a saved state, as if it had never stopped.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> p = rng.uniform(size=600)
-        >>> y = rng.uniform(size=600) < p - 0.2
-        >>> whole, half = CalibrationSequence(), CalibrationSequence()
-        >>> _ = whole.update(p, y), half.update(p[:300], y[:300])
-        >>> rest = CalibrationSequence.from_dict(half.to_dict())
-        >>> _ = rest.update(p[300:], y[300:])
-        >>> np.allclose(rest.ece, whole.ece)
-        True
-        """
-        found = cls(state["bins"], state["alpha"], state["horizon"], state["count"])
-        found._moment, found._bet, found._slack, found._lower_sum = state["sums"]
-        found._upper_sum = np.array(state["upper_sum"])
-        found._residual = np.array(state["residual"])
-        found._bin = {name: np.array(values) for name, values in state["by_bin"].items()}
-        low, high = state["ece"]
-        found.ece = (low, high)
-        return found
 
 
 def _in_unit(values: Floats) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -42,15 +42,12 @@ def asked_sets(count: int) -> list[Asked]:
     return [asked for size in range(count + 1) for asked in combinations(range(count), size)]
 
 
-class Prepared:
+class Prepared(NamedTuple):
     """Rows with the chances and costs of every model in every state."""
 
-    def __init__(
-        self, answers: Answers, chance: dict[Asked, Floats], cost: dict[Asked, Floats]
-    ) -> None:
-        self.answers = answers
-        self.chance = chance
-        self.cost = cost
+    answers: Answers
+    chance: dict[Asked, Floats]
+    cost: dict[Asked, Floats]
 
 
 class ValueModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -160,6 +160,7 @@ def grouping_risk(calibrated: ArrayLike, residual: ArrayLike, costs: CostMatrix)
 _WIDER = 1.07
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DecisionRisk:
     """Bound what it costs to decide by this confidence instead of by the truth.
 
@@ -208,24 +209,18 @@ class DecisionRisk:
     True
     """
 
-    saved_: Estimate
-    recalibrated_: Estimate
-    beyond_: Estimate
-    today_: Estimate
-    changed_: float
+    costs: Any = None
+    threshold: float | None = None
+    level: float = 0.95
+    seed: int = 0
+    saved_: Estimate = field(init=False)
+    recalibrated_: Estimate = field(init=False)
+    beyond_: Estimate = field(init=False)
+    today_: Estimate = field(init=False)
+    changed_: float = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        costs: Any = None,
-        threshold: float | None = None,
-        level: float = 0.95,
-        seed: int = 0,
-    ) -> None:
-        self.costs = CostMatrix.of(costs)
-        self.threshold = threshold
-        self.level = level
-        self.seed = seed
+    def __post_init__(self) -> None:
+        self.costs = CostMatrix.of(self.costs)
 
     @property
     def at(self) -> float:
