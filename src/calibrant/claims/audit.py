@@ -6,7 +6,7 @@ from typing import Any
 
 from calibrant.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
-from calibrant.claims.data import kept_shares, resting
+from calibrant.claims.data import kept_shares, with_rows_kept
 from calibrant.claims.grades import on_grades
 from calibrant.claims.margins import more_labels
 from calibrant.claims.significance import SEPARATION_MARGIN
@@ -45,7 +45,7 @@ def audit_claims(
     claims = [
         claim
         for entry in told
-        for claim in resting(
+        for claim in with_rows_kept(
             _entry_claims(entry, margin, constant, named=named, methods=methods),
             kept,
             # A direction says itself what missing confidences could change.

@@ -52,7 +52,7 @@ def _forecast(facts: Facts) -> str:
 _HOW_OFTEN = f" (such forecasts came true in {percent(FORECAST_TRUE)} of simulations or more)"
 
 
-def _few(facts: Facts) -> str:
+def _few_clusters(facts: Facts) -> str:
     clusters = facts["few_clusters"]
     what = "1 question or topic" if clusters == 1 else f"{clusters} questions or topics"
     return f"Rows come from {what}: at least {FEWEST} are needed to speak of others like them."
@@ -72,7 +72,7 @@ def _direction(name: str, opposite: str) -> ClaimRule:
         why=lambda facts: _why_open(facts["signed_low"], facts["signed_high"], 0.0, facts["p"]),
         difference=_difference,
         forecast=_forecast,
-        few=_few,
+        few=_few_clusters,
         grades_sentence=grades_sentence,
         stated=lambda facts: percent(1 - facts["missing_share"]),
     )
@@ -110,7 +110,7 @@ MISCALIBRATED = rule(
     depends=grades_sentence,
     subject=_subject,
     cells=_cells,
-    few=_few,
+    few=_few_clusters,
 )
 
 

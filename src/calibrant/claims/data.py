@@ -66,7 +66,7 @@ def kept_shares(models: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], fl
     return {key: 1 - share for key, (share, related) in lost.items() if _tells(share, related)}
 
 
-def resting(
+def with_rows_kept(
     claims: Iterable[Claim],
     kept: Mapping[tuple[str, str], float],
     spoken: Container[str] = (),

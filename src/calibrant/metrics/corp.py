@@ -223,7 +223,7 @@ def curve_with_band(
         Most points of the curve; rows behind it; level of the band.
     """
     cells, (low, high) = band
-    shown = _shown(sums.weight.size, points)
+    shown = _even_places(sums.weight.size, points)
     nearest = shown
     if cells is not sums:
         nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
@@ -264,7 +264,7 @@ def _tails(level: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def _shown(size: int, points: int) -> Indices:
+def _even_places(size: int, points: int) -> Indices:
     """Return which of many points are shown: the first, the last, and evenly between."""
     return np.unique(np.linspace(0, size - 1, points).round().astype(np.intp))
 

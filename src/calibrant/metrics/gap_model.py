@@ -106,7 +106,7 @@ def stacked(models: Sequence[GapModel]) -> GapModel:
     """Return models of one kind with equally many bins as one, with an axis in front."""
     stats = (np.stack([getattr(one.stats, name) for one in models]) for name in _STATS)
     columns = (np.array([[getattr(one, name)] for one in models]) for name in models[0].columns())
-    return _made(models[0], stats, columns)
+    return _with_columns(models[0], stats, columns)
 
 
 def some_of(model: GapModel, numbers: list[int]) -> GapModel:
@@ -114,10 +114,10 @@ def some_of(model: GapModel, numbers: list[int]) -> GapModel:
     if numbers == list(range(model.stats.mass.shape[0])):
         return model
     stats = (getattr(model.stats, name)[numbers] for name in _STATS)
-    return _made(model, stats, (getattr(model, name)[numbers] for name in model.columns()))
+    return _with_columns(model, stats, (getattr(model, name)[numbers] for name in model.columns()))
 
 
-def _made(model: GapModel, stats: Iterable[Any], columns: Iterable[Any]) -> GapModel:
+def _with_columns(model: GapModel, stats: Iterable[Any], columns: Iterable[Any]) -> GapModel:
     changed = dict(zip(model.columns(), columns, strict=True))
     return replace(model, stats=BinStats(*stats), **changed)
 

@@ -68,7 +68,7 @@ class SmoothGrids:
             self._bandwidth = kernels.fixed_point_bandwidth(self.error)
         return self._bandwidth
 
-    def found(self, errors: dict[float, float], bandwidth: float) -> None:
+    def take_over(self, errors: dict[float, float], bandwidth: float) -> None:
         """Take over what was found for this data set and others together."""
         self._errors |= errors
         self._bandwidth = bandwidth
@@ -111,7 +111,7 @@ def _choose_together(many: Sequence[SmoothGrids]) -> None:
     for grids, errors, bandwidth in zip(
         many, known, side_by_side([kernels.fixed_point() for _ in many], answer), strict=True
     ):
-        grids.found(errors, bandwidth)
+        grids.take_over(errors, bandwidth)
 
 
 def _steady(data: Checked) -> Checked:
@@ -231,10 +231,10 @@ class Published:
         points = kernels.grid_points(max(bandwidth, 0.01))
         key = (points, _fewest_points(points, bandwidth))
         if key not in self._nodes:
-            self._nodes[key] = self._made(*key)
+            self._nodes[key] = self._nodes_on(*key)
         return self._nodes[key]
 
-    def _made(self, points: int, fewest: int) -> Nodes:
+    def _nodes_on(self, points: int, fewest: int) -> Nodes:
         whole = self._grids.sums(points)
         of_value = self._grids.sums(kernels.grid_points(self._grids.bandwidth()))
         sums = _as_published(whole, of_value)

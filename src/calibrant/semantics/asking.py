@@ -70,7 +70,7 @@ class DispatcherAsker:
             self.stopped = str(error)
         if self.stopped is not None:
             # Everything paid for is used: what the ledger holds needs no budget.
-            await self._gather(self._held([ask for ask in asks if ask.tag not in found]), found)
+            await self._gather(self._paid_for([ask for ask in asks if ask.tag not in found]), found)
         return [found.get(place) for place in range(len(requests))]
 
     async def _gather(self, asks: Sequence[Ask], found: dict[Hashable, str]) -> None:
@@ -78,7 +78,7 @@ class DispatcherAsker:
             if outcome.draws:
                 found[outcome.ask.tag] = outcome.draws[0].completion.text
 
-    def _held(self, asks: Sequence[Ask]) -> list[Ask]:
+    def _paid_for(self, asks: Sequence[Ask]) -> list[Ask]:
         digests = [self.dispatcher.prepare(ask)[1].digest for ask in asks]
         held = self.dispatcher.ledger.complete(digests, 1)
         return [ask for ask, digest in zip(asks, digests, strict=True) if digest in held]

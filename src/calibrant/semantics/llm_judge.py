@@ -65,7 +65,7 @@ def judge_request(
     it gets room for that.
     """
     query = _masked(query)
-    shown = [_TASKS[type(query)], *_shown(query)]
+    shown = [_TASKS[type(query)], *_quoted_lines(query)]
     size = len(query.answers) if isinstance(query, GroupQuery) else 0
     form = (_FIELDS[type(query)], _example(query), _value_schema(query))
     code = check_code(type(query).__name__, *shown[1:])
@@ -79,7 +79,7 @@ def batch_request(
     """Return one request for many grades, as in `judge_request`: each item is judged for itself."""
     shown = [_TASKS[GradeQuery], "Judge every item for itself, as if it were the only one."]
     for number, query in enumerate(queries, start=1):
-        shown += [f"Item {number}:", *_shown(_masked(query))]
+        shown += [f"Item {number}:", *_quoted_lines(_masked(query))]
     size = len(queries)
     items = {"type": "array", "items": _value_schema(queries[0]), "minItems": size,
              "maxItems": size}  # fmt: skip
@@ -166,7 +166,7 @@ def _shown_candidates(query: Query) -> tuple[Query, list[int]]:
     return WhichQuery(query.question, query.answer, shown), kept
 
 
-def _shown(query: Query) -> list[str]:
+def _quoted_lines(query: Query) -> list[str]:
     lines = [f"Question: {quote(query.question)}"]
     if isinstance(query, SameQuery):
         return [*lines, f"Answer A: {quote(query.a)}", f"Answer B: {quote(query.b)}"]

@@ -89,10 +89,10 @@ def _read_one(
         notes["not UTF-8" if note.startswith("byte") else note] += 1
     if role == "vote":
         vote = parse_vote(plain)
-        return None if vote is None else str(vote), None, None, None, _told(vote, "vote"), "vote"
+        return None if vote is None else str(vote), None, None, None, _reason(vote, "vote"), "vote"
     if role == "probe":
         told = parse_confidence(plain, scale=options.scale, words=options.words)
-        return None, told, None, None, _told(told, "probe"), "probe"
+        return None, told, None, None, _reason(told, "probe"), "probe"
     if role == "list":
         listed = parse_top_k(plain, scale=options.scale, words=options.words)
         if listed:
@@ -111,5 +111,5 @@ def _read_one(
     return found.answer, found.confidence, None, None, found.status, found.rule
 
 
-def _told(value: object, name: str) -> str:
+def _reason(value: object, name: str) -> str:
     return name if value is not None else "unparsed"

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from calibrant.claims.claim import Claim
-from calibrant.claims.data import kept_shares, resting
+from calibrant.claims.data import kept_shares, with_rows_kept
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.inputs.coverage import row_coverage
@@ -27,7 +27,7 @@ def scores_document(
     Of the claims about a model the first says on what share of its rows it rests.
     """
     covered = row_coverage(scores)
-    told = resting(claims, kept_shares(covered["models"]))
+    told = with_rows_kept(claims, kept_shares(covered["models"]))
     return {
         **head,
         "reading": scores.reading.to_dict(),

@@ -221,7 +221,7 @@ class ConfidenceGroups:
         own = [parse_rule(text, frame) for text in self.named]
         masks = [rule.mask(frame) for rule in own]
         self.groups_ = [
-            *self._found(rules, f, y),
+            *self._flagged(rules, f, y),
             *self._named(own, masks, columns, f, y),
             *self._values(rules, f, y),
         ]
@@ -242,7 +242,7 @@ class ConfidenceGroups:
         self.left_out_ = len(units) - len(rows)
         return frame[rows], f[rows], y[rows]
 
-    def _found(self, rules: Candidates, f: Floats, y: Floats) -> list[Group]:
+    def _flagged(self, rules: Candidates, f: Floats, y: Floats) -> list[Group]:
         return [
             describe(
                 finding, "found", rules.mask(finding.position), f, y, level=self.level, flagged=True

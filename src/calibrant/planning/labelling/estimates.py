@@ -55,13 +55,13 @@ class BinGaps:
     shares: float
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def labelled(self) -> NDArray[np.bool_]:
         """Bins with at least one label."""
         return self.labels > 0
 
     def upper(self, z: float) -> float:
         """Return the upper bound of the ECE at this normal quantile."""
-        return ece_upper(*self._seen, z, self.unseen, self.lean, self.shares)
+        return ece_upper(*self._labelled_bins, z, self.unseen, self.lean, self.shares)
 
     def interval(self, z: float, one_sided: float) -> tuple[float, float, float]:
         """Return the bias-corrected ECE with both ends.
@@ -75,14 +75,14 @@ class BinGaps:
         z, one_sided
             Quantiles for two sides and for one.
         """
-        value, low, high = ece_interval(*self._seen, z, self.extra)
+        value, low, high = ece_interval(*self._labelled_bins, z, self.extra)
         bound = self.upper(z if low > 0 else one_sided)
         return value, low, max(value, min(1.0, high + self.unseen, bound))
 
     @property
-    def _seen(self) -> tuple[Floats, Floats, Floats]:
-        known = self.known
-        return self.gap[known], self.error[known], self.weight[known]
+    def _labelled_bins(self) -> tuple[Floats, Floats, Floats]:
+        labelled = self.labelled
+        return self.gap[labelled], self.error[labelled], self.weight[labelled]
 
     @property
     def mean_gap(self) -> float:
@@ -292,7 +292,7 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
     bins = bin_gaps(pool, target=target)
     n = int(bins.labels.sum())
     z = float(stdtrit(max(n - 1, 1), (1 + level) / 2))
-    known, one_sided = bins.known, float(ndtri(level))
+    known, one_sided = bins.labelled, float(ndtri(level))
 
     def normal(centre: float, error: float, least: float, most: float) -> Estimate:
         # Sums of shares miss an end by rounding alone: 0 is not -1e-17.

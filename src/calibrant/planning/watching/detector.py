@@ -152,7 +152,7 @@ class ChangeDetector(Stored):
         if group is not None:
             names, counts = np.unique(np.asarray(group, dtype=str), return_counts=True)
             self.groups = tuple(names[counts >= LEAST_GROUP].tolist())
-        p, y, unit, weight, code = self._known(p, y, unit, weight, group)
+        p, y, unit, weight, code = self._of_known_groups(p, y, unit, weight, group)
         if p.size < _LEAST_BASELINE:
             raise InputError(
                 f"a baseline has at least {_LEAST_BASELINE} labels, got {p.size}",
@@ -181,7 +181,7 @@ class ChangeDetector(Stored):
         self.epoch = self.batches
         self.evidence = self.peak = 0.0
 
-    def _known(
+    def _of_known_groups(
         self, p: Floats, y: Floats, unit: Indices, weight: Floats, group: ArrayLike | None
     ) -> tuple[Floats, Floats, Indices, Floats, Indices | None]:
         """Return the rows of groups that the baseline knows, with the number of their group."""
@@ -221,7 +221,7 @@ class ChangeDetector(Stored):
             raise InputError("the detector has no reference", hint="set a baseline first")
         if self.findings and not self.reset:
             return None
-        sums = self._split(*self._known(p, y, unit, np.ones(p.size), group))
+        sums = self._split(*self._of_known_groups(p, y, unit, np.ones(p.size), group))
         self.batches += 1
         if self.waiting is not None:
             self._collect(self.waiting + sums, self.channels)

@@ -106,10 +106,10 @@ class PromiseWatch(Stored):
         self.peak = max(self.peak, self.evidence)
         if self.broken is not None or self.evidence < 1.0 / self.alpha:
             return False
-        self.broken = self._told()
+        self.broken = self._since_when()
         return True
 
-    def _told(self) -> dict[str, Any]:
+    def _since_when(self) -> dict[str, Any]:
         """Say since when more answers are wrong: the start that explains them best."""
         given = np.array([entry[1] for entry in self.history], dtype=np.float64)
         wrong = np.array([entry[2] for entry in self.history])

@@ -127,7 +127,7 @@ class CalibrationWatch:
             }
         )
         if found is not None:
-            self.alarms.append(self._told(found))
+            self.alarms.append(self._alarm_of(found))
             self.last_words.append(self.alarms[-1])
         if len(self.history) > _ROWS_SHOWN:
             self.history.pop(0)
@@ -141,7 +141,7 @@ class CalibrationWatch:
         question = None if batch.question is None else batch.question[batch.alone]
         return self.promise.update(batch.label, 1.0 - batch.correct[batch.alone], question)
 
-    def _told(self, found: Finding) -> dict[str, Any]:
+    def _alarm_of(self, found: Finding) -> dict[str, Any]:
         place = found.since - self.left_out
         since = self.history[max(place, 0)]["when"] if self.history else None
         return {

@@ -73,7 +73,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
 def _answer(document: Mapping[str, Any]) -> chart.Chart | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
     claims = answers.claims_by_entry(answers.claims_of(document))
-    shown = _shown(document)
+    shown = _drawn_entries(document)
     if not shown:
         blocks = document.get("sem_ece") or []
         return meaning_reliability(blocks[0]) if blocks else None
@@ -119,7 +119,7 @@ def _place(entry: Mapping[str, Any], *, several: bool) -> str:
     return " / ".join(labels[name] for name in names if labels[name])
 
 
-def _shown(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _drawn_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return groups where there are any, or else whole models; never-right models are said."""
     results: Sequence[Mapping[str, Any]] = document["results"]
     able = [entry for entry in results if entry.get("group")] or results

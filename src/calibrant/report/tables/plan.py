@@ -195,7 +195,7 @@ def _measured(blocks: list[dict[str, Any]]) -> Table:
             "Lipschitz": checked("lipschitz", 1),
             "passive floor": checked("passive_floor", 2),
             "ECE +/-": lambda e: cells.Number(e["verification"]["resolution"]["half_width"]),
-            "shown to be miscalibrated": _shown,
+            "shown to be miscalibrated": _yes_or_no,
         },
         f"Measured on the table, {size} labels per model",
         note="'ECE +/-': half the 95 % interval of the ECE on this very data, 15 bins. 'yes': as "
@@ -205,7 +205,7 @@ def _measured(blocks: list[dict[str, Any]]) -> Table:
     )
 
 
-def _shown(block: Mapping[str, Any]) -> str:
+def _yes_or_no(block: Mapping[str, Any]) -> str:
     """Answer as the audit of the same table does; the worst-case floor is a remark."""
     tests = [block["significance"][name] for name in ("calibration", "gap")]
     if not any(test is not None and test["p_adjusted"] <= _ALPHA for test in tests):

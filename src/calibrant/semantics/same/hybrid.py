@@ -152,7 +152,7 @@ class _Joiner:
     def by_judge(self, mode: str) -> Generator[Query, Reply, int]:
         """Ask about every class that rules left open, the heaviest first."""
         if mode == "group":
-            reply = yield GroupQuery(self.question, tuple(self._shown(g) for g in self._groups()))
+            reply = yield GroupQuery(self.question, tuple(self._text_of(g) for g in self._groups()))
             if self._apply_groups(reply):
                 return 1
             return 1 + (yield from self._one_by_one("confirmed"))
@@ -228,10 +228,12 @@ class _Joiner:
         return None, len(candidates)
 
     def _which_query(self, group: _Group, candidates: Sequence[_Group]) -> Query:
-        return WhichQuery(self.question, self._shown(group), tuple(map(self._shown, candidates)))
+        return WhichQuery(
+            self.question, self._text_of(group), tuple(map(self._text_of, candidates))
+        )
 
     def _same_query(self, group: _Group, other: _Group) -> Query:
-        return SameQuery(self.question, self._shown(group), self._shown(other))
+        return SameQuery(self.question, self._text_of(group), self._text_of(other))
 
     def _apply_groups(self, reply: Reply) -> bool:
         groups = self._groups()
@@ -285,7 +287,7 @@ class _Joiner:
             if not self.partition.apart(group.representative, other.representative):
                 self.partition.forbid(group.representative, other.representative)
 
-    def _shown(self, group: _Group) -> str:
+    def _text_of(self, group: _Group) -> str:
         return self.forms[group.representative].raw
 
     def _count(self, who: str) -> None:
