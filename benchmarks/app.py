@@ -54,11 +54,11 @@ def million_rows(path: Path, rows: int) -> None:
     ).write_parquet(path)
 
 
-def many_models(path: Path, models: int) -> None:
+def many_models(path: Path, models: int, confidence: str = "verbal_numerical_confidence") -> None:
     """Write 68 models by 12,032 questions: 16 of MMLU-Pro, the rest mixed of two each."""
     table = pl.read_parquet(DATA / "scores" / "mmlu_pro_16_models.parquet").select(
         "question_id", pl.col("model").cast(pl.String), "category",
-        confidence="verbal_numerical_confidence", correct="correct",
+        confidence=confidence, correct="correct",
     ).drop_nulls()  # fmt: skip
     rng = np.random.default_rng(0)
     names, parts = table["model"].unique(maintain_order=True).to_list(), [table]
