@@ -1,7 +1,5 @@
 """What a call costs, from a table that the user can edit; and how often a judge will be asked."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -176,7 +176,7 @@ def parsed_list(text: Any) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def with_grades(table: pl.DataFrame, roles: Mapping[str, str], source: str) -> pl.DataFrame:
+def with_grades(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
     """Return the table with true or false per draw in the column of grades.
 
     Parameters
@@ -185,13 +185,11 @@ def with_grades(table: pl.DataFrame, roles: Mapping[str, str], source: str) -> p
         A list of answers per row with a list of grades, or an answer per row with its grade.
     roles
         Columns by role: ``samples`` and ``correct``.
-    source
-        Name of the table in messages.
 
     Examples
     --------
     >>> table = pl.DataFrame({"a": [["4", "5"]], "g": [[1, 0]]})
-    >>> with_grades(table, {"samples": "a", "correct": "g"}, "t")["g"].to_list()
+    >>> with_grades(table, {"samples": "a", "correct": "g"})["g"].to_list()
     [[True, False]]
     """
     name, samples = roles[GRADE], roles["samples"]
@@ -200,7 +198,6 @@ def with_grades(table: pl.DataFrame, roles: Mapping[str, str], source: str) -> p
     if lists != isinstance(table.schema[name], pl.List):
         raise InputError(
             f"{samples!r} and {name!r} do not agree: one grade per answer is needed",
-            source=source,
             hint="give a list of grades beside each list of answers, or one grade per row",
         )
     if lists:
@@ -208,15 +205,13 @@ def with_grades(table: pl.DataFrame, roles: Mapping[str, str], source: str) -> p
         if differs.any():
             row = int(differs.arg_true()[0])
             sizes = (len(table[column][row]) for column in (samples, name))
-            raise InputError("{} answers have {} grades".format(*sizes), source=source, row=row + 1)
+            raise InputError("{} answers have {} grades".format(*sizes), row=row + 1)
     grade = pl.col(name).explode() if lists else pl.col(name)
     flat = table.select(grade.cast(pl.String).str.to_lowercase().alias("grade"))["grade"]
     known = flat.replace_strict(_GRADES, default=None, return_dtype=pl.Boolean)
     odd = flat.filter(known.is_null() & flat.is_not_null())
     if odd.len():
-        raise InputError(
-            f"a grade of an answer is 0 or 1, got {odd[0]!r} in {name!r}", source=source
-        )
+        raise InputError(f"a grade of an answer is 0 or 1, got {odd[0]!r} in {name!r}")
     element = pl.element().cast(pl.String).str.to_lowercase()
     read = element.replace_strict(_GRADES, default=None, return_dtype=pl.Boolean)
     if lists:

@@ -22,8 +22,6 @@ number, ``text`` words the bounds with ``{low}`` and ``{high}``, and ``{bounds}`
 question; ``one`` words bounds that are one number ('in {low}').
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.errors import InputError, require_known
+from calibrant.core.errors import InputError, error_source, require_known
 from calibrant.core.hints import Hint
 from calibrant.inputs.draws import GRADE, is_list, parsed_list, with_grades
 from calibrant.inputs.draws import listed as listed_cells
@@ -90,10 +90,12 @@ def read_samples(
     ]
     found = read[0] if len(read) == 1 else _joined(read)
     if references is not None:
-        found = match_references(found, load_questions(references), source_name(references))
+        with error_source(source_name(references)):
+            found = match_references(found, load_questions(references))
         if isinstance(references, str | Path):
             found = replace(found, beside=str(references))
-    _require(found, source_name(parts[0]))
+    with error_source(source_name(parts[0])):
+        _require(found)
     return found
 
 
@@ -103,7 +105,8 @@ def _read_one(data: Any, wanted: SampleColumns, *, model: str, known: bool) -> S
             return _from_study(Study(data))
         if recognise(data) is not None:
             return _from_log(data)
-    return _from_table(read_table(data), wanted, source_name(data), model, known=known)
+    with error_source(source_name(data)):
+        return _from_table(read_table(data), wanted, model, known=known)
 
 
 def _from_study(study: Study) -> Samples:
@@ -125,19 +128,17 @@ def _from_log(path: str | Path) -> Samples:
 # -- tables ------------------------------------------------------------------------------------
 
 
-def _from_table(
-    table: pl.DataFrame, wanted: SampleColumns, source: str, model: str, *, known: bool
-) -> Samples:
+def _from_table(table: pl.DataFrame, wanted: SampleColumns, model: str, *, known: bool) -> Samples:
     if table.is_empty():
-        raise InputError("the table holds no rows", source=source)
-    roles, guessed = _roles(table, wanted, source)
+        raise InputError("the table holds no rows")
+    roles, guessed = _roles(table, wanted)
     table = listed_cells(table, roles["samples"])
     if _has_grades(table, wanted, roles, known=known):
         roles[GRADE] = wanted.correct or GRADE
         guessed += () if wanted.correct else (GRADE,)
-        table = with_grades(table, roles, source)
+        table = with_grades(table, roles)
     listed = isinstance(table.schema[roles["samples"]], pl.List)
-    table = _with_ids(table, roles, listed, source)
+    table = _with_ids(table, roles, listed)
     if "model" not in roles:
         table = table.with_columns(pl.lit(model).alias("__model"))
     named = table.rename(
@@ -149,21 +150,15 @@ def _from_table(
     return Samples(questions, draws, shape, roles, guessed)
 
 
-def _roles(
-    table: pl.DataFrame, wanted: SampleColumns, source: str
-) -> tuple[dict[str, str], tuple[str, ...]]:
+def _roles(table: pl.DataFrame, wanted: SampleColumns) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the column of each role, and the roles that were guessed."""
     roles: dict[str, str] = {}
     guessed = []
     for role, names in NAMES["samples"].items():
         told = getattr(wanted, role, None)
         if told is not None:
-            require_known(
-                [told],
-                table.columns,
-                f"there is no column {{}}; the table has {', '.join(table.columns)}",
-                source=source,
-            )
+            rule = f"there is no column {{}}; the table has {', '.join(table.columns)}"
+            require_known([told], table.columns, rule)
             roles[role] = told
             continue
         free = [name for name in names if name in table.columns and name not in roles.values()]
@@ -177,7 +172,6 @@ def _roles(
     if "samples" not in roles:
         raise InputError(
             f"no column of sampled answers was found among {', '.join(table.columns)}",
-            source=source,
             hint=Hint("name it: {samples} COLUMN, or leave out {references} and {reference}"),
         )
     return roles, tuple(guessed)
@@ -199,9 +193,7 @@ def _has_grades(
     return GRADE in table.columns and "reference" not in roles and not known
 
 
-def _with_ids(
-    table: pl.DataFrame, roles: dict[str, str], listed: bool, source: str
-) -> pl.DataFrame:
+def _with_ids(table: pl.DataFrame, roles: dict[str, str], listed: bool) -> pl.DataFrame:
     """Add ``__id``: the question's id, or its text, or in a list per question its row."""
     if "question" in roles:
         return table.with_columns(pl.col(roles["question"]).cast(pl.String).alias("__id"))
@@ -213,7 +205,6 @@ def _with_ids(
     raise InputError(
         "a row per draw needs a column that says which question it answers; the table has "
         + ", ".join(table.columns),
-        source=source,
         hint=Hint("name it: {question} COLUMN"),
     )
 
@@ -297,16 +288,15 @@ def _joined(read: Sequence[Samples]) -> Samples:
     )
 
 
-def _require(found: Samples, source: str) -> None:
+def _require(found: Samples) -> None:
     if not found.draws.height:
-        raise InputError("there are no sampled answers", source=source)
+        raise InputError("there are no sampled answers")
     if GRADE in found.draws.columns:
         return
     known = "references" in found.questions.columns
     if not known or not found.questions["references"].is_not_null().any():
         raise InputError(
             "no question has a right answer to grade by",
-            source=source,
             hint=Hint(
                 "name their column: {reference} COLUMN, their file: {references} FILE, or the "
                 "column of grades: {correct} COLUMN"
@@ -319,7 +309,7 @@ _DRAW = re.compile(r"^(.*?)(?:[-_:#/.|@ ]+(?:draw|sample|gen|attempt|run|n|s)?[-
 _SHOWN = 3
 
 
-def match_references(found: Samples, questions: pl.DataFrame, source: str) -> Samples:
+def match_references(found: Samples, questions: pl.DataFrame) -> Samples:
     """Return the samples under the ids of the questions in a file of references.
 
     An id that is not in the file may be a question's id with a draw number behind it.
@@ -331,7 +321,6 @@ def match_references(found: Samples, questions: pl.DataFrame, source: str) -> Sa
         raise InputError(
             f"no answer belongs to a question of the references: the answers are for "
             f"{', '.join(missing[:_SHOWN])}, the references for {', '.join(ids[:_SHOWN])}",
-            source=source,
             hint="give both the same question ids",
         )
     table = pl.DataFrame(
