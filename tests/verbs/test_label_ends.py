@@ -15,6 +15,24 @@ def test_a_labelled_table_leads_to_its_audit(tmp_path):
         label_next(table, tmp_path / "batch.csv")
     assert isinstance(told.value.hint, Hint)
     assert told.value.hint.shell() == "see what the labels show with calibrant audit TABLE"
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def test_a_batch_that_cannot_be_written_draws_nothing(tmp_path):
+    table = tmp_path / "scores.csv"
+    table.write_text("question_id,confidence,correct\n" + "".join(f"{i},0.8,\n" for i in range(9)))
+    with pytest.raises(InputError, match="a table is written as"):
+        label_next(table, tmp_path / "batch.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def test_a_store_with_labels_stays_when_a_later_batch_fails(tmp_path):
+    table = tmp_path / "scores.csv"
+    table.write_text("question_id,confidence,correct\n" + "".join(f"{i},0.8,\n" for i in range(9)))
+    label_next(table, tmp_path / "batch.csv", size=9)
+    with pytest.raises(InputError, match="still has 9 open items"):
+        label_next(table, tmp_path / "batch.csv", size=9)
+    assert len(list(tmp_path.glob("*sqlite"))) == 1
 
 
 @pytest.mark.parametrize(("outcome", "share"), [(0, "0 %"), (1, "100 %")])

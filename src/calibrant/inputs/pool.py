@@ -105,26 +105,28 @@ def open_pool(
         rows = rows.with_columns(peer_agreement(rows).alias(PEERS))
         side.append(PEERS)
     known = rows["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    session = LabelSession(
-        rows,
-        _store(table, labels, create=create),
-        side=side,
-        bins=bins,
-        design=design,
-        wave=wave,
-        overlap=overlap,
-        seed=seed,
-        whole_questions=whole_questions,
-        existing=known if existing == "random" or np.isfinite(known).all() else None,
-    )
-    first = session.store.waves()
-    if first and len(session.keys) - session.existing_items > first[0].frame:
-        raise InputError(
-            f"the table has {len(session.keys):,} answers, {first[0].frame:,} when its labels were "
-            "drawn: the new ones had no chance to be drawn",
-            source=source,
-            hint="label the new rows as a table of their own",
+    store = _store(table, labels, create=create)
+    with store.removed_if_unused():
+        session = LabelSession(
+            rows,
+            store,
+            side=side,
+            bins=bins,
+            design=design,
+            wave=wave,
+            overlap=overlap,
+            seed=seed,
+            whole_questions=whole_questions,
+            existing=known if existing == "random" or np.isfinite(known).all() else None,
         )
+        first = store.waves()
+        if first and len(session.keys) - session.existing_items > first[0].frame:
+            raise InputError(
+                f"the table has {len(session.keys):,} answers, {first[0].frame:,} when its labels were "
+                "drawn: the new ones had no chance to be drawn",
+                source=source,
+                hint="label the new rows as a table of their own",
+            )
     in_file = int(np.isfinite(known).sum())
     return OpenPool(session, source, dict(scores.dropped), judge, peers, in_file, scores.reading)
 

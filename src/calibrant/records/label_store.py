@@ -69,6 +69,7 @@ class LabelStore:
         self._assigned: dict[int, dict[str, tuple[float, bool]]] = {}
         self._open: set[int] = set()
         held = self.path.is_file() and self.path.stat().st_size
+        self._is_new = not held
         if not held and not create:
             raise InputError("there are no labels yet", source=str(path))
         refuse_foreign_database(self.path, "waves", "store of labels")
@@ -102,6 +103,17 @@ class LabelStore:
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+    @contextmanager
+    def removed_if_unused(self) -> Iterator[None]:
+        """Take the file away again when what it was made for fails before anything is drawn."""
+        try:
+            yield
+        except BaseException:
+            if self._is_new and not self.waves():
+                self.close()
+                self.path.unlink(missing_ok=True)
+            raise
 
     def close(self) -> None:
         """Close the file."""

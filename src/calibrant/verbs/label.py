@@ -83,16 +83,18 @@ def label_next(
     LabelResult
         Document ``calibrant.label/1``.
     """
+    batches.check_ending(Path(out))
     task = open_task(table, options, wave=size)
     session = task.work.session
-    batches.refuse_open_batch(session, Path(out))
-    items = session.take(who, size, keeps=True)
-    if not items:
-        raise InputError(
-            "every item of the table is labelled or given out",
-            source=task.work.source,
-            hint=Hint("see what the labels show with {call}", call=Call("audit", "TABLE")),
-        )
+    with session.store.removed_if_unused():
+        batches.refuse_open_batch(session, Path(out))
+        items = session.take(who, size, keeps=True)
+        if not items:
+            raise InputError(
+                "every item of the table is labelled or given out",
+                source=task.work.source,
+                hint=Hint("see what the labels show with {call}", call=Call("audit", "TABLE")),
+            )
     batches.write_batch(session, items, Path(out))
     document = task.document()
     document["batch"] = {

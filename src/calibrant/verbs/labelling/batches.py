@@ -76,11 +76,17 @@ def write_batch(session: LabelSession, items: Sequence[StoredItem], path: Path) 
     write_frame(shown_rows, path)
 
 
-def write_frame(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table in the format its name says: csv, jsonl, parquet or xlsx."""
+def check_ending(path: Path) -> str:
+    """Return the ending of a table to write; one that no format has is refused."""
     ending = path.suffix.lower()
     if ending not in _ENDINGS:
         raise InputError(f"a table is written as {', '.join(_ENDINGS)}, got {path.name!r}")
+    return ending
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table in the format its name says: csv, jsonl, parquet or xlsx."""
+    ending = check_ending(path)
     with writing(path):
         if ending == ".csv":
             frame.write_csv(path)
