@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.records.formats import file_format, is_fetched, is_study, is_url
+from calibrant.records.formats import file_format, is_fetched, is_study, is_url, require_there
 
 if TYPE_CHECKING:
     from calibrant.inputs.audit_source import AuditOptions, AuditSource
@@ -118,6 +118,8 @@ def open_audit(
     samples
         What was asked for where the data are sampled answers that nobody has graded.
     """
+    if isinstance(data, str | Path):
+        require_there(data)
     if samples is not None:
         from calibrant.inputs.samples.source import sample_source
 

@@ -270,6 +270,23 @@ def database_part(source: str | Path) -> tuple[Path, str]:
     )
 
 
+def require_there(source: str | Path) -> None:
+    """Refuse a file that is not there, without loading what reads files.
+
+    Addresses, standard input and patterns are told apart where they are read.
+    """
+    text = str(source)
+    if is_url(text) or text == "-" or any(mark in text for mark in "*?["):
+        return
+    try:
+        there = database_part(source)[0].exists()
+    except (OSError, ValueError):
+        # A name that no system takes: said where it is opened.
+        return
+    if not there:
+        raise InputError("there is no such file", source=text, hint="check the path")
+
+
 def is_study(path: str | Path) -> bool:
     """Return whether `path` is a study folder."""
     folder = Path(path)

@@ -192,8 +192,7 @@ def _scan_path(
         return read_database(database, what).lazy()
     if any(mark in str(path) for mark in "*?[") and not path.exists():
         return _scan_pattern(path, names, groups)
-    if not path.exists():
-        raise InputError("there is no such file", source=str(path), hint="check the path")
+    formats.require_there(path)
     if path.is_dir():
         if not formats.entries_below(path, ".parquet"):
             raise InputError("the folder holds no parquet files", source=str(path))
