@@ -3,8 +3,9 @@
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from calibrant.claims.claim import OUTCOMES, ClaimRule
 from calibrant.core.errors import InputError, require_known
@@ -26,8 +27,7 @@ Block: TypeAlias = tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 _SEMANTIC = {"sem1_ece": "sem1", "sem2_ece": "sem2"}
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """Fail where `part` of `metric` stands in relation `relation` to `limit`.
 
     A check of claims has the id as its metric, ``claim`` as its part and the outcome as relation.

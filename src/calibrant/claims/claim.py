@@ -7,8 +7,9 @@ outcome. How often each sentence is false was measured by simulation; see `docs/
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
+
+from msgspec import Struct
 
 Outcome: TypeAlias = Literal["shown", "equivalent", "undecided", "depends"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -20,8 +21,7 @@ Facts: TypeAlias = Mapping[str, Any]
 Sentence: TypeAlias = Callable[[Facts], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """One claim of a document.
 
     Parameters
@@ -77,8 +77,7 @@ class Claim:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRule:
+class ClaimRule(Struct, frozen=True):
     """A declared kind of claim.
 
     Parameters

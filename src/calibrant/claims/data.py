@@ -1,8 +1,9 @@
 """What is to be known about the data before any claim: missing, one-sided, with few values."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from calibrant.claims.claim import Claim
 from calibrant.claims.words import count, joined, percent

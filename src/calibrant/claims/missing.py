@@ -1,10 +1,10 @@
 """Answers without a confidence: what they could change about the mean gap, in three views."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from calibrant.core.estimate import Estimate
@@ -16,8 +16,7 @@ _FEWEST = 5
 _ONE_SIDE = 0.02
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(Struct, frozen=True, dict=True):
     """Graded answers that have no confidence.
 
     Parameters

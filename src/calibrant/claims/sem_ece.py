@@ -1,8 +1,9 @@
 """What an audit may say about calibration over meanings, from sampled answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.grades import grades_sentence

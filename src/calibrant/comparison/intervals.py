@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.core.arrays import Floats

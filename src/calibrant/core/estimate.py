@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+
+class Estimate(Struct, frozen=True):
     """A value with its interval.
 
     Parameters

@@ -11,10 +11,12 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, wraps
 from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.core.errors import require_known
 from calibrant.core.machine import check_not_forked
@@ -36,8 +38,7 @@ Kind = Literal[
 Place = Literal["", "read", "write", "write with folders", "folder", "file or folder"]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """What an argument of a verb means, and which values it takes.
 
     Parameters
@@ -78,7 +79,6 @@ class Option:
     """
 
     help: str = ""
-    _: KW_ONLY
     metavar: str = ""
     group: str = COMPUTE
     min: float | None = None
@@ -99,8 +99,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Supplied:
+class Supplied(Struct, frozen=True):
     """An argument that the command line fills in.
 
     ``progress``, ``steps``, ``alarms``, ``confirmation``.
@@ -109,8 +108,7 @@ class Supplied:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """What a command may be asked to fail for, with exit code 1.
 
     Parameters
@@ -131,8 +129,7 @@ class Check:
     exit_code: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """An argument of a verb with its declaration."""
 
     name: str

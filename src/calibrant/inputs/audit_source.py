@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from calibrant.core.arrays import Indices
 from calibrant.core.estimate import Estimate
@@ -48,8 +49,7 @@ def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**rules, "columns": columns}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditOptions:
+class AuditOptions(Struct, frozen=True, kw_only=True):
     """The options of `audit`; their meaning is told there.
 
     Parameters
@@ -144,8 +144,7 @@ def _graded_by_others() -> None:
     """Outcomes came with the data."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceBlock:
+class SourceBlock(Struct, frozen=True):
     """One model, method and perhaps group: its keys, its numbers, notes about its rows.
 
     `missing` counts graded answers that have no confidence, and `accuracy` gives the share of right
@@ -184,8 +183,7 @@ class SourceBlock:
         return named_stream(seed, *self.keys.items())
 
 
-@dataclass(frozen=True, slots=True)
-class AuditSource:
+class AuditSource(Struct, frozen=True):
     """What an audit works on.
 
     Parameters
@@ -210,8 +208,8 @@ class AuditSource:
     reading: Mapping[str, Any]
     blocks: Callable[[], Iterator[SourceBlock]]
     coverage: Callable[[], dict[str, Any]]
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    dropped_rows: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    dropped: Mapping[str, int] = {}
+    dropped_rows: Mapping[str, Sequence[int | str]] = {}
     emptied: Sequence[str] = ()
     draws: Any = None
     texts: Any = None

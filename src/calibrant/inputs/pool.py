@@ -122,8 +122,8 @@ def open_pool(
         first = store.waves()
         if first and len(session.keys) - session.existing_items > first[0].frame:
             raise InputError(
-                f"the table has {len(session.keys):,} answers, {first[0].frame:,} when its labels were "
-                "drawn: the new ones had no chance to be drawn",
+                f"the table has {len(session.keys):,} answers, {first[0].frame:,} when its labels "
+                "were drawn: the new ones had no chance to be drawn",
                 source=source,
                 hint="label the new rows as a table of their own",
             )

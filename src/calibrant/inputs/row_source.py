@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from calibrant.claims.data import coverage_document
 from calibrant.claims.missing import Missing
@@ -133,7 +134,11 @@ def _blocks(
         accuracy = None if missing is None else partial(_accuracy, block, options)
         others = partial(_others, block)
         found = SourceBlock(block.keys, made, own, size, missing, others, accuracy)
-        yield found if grades is None else replace(found, graded=partial(grades.of, block.frame))
+        yield (
+            found
+            if grades is None
+            else structs.replace(found, graded=partial(grades.of, block.frame))
+        )
 
 
 def _others(block: ScoreBlock) -> dict[str, Indices]:

@@ -1,10 +1,10 @@
 """Binned calibration error: ECE, its two halves, and the bins themselves."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -18,8 +18,7 @@ STRATEGIES = ("width", "mass")
 NORMS = ("l1", "l2", "max")
 
 
-@dataclass(frozen=True, slots=True)
-class BinStats:
+class BinStats(Struct, frozen=True):
     """Sums over the bins that hold anything, the sufficient statistics of every binned metric.
 
     `mass` is the share of all weight; `gap` is mean confidence minus mean outcome; `spread`
@@ -232,8 +231,7 @@ def _mass_column(data: Checked) -> Any:
     return _ones if weights is None else (lambda rows: weights[rows])
 
 
-@dataclass(frozen=True, slots=True)
-class ReliabilityBins:
+class ReliabilityBins(Struct, frozen=True):
     """The bins of a reliability diagram; arrays with one entry per bin that holds rows.
 
     `low` and `high` bound the rate (Wilson, from the effective rows of the bin); `band_low` and
@@ -255,7 +253,7 @@ class ReliabilityBins:
 
     def to_dict(self) -> list[dict[str, float]]:
         """Return one plain dictionary per bin."""
-        names = [name for name in self.__slots__ if name != "level"]
+        names = [name for name in self.__struct_fields__ if name != "level"]
         columns = [getattr(self, name).tolist() for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 

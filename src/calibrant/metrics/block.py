@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Floats, MaybeArray

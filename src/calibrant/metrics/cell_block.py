@@ -7,11 +7,11 @@ interval is widened by it.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -24,8 +25,7 @@ _WITHIN_REACH = 1.25
 _STRUCTURE = 1.0
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Struct, frozen=True, dict=True):
     """Rows as they are, where sums by value do not tell enough: weights, clusters, grades.
 
     Parameters
@@ -89,8 +89,7 @@ def _rounded(outcome: Floats) -> Floats:
     return np.where(np.abs(outcome - whole) < 1e-12, whole, outcome)
 
 
-@dataclass(frozen=True)
-class WithinMargin:
+class WithinMargin(Struct, frozen=True, dict=True):
     """What is known about 'calibrated within a margin'.
 
     Parameters
@@ -111,8 +110,7 @@ class WithinMargin:
     smooth: bool
 
 
-@dataclass(frozen=True)
-class CellError:
+class CellError(Struct, frozen=True, dict=True):
     """The calibration error of one block over its cells.
 
     Parameters

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, RngLike, as_generator
@@ -29,8 +30,7 @@ BAND_DRAWS = 200
 TOGETHER = 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class Corp:
+class Corp(Struct, frozen=True):
     """Parts of the mean squared score: ``score = mcb - dsc + unc``, each of them at least 0."""
 
     score: float

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.core.arrays import Array, Floats
 from calibrant.metrics import cell_bounds
@@ -28,8 +28,7 @@ RowLoss: TypeAlias = Callable[[Floats, Array], Array]
 """What a row of confidence and outcome costs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(Struct, frozen=True, kw_only=True):
     """How a kind of metric is computed.
 
     Parameters
@@ -54,8 +53,7 @@ class Family:
     rows: RowLoss | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(Struct, frozen=True, kw_only=True):
     """A metric: whatever lists metrics reads this.
 
     Parameters

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.core.arrays import Floats
 from calibrant.metrics.gap_model import GapModel, some_of, stacked
@@ -43,8 +43,7 @@ TOGETHER = 64
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True)
-class GapIntervals:
+class GapIntervals(Struct, frozen=True):
     """The observed sum of |residual| with its interval; its two halves with their low ends."""
 
     total: tuple[float, float, float]

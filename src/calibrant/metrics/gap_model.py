@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -26,11 +27,14 @@ LEVEL = 0.95
 ROUNDING = 1e-9
 
 
-_STATS = tuple(part.name for part in fields(BinStats))
+_STATS = BinStats.__struct_fields__
 
 
-@dataclass(frozen=True, slots=True)
-class GapModel:
+class _Caution(Struct, frozen=True, kw_only=True):
+    caution: float = 1.0
+
+
+class GapModel(_Caution, frozen=True):
     """Mean residuals per bin and how they vary if the true gaps were others.
 
     `inflation` is the variance of the data's own units over that of single independent rows;
@@ -44,7 +48,6 @@ class GapModel:
     rows: Any
     inflation: Any
     root: Floats | None
-    caution: float = field(default=1.0, kw_only=True)
 
     @staticmethod
     def columns() -> tuple[str, ...]:

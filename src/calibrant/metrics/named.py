@@ -1,9 +1,9 @@
 """Metrics that other tools and papers report by name, of one score or of class probabilities."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
@@ -112,8 +112,7 @@ def ks_calibration_error(
     return float(np.abs(apart).max() / sums.weight.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class LogLossParts:
+class LogLossParts(Struct, frozen=True):
     """Parts of the log loss: ``log_loss = calibration + refinement``.
 
     ``refinement = uncertainty - discrimination`` is what recalibration cannot mend.

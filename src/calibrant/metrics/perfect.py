@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Indices, MaybeArray
@@ -73,8 +73,7 @@ def spiegelhalter_z(
     return score / math.sqrt(variance)
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationTest:
+class CalibrationTest(Struct, frozen=True):
     """Outcome of a test of perfect calibration.
 
     `statistic` is the observed ECE; `expected` and `high` are the mean and the 95 % quantile

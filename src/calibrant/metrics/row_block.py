@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
@@ -138,8 +139,7 @@ class RowBlock(MetricBlock):
 _FEWEST_PAIRS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class DrawSpread:
+class DrawSpread(Struct, frozen=True):
     """How the rows of a block were spread when they were drawn.
 
     Parameters
@@ -202,8 +202,7 @@ def _neighbours(pull: Floats, spread: DrawSpread, cell: Indices | None = None) -
     return float(step @ step) / (2 * step.size) if step.size >= _FEWEST_PAIRS else None
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnGaps(GapModel):
+class DrawnGaps(GapModel, frozen=True):
     """Mean residuals per bin of a spread draw; the shares of the bins hardly vary.
 
     `shares` is how much of their variance is left, over `inflation`.
@@ -219,7 +218,7 @@ class DrawnGaps(GapModel):
     @property
     def shares_variance(self) -> float:
         """Variance that the sum of |residual| has because the shares of the bins are random."""
-        return float(self.shares * super(DrawnGaps, self).shares_variance)
+        return float(self.shares * super().shares_variance)
 
     def noise(self, residual: Floats, draws: Floats) -> Floats:
         """Return how far residuals would be observed from the true ones, were those `residual`."""

@@ -1,9 +1,9 @@
 """Proper scores, plain means and discrimination: Brier, log loss, accuracy, AUROC, AUPRC."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -125,8 +125,7 @@ def mean_confidence(
     return float(data.confidence.astype(np.float64, copy=False) @ data.weights) / data.total
 
 
-@dataclass(frozen=True, slots=True)
-class BrierParts:
+class BrierParts(Struct, frozen=True):
     """Parts of the Brier score over bins.
 
     ``brier = reliability - resolution + uncertainty + within`` holds exactly; `within` is the

@@ -1,10 +1,10 @@
 """Selective answering: how the risk falls when only the most confident answers are kept."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
@@ -102,8 +102,7 @@ def accuracy_at_coverage(
     return float(kept @ (ranked.outcome / ranked.weight) / kept.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdCounts:
+class ThresholdCounts(Struct, frozen=True):
     """What happens when only answers of at least a confidence are given, at thresholds that matter.
 
     Attributes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, Mask
@@ -23,8 +23,7 @@ CELLS = 60
 ECE_BINS = 15
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(Struct, frozen=True):
     """Weighted sums per cell, axis 0 over resamples: weight, right answers, confidence."""
 
     weight: Floats

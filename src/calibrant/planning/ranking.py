@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 from scipy.special import ndtr
 
 from calibrant.claims.compare import MORE_ACCURATE_SHARE

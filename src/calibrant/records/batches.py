@@ -7,12 +7,12 @@ that sees the files, can read it.
 
 import glob
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, require_known
@@ -28,8 +28,7 @@ BATCH_ROWS = 131_072
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Some row groups of a file; `first_row` counts from 1 within the file.
 
     `partition` holds the columns that the folder names give (``year=2026/part-0.parquet``).
@@ -43,8 +42,7 @@ class Part:
     partition: tuple[tuple[str, str | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """Which columns a part is read for; `labels` are read as text (models, methods, groups)."""
 
     confidence: tuple[str, ...]
@@ -59,8 +57,7 @@ class Columns:
         return list(dict.fromkeys((*self.confidence, self.correct, *self.labels, *answer)))
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """A run of rows. A label column is (codes, values): one code per row, or None where all rows
     have the one value; a missing label is None. `first_row` counts from 1 within the file.
     """

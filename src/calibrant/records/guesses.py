@@ -2,8 +2,9 @@
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from calibrant.core.errors import InputError, UnavailableError, did_you_mean, require_known
 from calibrant.core.hints import Call, Hint
@@ -25,13 +26,12 @@ _SHARED = 1.5
 _NEVER = ("weights", "cluster", "answer", "method")
 
 
-@dataclass(frozen=True, slots=True)
-class Roles:
+class Roles(Struct, frozen=True):
     """Columns by role, which of them were guessed, and others that name the same models."""
 
     columns: dict[str, list[str]]
     guessed: tuple[str, ...] = ()
-    same: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    same: Mapping[str, tuple[str, ...]] = {}
 
     def __getitem__(self, role: str) -> list[str]:
         """Return the columns of a role; none where no column plays it."""

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 SCHEMA_VERSION = 1
 LABELS = ("right", "wrong", "unsure", "skip")
@@ -36,8 +37,7 @@ CREATE TABLE IF NOT EXISTS spread (item TEXT PRIMARY KEY, along REAL NOT NULL) W
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ItemKey:
+class ItemKey(Struct, frozen=True):
     """What is labelled: one answer to one question, whoever gave it, however confident.
 
     Without the text of the answer the model stands in its place.
@@ -59,8 +59,7 @@ class ItemKey:
         return hashlib.blake2b(text.encode(), digest_size=9).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredWave:
+class StoredWave(Struct, frozen=True):
     """A wave as it was drawn."""
 
     wave: int
@@ -71,8 +70,7 @@ class StoredWave:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredItem:
+class StoredItem(Struct, frozen=True):
     """A drawn item: its key, its wave, its chance, and whether two people label it.
 
     `along` is its place on the line along which its wave was spread, None where it was not.
@@ -86,8 +84,7 @@ class StoredItem:
     along: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredLabel:
+class StoredLabel(Struct, frozen=True):
     """A label that was not taken back."""
 
     id: int
@@ -97,8 +94,7 @@ class StoredLabel:
     final: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ItemState:
+class ItemState(Struct, frozen=True):
     """What is known about a drawn item.
 
     Parameters

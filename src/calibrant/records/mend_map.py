@@ -6,9 +6,11 @@ import json
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.core.errors import InputError, SchemaError, require_known
 from calibrant.records.rank_shift import ShiftCheck, rank_shift
@@ -27,8 +29,7 @@ _CONFIDENCE = "confidence"
 _OFFSET_SD = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class MendMap:
+class MendMap(Struct, frozen=True):
     """What a confidence of one model means.
 
     Parameters
@@ -72,14 +73,14 @@ class MendMap:
     rising: bool = True
     deviance: float = 0.0
     n: int = 0
-    promise: Mapping[str, float | None] = field(default_factory=dict)
+    promise: Mapping[str, float | None] = {}
     reference: tuple[float, ...] = ()
     columns: ColumnMap | None = None
     offset: float = 0.0
     made: str = ""
     model: str = ""
     method: str = ""
-    fitted_on: Mapping[str, Any] = field(default_factory=dict)
+    fitted_on: Mapping[str, Any] = {}
 
     def probability(self, confidence: float, row: Mapping[str, Any] | None = None) -> float:
         """Return the chance that an answer with this confidence, and these columns, is right."""
@@ -263,8 +264,7 @@ class MendMap:
         save_maps([self], path)
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnMap:
+class ColumnMap(Struct, frozen=True):
     """What a confidence means together with other columns.
 
     Parameters

@@ -1,8 +1,9 @@
 """How a table is read: which column plays which role, in which scale, and what was guessed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 FRACTION, PERCENT = "fraction", "percent"
 _ROLE_WORDS = {
@@ -15,8 +16,7 @@ _ROLE_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What was made of a table before any number is computed: every verb tells it the same way.
 
     Parameters
@@ -40,11 +40,11 @@ class Reading:
         What replaced the stated confidences, if anything did.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = {}
     guessed: tuple[str, ...] = ()
     scale: str = FRACTION
     words: str | None = None
-    same: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    same: Mapping[str, tuple[str, ...]] = {}
     cluster: str | None = None
     repeats: str | None = None
     mended: str | None = None

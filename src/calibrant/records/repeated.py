@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -68,7 +69,7 @@ def counted_once(scores: Scores) -> Scores:
             RULE: rejected["question_id"].head(10).cast(pl.Int64).to_list(),
         },
         rejected=pl.concat([scores.rejected, rejected], how="diagonal_relaxed"),
-        reading=replace(scores.reading, repeats=text),
+        reading=structs.replace(scores.reading, repeats=text),
     )
 
 

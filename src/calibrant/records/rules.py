@@ -1,11 +1,11 @@
 """The rules a row of scores must keep, and what a reader is told of rows that break one."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, OutOfRangeError
@@ -14,8 +14,7 @@ from calibrant.core.imports import data_beside
 from calibrant.records.batches import Batch, number_array
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A rule with the sentence and the hint that a reader sees."""
 
     name: str

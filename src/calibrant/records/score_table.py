@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import structs
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
@@ -368,7 +369,7 @@ def mended_scores(scores: Scores, path: str | Path) -> Scores:
             doubts.append(name + found.text)
     note = " ".join([f"Confidences are mended by {path}.", *(f"{part}." for part in told), *doubts])
     mended = frame.with_columns(confidence=pl.Series(np.asarray(confidence)))
-    return replace(scores, frame=mended, reading=replace(scores.reading, mended=note))
+    return replace(scores, frame=mended, reading=structs.replace(scores.reading, mended=note))
 
 
 def _map_of(

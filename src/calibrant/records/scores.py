@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from calibrant.core.errors import InputError, error_source, require_choice
 from calibrant.records import guesses, rules, score_table, tables
@@ -132,7 +133,7 @@ leave such rows out and have them counted
         text = None if roles["question_id"] else guesses.question_text(names)
         if text is not None:
             roles.columns["question_id"] = [text]
-            roles = replace(roles, guessed=(*roles.guessed, "question_id"))
+            roles = structs.replace(roles, guessed=(*roles.guessed, "question_id"))
         frame = tables.collect(_select(lazy, names, roles, features, name), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
@@ -141,7 +142,7 @@ leave such rows out and have them counted
         if several is None:
             frame = frame.with_columns(question_id=pl.col("_row").cast(pl.String))
             roles.columns["question_id"] = []
-            roles = replace(roles, guessed=roles.guessed[:-1])
+            roles = structs.replace(roles, guessed=roles.guessed[:-1])
         elif several > 1:
             repeats = True
             repeated = f"Rows with the same {text} are repeated answers to one question."
@@ -151,7 +152,7 @@ leave such rows out and have them counted
             named, told = bool(roles["question_id"]), tables.collect(lazy.select(runs), source)
             frame, repeated = heed_runs(frame, told, ids=named, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability)
-    reading = replace(reading, repeats=repeated)
+    reading = structs.replace(reading, repeats=repeated)
     checks = rules.rule_checks(
         non_probability=frozenset(non_probability),
         graded=graded,

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
@@ -25,7 +26,7 @@ SYMBOLS = {
 }
 """A sign per tone: colour alone would say nothing to many readers."""
 
-_FIELDS = tuple(Claim.__dataclass_fields__)
+_FIELDS = Claim.__struct_fields__
 _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
 _COUNTED = {"groups": "of them"}
 # What a comparison calls its verdicts at a glance.
@@ -72,8 +73,7 @@ def claim_tone(claim: Claim) -> str:
     return verdict if claim.outcome == "shown" and verdict is not None else claim.outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Badge:
+class Badge(Struct, frozen=True):
     """The verdict at a glance: tone (colour), sign and words."""
 
     tone: str

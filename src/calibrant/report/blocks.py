@@ -1,8 +1,9 @@
 """Neutral pieces of a report: terminal, Markdown, page and notebook render the same ones."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from calibrant.report.cells import Cell, estimate_cell, number_cell
 
@@ -10,16 +11,14 @@ Columns = Mapping[str, str | Callable[[Any], Cell]]
 """Title of each column, and the key of an entry, or what makes a cell of the entry."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """A paragraph; `strong` for the verdict."""
 
     text: str
     strong: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table of cells. The first `labels` columns are names, the others numbers.
 
     `main`: the one table of the short view, where it is not the first.

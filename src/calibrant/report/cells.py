@@ -1,8 +1,10 @@
 """What a table holds: numbers with their intervals, names and words, each writer spells them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 # The least p-value that the law of the error tells apart.
 _LEAST_P = 1e-10
@@ -12,8 +14,7 @@ Form = Literal["whole", "stacked", "half", "bare"]
 """An interval beside its number, below it, as half its width, or left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """A number, the ends of its interval, and what it counts.
 
     `mark`: a word or sign that belongs to it (``tie``). `missing`: what is said without a value.
@@ -99,8 +100,7 @@ def _p_words(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """What a row or column is about: its id in the document, and the words that are shown."""
 
     id: str
@@ -110,8 +110,7 @@ class Name:
         return self.words
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Words that were cut to fit a line, and the whole of them, which a page shows when asked."""
 
     words: str

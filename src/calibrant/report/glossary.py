@@ -1,16 +1,16 @@
 """What the words of a report mean; the same words as in the documentation."""
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from msgspec import Struct
+
 from calibrant.metrics.registry import METRICS
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A word of a report: what it means, how it is computed, where the documentation has more."""
 
     words: str

@@ -4,9 +4,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 
 Measure = Callable[[str], float]
@@ -199,8 +199,7 @@ _LOOSE = " _-"
 _GUESSED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Clause:
+class _Clause(Struct, frozen=True):
     """One comparison: a column, an operator and a value."""
 
     column: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from calibrant.core.arrays import Floats
@@ -54,8 +54,7 @@ def lower_end(table: CellTable, z: float, extra: float) -> float:
     return max(table.total - float(table.share @ over) - z * math.sqrt(float(spread) + extra), 0.0)
 
 
-@dataclass(frozen=True)
-class UpperBound:
+class UpperBound(Struct, frozen=True, dict=True):
     """The largest error that is not ruled out, by inverting a test.
 
     Among all gaps with one error, those in proportion to the noise make the observed sum smallest

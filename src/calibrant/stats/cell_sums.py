@@ -12,9 +12,9 @@ The grid nests in the bins of the calibration error: `coarse` cells (a multiple 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
@@ -33,8 +33,7 @@ LOSS_UNIT, SQUARE_UNIT = 2.0**-20, 2.0**-10
 MOST_BLOCKS = 128
 
 
-@dataclass(frozen=True, slots=True)
-class CellGrid:
+class CellGrid(Struct, frozen=True):
     """A fine grid over [0, 1]; a confidence of exactly 1 has a cell of its own, the last."""
 
     bins: int
@@ -94,8 +93,7 @@ def require_few(blocks: int) -> None:
         )
 
 
-@dataclass(slots=True)
-class CellSums:
+class CellSums(Struct):
     """Sums of one block, first axis by outcome (0, 1); they merge by addition, exactly.
 
     `rows` and `offsets` run over the cells. `loss` and `squares` sum the logarithmic loss and its
@@ -119,11 +117,11 @@ class CellSums:
 
     def copy(self) -> CellSums:
         """Return sums of their own that may be added to."""
-        return CellSums(*(getattr(self, name).copy() for name in self.__slots__))
+        return CellSums(*(getattr(self, name).copy() for name in self.__struct_fields__))
 
     def add(self, other: CellSums) -> None:
         """Take in the sums of further rows."""
-        for name in self.__slots__:
+        for name in self.__struct_fields__:
             mine: Ints = getattr(self, name)
             mine += getattr(other, name)
 

@@ -7,9 +7,9 @@ looks calibrated in 15 bins. A value that many rows state is therefore a cell of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask
 
@@ -25,8 +25,7 @@ SLICE_ROWS, MOST_SLICES = 50, 40
 _ONE_VALUE = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class ValueSums:
+class ValueSums(Struct, frozen=True):
     """Sums over the rows of each stated value, values rising.
 
     Parameters
@@ -117,8 +116,7 @@ def cell_places(value: Floats, rows: Floats) -> tuple[Indices, int]:
     return place, count + int(new.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class CellTable:
+class CellTable(Struct, frozen=True):
     """Share, gap and standard errors by cell.
 
     Parameters

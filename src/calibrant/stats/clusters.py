@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Indices
@@ -22,8 +22,7 @@ _SEED = 38
 _MANY = 30
 
 
-@dataclass(frozen=True)
-class ClusterSums:
+class ClusterSums(Struct, frozen=True, dict=True):
     """Sums of confidence minus outcome by cluster and cell.
 
     Parameters

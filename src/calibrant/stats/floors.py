@@ -1,10 +1,10 @@
 """Verification floors: what a number of labels can show about calibration, at worst."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import bdtr
 
 from calibrant.core.arrays import Floats, Mask
@@ -233,8 +233,7 @@ MINIMUM_PER_BIN = 30
 _PERCENTILE = 75.0
 
 
-@dataclass(frozen=True, slots=True)
-class SlopeEstimate:
+class SlopeEstimate(Struct, frozen=True):
     """The estimate of one resolution.
 
     Parameters

@@ -7,11 +7,11 @@ the published one of smooth ECE, so that values agree to rounding.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Array, Floats, Indices
@@ -27,8 +27,7 @@ _STEPS = 1 << HALVINGS
 _FIRST_GUESS = _STEPS // 16
 
 
-@dataclass(frozen=True, slots=True)
-class GridSums:
+class GridSums(Struct, frozen=True):
     """Residuals and weights spread linearly onto a grid of equal steps over [0, 1]."""
 
     residual: Floats
@@ -97,8 +96,7 @@ def every_other(values: Floats) -> Floats:
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class SmoothingPlan:
+class SmoothingPlan(Struct, frozen=True):
     """Everything about one bandwidth that does not depend on data.
 
     `error` is linear algebra on the grid sums: a circular convolution of the mirrored grid with

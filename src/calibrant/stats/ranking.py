@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask
@@ -72,8 +72,7 @@ def _joined(held: ScoreSums, found: ScoreSums) -> ScoreSums:
     return ScoreSums(*(np.concatenate(pair) for pair in zip(held, found, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class Influence:
+class Influence(Struct, frozen=True):
     """An influence function a[g] + b[g] * outcome at score group g; its mean is 0."""
 
     constant: Floats
@@ -89,8 +88,7 @@ class Influence:
         return float(ranked.weight @ a**2 + 2 * (ranked.outcome @ (a * b)) + ranked.squares @ b**2)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """Sums at distinct scores, from the highest score down; `group` maps rows to them."""
 
     score: Floats

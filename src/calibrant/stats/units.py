@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from calibrant.core import InputError
@@ -34,8 +34,7 @@ PRIOR = 0.5
 CURVED_UNITS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class UnitInfluence:
+class UnitInfluence(Struct, frozen=True):
     """How far each unit pulls a statistic; the statistic errs by the mean of the pulls.
 
     Attributes

@@ -1,11 +1,11 @@
 """`mend`: what does a stated confidence mean here?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 
 from calibrant.claims.mend import mend_claims
 from calibrant.core.errors import InputError, error_source

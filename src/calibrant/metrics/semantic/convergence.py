@@ -1,10 +1,11 @@
 """How the two estimators move as draws are added: down and up, to a common limit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError

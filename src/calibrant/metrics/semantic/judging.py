@@ -5,11 +5,12 @@ at measured rates classes are joined, split and graded otherwise, and the interv
 what that does to the calibration error.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 from scipy.special import ndtri
 
 from calibrant.core.arrays import Array, Floats, Ints

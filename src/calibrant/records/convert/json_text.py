@@ -6,11 +6,11 @@ import contextlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from calibrant.core.imports import data_beside
 
@@ -22,8 +22,7 @@ KINDS: dict[str, Any] = data_beside(__file__, "kinds.toml")
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """Choices that a log itself cannot make.
 
     Parameters
@@ -45,7 +44,7 @@ class ReadOptions:
     grade: str | None = None
     filter: str | None = None
     scale: str = "fraction"
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = {}
     texts: bool = True
 
     def fraction(self, confidence: float) -> float:

@@ -1,9 +1,10 @@
 """What an import read, and what it could not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from calibrant.core.hints import Hint
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich import box
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -59,8 +60,7 @@ def fitted(table: Table, width: int) -> list[RenderableType]:
     return [block for part in parts for block in _drawn(part, _part_widths(part, width))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """A table whose cells are spelled: widths are those of letters."""
 
     columns: tuple[str, ...]

@@ -2,9 +2,9 @@
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 

@@ -1,11 +1,11 @@
 """The table of an audit in a terminal: right, says, gap, and both on a strip of characters."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from textwrap import wrap
 from typing import Any
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 

@@ -1,11 +1,11 @@
 """Options that the commands of label share, and the document that is made of them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec.structs import asdict
 
 from calibrant.claims.label import label_claims
 from calibrant.core.document import plain
