@@ -1,6 +1,6 @@
 """Sentences that were read otherwise than they were meant: each says what its number is about."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 import numpy as np
 import polars as pl

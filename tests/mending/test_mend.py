@@ -74,7 +74,7 @@ def test_a_file_gives_the_same_numbers(fitted, tmp_path):
 
 
 def test_several_maps_are_chosen_by_name(fitted, tmp_path):
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     path = tmp_path / "mend.json"
     save_maps([replace(fitted, model="a"), replace(fitted, model="b", offset=1.0)], path)
