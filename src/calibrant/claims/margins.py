@@ -4,9 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from scipy import special
-
 from calibrant.core.estimate import Estimate
+from calibrant.stats.few_numbers import ndtri, stdtr, stdtrit
 
 # Two points for the calibration error of one model, five for the difference of two models.
 ERROR_MARGIN = 0.02
@@ -36,13 +35,13 @@ def gap_within(gap: Estimate, margin: float) -> float | None:
     """
     if gap.n < 2 or not all(map(math.isfinite, (gap.value, gap.low, gap.high))):
         return None
-    quantile = float(special.stdtrit(gap.n - 1, (1 + gap.level) / 2))
+    quantile = float(stdtrit(gap.n - 1, (1 + gap.level) / 2))
     down, up = gap.value - gap.low, gap.high - gap.value
     if min(down, up) <= 0:
         return None
     below = (margin - gap.value) / (up / quantile)
     above = (margin + gap.value) / (down / quantile)
-    return float(special.stdtr(gap.n - 1, -min(below, above)))
+    return float(stdtr(gap.n - 1, -min(below, above)))
 
 
 def more_labels(
@@ -79,13 +78,13 @@ def more_labels(
     if value is None or low is None or high is None or not n:
         return None
     error, size = (high - low) / (2 * _TWO_SIDED), abs(value)
-    of_gap = -float(special.ndtri(shown / 2))
+    of_gap = -float(ndtri(shown / 2))
     if margin <= 0:
         needed = ((of_gap + _POWER) * error / size) ** 2 if size else math.inf
         return max(n * (needed - 1), 0.0) if math.isfinite(needed) else None
-    of_margin = -float(special.ndtri(within))
+    of_margin = -float(ndtri(within))
     hardest = margin * of_gap / (of_gap + of_margin)
-    likely = error * max(1.0, -float(special.ndtri(_BEYOND_ONE / among)))
+    likely = error * max(1.0, -float(ndtri(_BEYOND_ONE / among)))
     at = min(max(hardest, size - likely), size + likely)
     needed = (of_gap * error / at) ** 2 if at > 0 else math.inf
     if at < margin:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from scipy import special
 
 from calibrant.core.estimate import Estimate
 from calibrant.stats.cells import ValueSums
+from calibrant.stats.few_numbers import ndtr, ndtri
 
 # With fewer rows of an outcome their mean confidence says too little about the missing.
 _FEWEST = 5
@@ -92,8 +92,8 @@ def _reweighted(sums: ValueSums, missing: Missing, level: float) -> dict[str, An
     variance = (1 - share) ** 2 * variances[0] + share**2 * variances[1]
     variance += (means[1] - means[0] - 1) ** 2 * share * (1 - share) / whole
     error = math.sqrt(variance)
-    reach = float(special.ndtri((1 + level) / 2)) * error
-    p_value = 2 * float(special.ndtr(-abs(value) / max(error, 1e-12)))
+    reach = float(ndtri((1 + level) / 2)) * error
+    p_value = 2 * float(ndtr(-abs(value) / max(error, 1e-12)))
     return _view(value, value - reach, value + reach, p_value)
 
 
@@ -102,7 +102,7 @@ def _worst_case(sums: ValueSums, missing: Missing, level: float) -> dict[str, An
     rows, right = sums.rows, sums.right
     whole = float(rows.sum()) + missing.count
     sides = 1 if missing.count / whole > _ONE_SIDE else 2
-    z = float(special.ndtri((1 + level) / 2)) if sides == 2 else float(special.ndtri(level))
+    z = float(ndtri((1 + level) / 2)) if sides == 2 else float(ndtri(level))
     ends, tails = [], []
     for said, sign in ((0.0, -1), (1.0, 1)):
         total = float(rows @ sums.value - right.sum()) + said * missing.count - missing.right
@@ -111,7 +111,7 @@ def _worst_case(sums: ValueSums, missing: Missing, level: float) -> dict[str, An
         mean = total / whole
         error = math.sqrt(max(square - whole * mean**2, 0.0) / max(whole - 1, 1) / whole)
         ends.append(mean + sign * z * error)
-        tails.append(float(special.ndtr(sign * mean / max(error, 1e-12))))
+        tails.append(float(ndtr(sign * mean / max(error, 1e-12))))
     return _view(None, ends[0], ends[1], min(sides * min(tails), 1.0))
 
 
@@ -135,4 +135,7 @@ def fisher_p_value(a: float, b: float, c: float, d: float) -> float:
 
 
 def _log_choose(n: Any, k: Any) -> Any:
+    # Loaded here, for few audits: scipy takes long to load.
+    from scipy import special
+
     return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)

@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scipy import special
-
 from calibrant.claims.margins import gap_within
 from calibrant.core.estimate import Estimate
 from calibrant.stats.clusters import FEWEST
+from calibrant.stats.few_numbers import logit, ndtr, ndtri, stdtr, stdtrit
 from calibrant.stats.perfect_law import rank_p_value
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ def gap_p_value(gap: Estimate, other: float) -> float:
     if not math.isfinite(reach) or reach <= 0:
         return other
     degrees = max(gap.n - 1, 1)
-    error = reach / float(special.stdtrit(degrees, (1 + gap.level) / 2))
-    student = 2 * float(special.stdtr(degrees, -abs(gap.value) / error))
+    error = reach / float(stdtrit(degrees, (1 + gap.level) / 2))
+    student = 2 * float(stdtr(degrees, -abs(gap.value) / error))
     return student if math.isnan(other) else max(student, other)
 
 
@@ -155,12 +154,12 @@ def separation_test(
     ends = (auroc.value, auroc.low, auroc.high)
     if not all(map(math.isfinite, ends)) or not 0 < auroc.low < auroc.high < 1:
         return None
-    quantile = float(special.ndtri((1 + auroc.level) / 2))
-    at, low, high = (float(special.logit(min(max(end, 1e-9), 1 - 1e-9))) for end in ends)
+    quantile = float(ndtri((1 + auroc.level) / 2))
+    at, low, high = (float(logit(min(max(end, 1e-9), 1 - 1e-9))) for end in ends)
     error = max((high - low) / (2 * quantile), 1e-12)
-    reach = float(special.logit(0.5 + margin))
-    within = max(special.ndtr(-(reach - at) / error), special.ndtr(-(reach + at) / error))
-    own = 2 * float(special.ndtr(-abs(at) / error))
+    reach = float(logit(0.5 + margin))
+    within = max(ndtr(-(reach - at) / error), ndtr(-(reach + at) / error))
+    own = 2 * float(ndtr(-abs(at) / error))
     return {"p_value": max(own, rank_p), "p_within": float(within)}
 
 

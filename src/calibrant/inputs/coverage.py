@@ -5,12 +5,12 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import polars as pl
-from scipy import special
 
 from calibrant.claims import data
 from calibrant.records import Scores
 from calibrant.records.reading import Reading
 from calibrant.records.score_table import row_weights
+from calibrant.stats.few_numbers import ndtr
 
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")
@@ -254,5 +254,5 @@ def _compared(right: float, n: int, kept: pl.Series) -> dict[str, Any]:
     error = (pooled * (1 - pooled) * (1 / n + 1 / kept.len())) ** 0.5
     # Two shares by the normal law, half an answer taken off for how few there may be.
     apart = max(abs(share - rest) - 0.5 / n, 0.0)
-    p_value = 2 * float(special.ndtr(-apart / error)) if error > 0 else 1.0
+    p_value = 2 * float(ndtr(-apart / error)) if error > 0 else 1.0
     return {"missing_accuracy": share, "kept_accuracy": rest, "missing_p": p_value}

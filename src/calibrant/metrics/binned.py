@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
-from scipy import special
 
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
 from calibrant.stats import binning
 from calibrant.stats.binning import BinIndex
+from calibrant.stats.few_numbers import ndtri
 from calibrant.stats.intervals import wilson_interval
 
 STRATEGIES = ("width", "mass")
@@ -286,7 +286,7 @@ def reliability_bins(
     data = check(confidence, correct, weights)
     stats = bin_statistics(data, bins=bins, strategy=strategy)
     low, high = wilson_interval(stats.rate, stats.effective, level)
-    reach = special.ndtri((1 + level) / 2) * np.sqrt(stats.spread / stats.effective)
+    reach = ndtri((1 + level) / 2) * np.sqrt(stats.spread / stats.effective)
     return ReliabilityBins(
         lower=stats.lower,
         upper=stats.upper,

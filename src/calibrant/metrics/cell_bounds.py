@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
 from calibrant.stats.cell_sums import OFFSET_BITS
+from calibrant.stats.few_numbers import digamma
 
 if TYPE_CHECKING:
     from calibrant.metrics.cell_block import CellBlock
@@ -118,7 +118,7 @@ def of_risk(block: CellBlock) -> float:
         return 0.0
     reached = np.append(0.0, np.cumsum(hits + misses))
     # Among the first places of a cell at most min(hits, misses) errors are misplaced.
-    places = np.diff(special.digamma(reached + 1))
+    places = np.diff(digamma(reached + 1))
     return float((np.minimum(hits, misses) * lost) @ places) / block.n
 
 

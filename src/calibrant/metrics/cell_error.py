@@ -10,16 +10,18 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
-from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.metrics.inputs import check
 from calibrant.stats import cell_bounds, perfect_law
 from calibrant.stats.cells import CellTable, ValueSums, cell_table, structure_z
 from calibrant.stats.clusters import ClusterSums
+from calibrant.stats.few_numbers import betainc, ndtr, ndtri, stdtr, stdtrit
 from calibrant.stats.intervals import wilson_interval
 
 # What a calibrated model would show in the middle may be so many times the margin.
+# Share beyond each end of an exact interval.
+_TAIL = 0.025
 _WITHIN_REACH = 1.25
 # Neighbours inside slices that lean together by more standard errors are a structure.
 _STRUCTURE = 1.0
@@ -217,7 +219,7 @@ class CellError(Struct, frozen=True, dict=True):
         are where it would lie if the confidences were right.
         """
         table = self.table
-        z = float(special.ndtri((1 + level) / 2))
+        z = float(ndtri((1 + level) / 2))
         rate = table.said - table.gap
         # Rows of clusters tell less than as many independent ones.
         noise = np.where(table.noise > 0, table.noise, 1.0)
@@ -268,13 +270,13 @@ class CellError(Struct, frozen=True, dict=True):
     def _quantile(self, level: float) -> float:
         tail = (1 + level) / 2
         if self.clusters is None:
-            return float(special.ndtri(tail))
-        return float(special.stdtrit(self.clusters.degrees, tail))
+            return float(ndtri(tail))
+        return float(stdtrit(self.clusters.degrees, tail))
 
     def _p_value(self, z: float) -> float:
         if self.clusters is None:
-            return float(special.ndtr(-z))
-        return float(special.stdtr(self.clusters.degrees, -z))
+            return float(ndtr(-z))
+        return float(stdtr(self.clusters.degrees, -z))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return both ends at a level."""
@@ -311,9 +313,13 @@ class CellError(Struct, frozen=True, dict=True):
             error = math.sqrt(self._bound.square)
             return abs(said - right) + self._quantile(0.95) * error <= margin
         rows, hits = float(self.sums.rows.sum()), float(self.sums.right.sum())
-        least = float(special.betaincinv(hits, rows - hits + 1, 0.025)) if hits > 0 else 0.0
-        most = float(special.betaincinv(hits + 1, rows - hits, 0.975)) if hits < rows else 1.0
-        return max(said - least, most - said) <= margin
+        # The margin reaches both ends of the exact interval of the accuracy.
+        low, high = said - margin, said + margin
+        reaches_low = low <= 0 or (hits > 0 and betainc(hits, rows - hits + 1, low) <= _TAIL)
+        reaches_high = high >= 1 or (
+            hits < rows and betainc(hits + 1, rows - hits, high) >= 1 - _TAIL
+        )
+        return reaches_low and reaches_high
 
     @cached_property
     def p_gap(self) -> float:
@@ -330,7 +336,7 @@ class CellError(Struct, frozen=True, dict=True):
         count = float(rows.sum())
         said = float(rows @ value) / count
         spread = float(rows @ np.square(value - said)) / max(count - 1, 1.0)
-        reach = float(special.stdtrit(max(count - 1, 1.0), 0.9975)) * math.sqrt(spread / count)
+        reach = float(stdtrit(max(count - 1, 1.0), 0.9975)) * math.sqrt(spread / count)
         return perfect_law.mean_p_value(
             said, reach, round(float(self.sums.right.sum())), round(count)
         )

@@ -9,13 +9,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
-from scipy import special
 
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
 from calibrant.stats import intervals
+from calibrant.stats.few_numbers import erf
 from calibrant.stats.inversion import Search, rooting, side_by_side
 from calibrant.stats.units import MOST_SHARE, UnitInfluence, Units, freedom, unit_sums
 
@@ -349,7 +349,7 @@ def folded_mean(centre: Floats, error: Floats) -> Floats:
     """Return E|X| for normal X with the given mean and standard deviation (0 allowed)."""
     scale = np.where(error > 0, error, 1.0)
     ratio = centre / scale
-    mean = scale * math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2) + centre * special.erf(
+    mean = scale * math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2) + centre * erf(
         ratio / math.sqrt(2)
     )
     return np.where(error > 0, mean, np.abs(centre))

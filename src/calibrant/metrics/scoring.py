@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
-from scipy import special
 
 from calibrant.core.arrays import Array, MaybeArray
 from calibrant.metrics.binned import placement
 from calibrant.metrics.inputs import Checked, check, is_graded, undefined
 from calibrant.stats import binning, ranking
 from calibrant.stats.binning import PIECE
+from calibrant.stats.few_numbers import xlogy
 
 
 def _mean_of(data: Checked, rows_of: Any) -> float:
@@ -61,8 +61,8 @@ def log_loss_rows(confidence: Array, correct: Array) -> Array:
     c = confidence.astype(np.float64, copy=False)
     y = correct.astype(np.float64, copy=False)
     # xlogy is 0 where y is 0, also at log 0, so certainty that was right costs nothing.
-    loss: Array = special.xlogy(y, c)
-    loss += special.xlog1py(1 - y, -c)
+    loss: Array = xlogy(y, c)
+    loss += xlogy(1 - y, 1 - c)
     return np.abs(loss, out=loss)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.errors import InputError
@@ -21,6 +20,7 @@ from calibrant.planning.refusal import require_labels
 from calibrant.stats import floors
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, Stream, as_stream
+from calibrant.stats.few_numbers import ndtri
 
 if TYPE_CHECKING:
     from calibrant.metrics.cell_block import CellBlock

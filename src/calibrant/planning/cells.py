@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.estimate import Estimate
 from calibrant.stats.binning import width_index
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, Stream
+from calibrant.stats.few_numbers import ndtri
 from calibrant.stats.floors import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
 
 # 60 cells nest in the 20 and 10 bins of the slope estimate and in the 15 bins of the ECE, so

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
-from scipy import special
 
 from calibrant.core.arrays import Floats
 from calibrant.stats.cells import CellTable
+from calibrant.stats.few_numbers import ndtr
 from calibrant.stats.inversion import root_between
 
 _ROOT = math.sqrt(2 / math.pi)
@@ -23,7 +23,7 @@ _MAYBE_NONE = 2.0
 
 def mean_size(ratio: Floats) -> Floats:
     """Return the mean of |ratio + Z| for a standard normal Z."""
-    found = _ROOT * np.exp(-ratio * ratio / 2) + ratio * (1 - 2 * special.ndtr(-ratio))
+    found = _ROOT * np.exp(-ratio * ratio / 2) + ratio * (1 - 2 * ndtr(-ratio))
     return np.asarray(found, dtype=np.float64)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.stats.few_numbers import stdtr
 
 # Fewer clusters say nothing about others like them.
 FEWEST = 6
@@ -99,7 +99,7 @@ class ClusterSums(Struct, frozen=True, dict=True):
         mean, error, degrees = self._student
         if self.count < 2 or error == 0:
             return 1.0
-        student = 2 * float(special.stdtr(degrees, -abs(mean) / error))
+        student = 2 * float(stdtr(degrees, -abs(mean) / error))
         seen = abs(float(self.totals.sum()))
         drawn = _signed(self.totals[:, None], self.count)
         return max(student, float((np.abs(drawn[:, 0]) >= seen - 1e-9).mean()))
@@ -206,6 +206,9 @@ def column_effect(codes: Array, left: Floats, variance: Floats) -> tuple[float, 
     fourth = np.bincount(codes, variance * (1 - 6 * variance))[held] / known[held] ** 2
     spread = max(2 * degrees + float(fourth.sum()), 0.5 * degrees)
     scale = 2 * degrees / spread
+    # Loaded here, for tables with further columns: scipy takes long to load.
+    from scipy import special
+
     p_value = float(special.chdtrc(degrees * scale, statistic * scale))
     pairs = float((rows**2).sum() - rows.sum())
     shared = max(float((sums**2).sum()) - float(known.sum()), 0.0) / pairs if pairs else 0.0

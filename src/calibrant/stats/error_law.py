@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from calibrant.core.arrays import Floats
 from calibrant.stats.few_law import lattice_step
@@ -99,6 +98,9 @@ def half_normal_atoms(spread: float, values: int = 4001) -> Atoms:
         return Atoms(np.zeros(1), np.ones(1))
     value = np.linspace(0.0, 9.0, values)
     edges = np.concatenate([[0.0], (value[1:] + value[:-1]) / 2, [np.inf]])
+    # Loaded here, for few audits: scipy takes long to load.
+    from scipy import special
+
     # From the upper tail, so that small probabilities keep their digits.
     beyond = special.erfc(edges / math.sqrt(2))
     return Atoms(value * spread, -np.diff(beyond))

@@ -12,9 +12,9 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from calibrant.core.arrays import Floats, Indices
+from calibrant.stats.few_numbers import ndtri
 
 # Tilts tried for the bound on a sum, in units of one over its standard deviation.
 TILTS = np.geomspace(0.5, 40.0, 12)
@@ -189,7 +189,7 @@ class FewLaw:
             third += float(part @ away)
         if variance <= 0:
             return mean, 1.0
-        sd, z = math.sqrt(variance), float(special.ndtri(share))
+        sd, z = math.sqrt(variance), float(ndtri(share))
         bent = z + (z * z - 1) / 6 * third / (variance * sd)
         return mean + sd * bent, math.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * sd)
 

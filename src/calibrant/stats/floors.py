@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import numpy as np
 from msgspec import Struct
-from scipy.special import bdtr
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
@@ -209,12 +208,15 @@ def le_cam_constant(error_rate: float, *, labels: int = _REFERENCE_LABELS) -> fl
 def _le_cam_bound(
     delta: np.ndarray[tuple[int], np.dtype[np.float64]], eps: float, m: int
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    # Loaded here, for few audits: scipy takes long to load.
+    from scipy import special
+
     other = eps + delta
     # The likelihood ratio is monotone in the count, so the total variation is one difference
     # of distribution functions at the count where the ratio passes 1.
     crossing = m * np.log((1 - eps) / (1 - other)) / np.log(other * (1 - eps) / (eps * (1 - other)))
     count = np.clip(np.floor(crossing), 0, m - 1)
-    variation = bdtr(count, m, eps) - bdtr(count, m, other)
+    variation = special.bdtr(count, m, eps) - special.bdtr(count, m, other)
     result: np.ndarray[tuple[int], np.dtype[np.float64]] = delta / 2 * (1 - variation)
     return result
 

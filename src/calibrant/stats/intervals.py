@@ -5,10 +5,10 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
+from calibrant.stats.few_numbers import expit, ndtri, stdtrit
 
 # Steps of candidate areas, and how many of them a first look passes over.
 _CANDIDATES = 4000
@@ -18,7 +18,7 @@ _EVERY = 40
 @lru_cache(maxsize=64)
 def normal_quantile(level: float) -> float:
     """Return the two-sided normal quantile: 1.96 for 0.95."""
-    return float(special.ndtri((1 + level) / 2))
+    return float(ndtri((1 + level) / 2))
 
 
 def wilson_interval(rate: Any, n: Any, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -86,7 +86,7 @@ def student_quantile(level: float, units: float) -> float:
     (2.57, 1.96)
     """
     if 1 < units < 1e6:
-        return float(special.stdtrit(units - 1, (1 + level) / 2))
+        return float(stdtrit(units - 1, (1 + level) / 2))
     return normal_quantile(level)
 
 
@@ -175,7 +175,7 @@ def logit_interval(
         return value, value
     centre = math.log(value / (1 - value))
     low, high = wald_interval(centre, error / (value * (1 - value)), level, units=units)
-    return float(special.expit(low)), float(special.expit(high))
+    return float(expit(low)), float(expit(high))
 
 
 def unseen_share(units: int, level: float) -> float:

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
 
 from calibrant.core.arrays import Floats
 from calibrant.stats.cells import CellTable, ValueSums
+from calibrant.stats.few_numbers import ndtr
 
 _STEPS = 60
 # Closer to 0 than this part of a standard error the saddlepoint loses its digits.
@@ -61,7 +61,7 @@ def sum_p_value(
         return math.nan if abs(seen) < 1e-9 else 0.0
     seen = math.copysign(max(abs(seen) - step / 2, 0.0), seen)
     if abs(seen) < _NEAR * sd:
-        return 1.0 if seen == 0 else 2 * float(special.ndtr(-abs(seen) / sd))
+        return 1.0 if seen == 0 else 2 * float(ndtr(-abs(seen) / sd))
     if seen < 0:
         factor, seen = -factor, -seen
     return min(1.0, 2 * _tail(factor, chance, seen, times, sd))
@@ -94,7 +94,7 @@ def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float)
     w = math.sqrt(max(2 * (tilt * seen - level), 1e-300))
     u = tilt * math.sqrt(max(second, 1e-300))
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-    return min(max(float(special.ndtr(-w)) + density * (1 / u - 1 / w), 1e-300), 1.0)
+    return min(max(float(ndtr(-w)) + density * (1 / u - 1 / w), 1e-300), 1.0)
 
 
 def _saddlepoint(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:
@@ -147,7 +147,7 @@ def _largest_tail(seen: float, spread: Floats) -> float:
     if scale == 0:
         return 0.0
     tilt = _TILTS[:, None] * (spread / scale)
-    log = (tilt**2 / 2 + np.log(2 * special.ndtr(tilt))).sum(axis=1)
+    log = (tilt**2 / 2 + np.log(2 * ndtr(tilt))).sum(axis=1)
     least = float((log - _TILTS * seen / scale).min())
     return math.exp(min(max(least, -700.0), 0.0))
 
@@ -215,7 +215,7 @@ def rank_p_value(rows: Floats, right: Floats, area: float) -> float:
         return 1.0
     sd = math.sqrt(max((n + 1 - tie) / (12 * hits * misses), 1e-18))
     off = max(abs(area - 0.5) - 0.5 / (hits * misses), 0.0)
-    return 2 * float(special.ndtr(-off / sd))
+    return 2 * float(ndtr(-off / sd))
 
 
 def mean_p_value(said: float, reach: float, right: int, rows: int) -> float:
@@ -236,6 +236,9 @@ def mean_p_value(said: float, reach: float, right: int, rows: int) -> float:
     >>> mean_p_value(0.95, 0.0, 0, 30) < 1e-9, round(mean_p_value(0.9, 0.0, 30, 30), 3)
     (True, 0.085)
     """
+    # Loaded here, for few audits: scipy takes long to load.
+    from scipy import special
+
     share = right / rows
     if said > share:
         tail = float(special.bdtr(right, rows, min(max(said - reach, share), 1.0)))

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask
+from calibrant.stats.few_numbers import digamma, xlogy
 
 PIECE = 65_536
 
@@ -220,7 +220,7 @@ def average_risks(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
     # In the limit the value is the sum of error mass times `depth`, the mean of -ln(coverage) over
     # a group. Mass that moves to a row changes the masses, the depth of the row's own group, and
     # the coverage of all groups after it.
-    reached = special.xlogy(places, places / total) / total
+    reached = xlogy(places, places / total) / total
     depth = 1.0 - (reached[..., 1:] - reached[..., :-1]) * (total / weight)
     log_covered = np.log(places[..., 1:] / total)
     later = np.zeros(rate.shape)
@@ -278,7 +278,7 @@ def _harmonic_shares(places: Floats, weight: Floats, total: Any) -> Floats:
 
 
 def _harmonic(number: Any) -> Any:
-    return special.digamma(number + 1) + np.euler_gamma
+    return digamma(number + 1) + np.euler_gamma
 
 
 def _from_end(values: Floats) -> Floats:

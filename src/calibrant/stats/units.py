@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from scipy import special
 
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, Indices, MaybeArray
+from calibrant.stats.few_numbers import logit
 from calibrant.stats.intervals import student_quantile
 
 
@@ -102,7 +102,7 @@ class UnitInfluence(Struct, frozen=True):
         if not (0 < value < 1 and 2 <= self.count <= CURVED_UNITS):
             return self.error
         without = value - self.pull / (self.count - 1)
-        moved = special.logit(np.clip(without, value / 10, 1 - (1 - value) / 10))
+        moved = logit(np.clip(without, value / 10, 1 - (1 - value) / 10))
         centred = moved - self._sum(moved) / self.count
         variance = self._sum(np.square(centred)) * (self.count - 1) / self.count
         return math.sqrt(variance) * value * (1 - value)
