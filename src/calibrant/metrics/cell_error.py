@@ -20,8 +20,6 @@ from calibrant.stats.few_numbers import betainc, ndtr, ndtri, stdtr, stdtrit
 from calibrant.stats.intervals import wilson_interval
 
 # What a calibrated model would show in the middle may be so many times the margin.
-# Share beyond each end of an exact interval.
-_TAIL = 0.025
 _WITHIN_REACH = 1.25
 # Neighbours inside slices that lean together by more standard errors are a structure.
 _STRUCTURE = 1.0
@@ -315,11 +313,9 @@ class CellError(Struct, frozen=True, dict=True):
         rows, hits = float(self.sums.rows.sum()), float(self.sums.right.sum())
         # The margin reaches both ends of the exact interval of the accuracy.
         low, high = said - margin, said + margin
-        reaches_low = low <= 0 or (hits > 0 and betainc(hits, rows - hits + 1, low) <= _TAIL)
-        reaches_high = high >= 1 or (
-            hits < rows and betainc(hits + 1, rows - hits, high) >= 1 - _TAIL
-        )
-        return reaches_low and reaches_high
+        near = low <= 0 or (hits > 0 and betainc(hits, rows - hits + 1, low) <= 0.025)
+        over = hits < rows and betainc(hits + 1, rows - hits, high) >= 0.975
+        return near and (over or high >= 1)
 
     @cached_property
     def p_gap(self) -> float:
