@@ -1,10 +1,9 @@
 """Sentences that were read otherwise than they were meant: each says what its number is about."""
 
-from msgspec.structs import replace
-
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 import calibrant as cal
 from calibrant.claims.claim import Claim
