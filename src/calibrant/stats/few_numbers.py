@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from statistics import NormalDist
 from typing import Any
 
@@ -81,7 +81,9 @@ def stdtr(degrees: float, t: float) -> float:
     return tail if t < 0 else 1 - tail
 
 
+# Many models of a table have equally many rows.
 @_for_few
+@lru_cache(maxsize=1000)
 def stdtrit(degrees: float, share: float) -> float:
     """Return below what this share of Student's law lies."""
     outside = min(share, 1 - share)
