@@ -273,6 +273,32 @@ def test_a_refusal_is_told_on_its_tab(table):
     assert "lies between 0 and 1, got 7" in text
 
 
+def test_a_table_that_leaves_a_doubt_is_read_as_the_page_is_told(table):
+    frame = pl.read_csv(table)
+    frame.with_columns(
+        stated_confidence=pl.col("certainty"), token_confidence=pl.lit("60 %")
+    ).drop("certainty").write_csv(table)  # fmt: skip
+
+    async def work(session, base, server):
+        told = [await got(session, f"{base}/api/tab/overview")]
+        for sent in ({"confidence": "stated_confidence"}, {"shell": "rm"}):
+            body = json.dumps(sent)
+            async with session.post(f"{base}/api/read", data=body, headers=OWN) as response:
+                told.append((response.status, await response.text()))
+        told.append(await got(session, f"{base}/api/tab/overview"))
+        return told
+
+    (_, before), (read, _), (refused, _), (_, after) = served(table, work)
+    assert "2 columns may be the confidence" in before
+    assert str(table.parent) not in before
+    every = "stated_confidence,token_confidence"
+    assert f'<option value="{every}">all 2: stated_confidence, token_confidence' in before
+    assert (read, refused) == (200, 422)
+    assert "say more than they know" in after
+    assert "--confidence stated_confidence" in after
+    assert '<option value="stated_confidence" selected>' in after
+
+
 def test_what_was_served_is_shown_day_by_day_before_anybody_labels(tmp_path):
     path = tmp_path / "served.jsonl"
     days = [f"2026-05-{1 + n // 10:02}" for n in range(300)]

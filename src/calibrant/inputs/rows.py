@@ -155,10 +155,10 @@ class Rows:
         if query.words:
             held, searched = self._holding(query.words, patience)
             mask = mask & held
-        here = self.index[self._some(mask, query)]
+        total = int(mask.sum())
         return RowPage(
-            self._told(here),
-            int(mask.sum()),
+            self._told(self.index[self._some(mask, query, total)]),
+            total,
             int((mask & self._mark("wrong")).sum()),
             int((mask & self._mark("graded")).sum()),
             searched,
@@ -286,18 +286,20 @@ class Rows:
         for name in ("wrong", "graded", "split"):
             self._mark(name)
 
-    def _some(self, mask: pl.Series, query: RowQuery) -> Places:
+    def _some(self, mask: pl.Series, query: RowQuery, total: int) -> Places:
         """Return the rows of one page: a list is walked only as far as the page goes."""
         order = None if query.sort not in SORTS[1:] else self._order(query.sort)
         fits, end = mask.to_numpy(), query.start + query.size
         found, before = [np.empty(0, np.uint32)], 0
         for at in range(0, self.height if query.size else 0, _STRETCH):
-            own = np.arange(at, min(at + _STRETCH, self.height), dtype=np.uint32)
-            own = own if order is None else order[own]
-            own = own[fits[own]]
+            if order is None:
+                own = (np.flatnonzero(fits[at : at + _STRETCH]) + at).astype(np.uint32)
+            else:
+                own = order[at : at + _STRETCH]
+                own = own[fits[own]]
             found.append(own[max(query.start - before, 0) : max(end - before, 0)])
             before += own.size
-            if before >= end:
+            if before >= min(end, total):
                 break
         return np.concatenate(found)
 
@@ -325,6 +327,8 @@ class Rows:
                 self._searches.pop(next(iter(self._searches)))
             self._searches[words] = _Search()
         search, began = self._searches[words], time.monotonic()
+        # Something is shown at once: the first look is short, the next ones search for longer.
+        patience = patience if patience is None or search.done else patience / 4
         names = [*dict.fromkeys([*self.texts.values(), "question_id"])]
         pattern = f"(?i){pl.escape_regex(words)}"
         holds = pl.any_horizontal(

@@ -12,6 +12,7 @@ import orjson
 from calibrant.core.errors import InputError
 
 GRADES = ("right", "wrong", "as given")
+_HALF = 0.5
 
 
 class Corrections:
@@ -54,6 +55,16 @@ class Corrections:
     def grade(self, row: Mapping[str, Any]) -> float | None:
         """Return the corrected grade of an answer; None where nobody corrected it."""
         return self._held.get(_key(row))
+
+    def graded(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with the word of its grade; what somebody corrected comes first."""
+        fixed = self.grade(row)
+        grade = row["correct"] if fixed is None else fixed
+        word = "open" if grade is None else "wrong" if grade < _HALF else "right"
+        words = "not graded" if word == "open" else word
+        if fixed is not None:
+            words += ", corrected"
+        return {**row, "grade": word, "grade_words": words, "corrected": fixed is not None}
 
     def _take(self, entry: Mapping[str, Any]) -> None:
         if entry["is"] == "as given":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import shutil
 import tempfile
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import polars as pl
 
@@ -20,12 +22,23 @@ from calibrant.core.errors import CalibrantError, InputError
 from calibrant.inputs.open_rows import open_rows
 from calibrant.inputs.rows import Rows
 from calibrant.records.formats import is_study
+from calibrant.records.tables import column_names, scan_table
 from calibrant.workflows.app.corrections import Corrections
 from calibrant.workflows.app.worker import Stopped, Worker
 
 MOST_UPLOADED = 512 * 1024**2
 """Bytes of files that may be dropped on the app together."""
 _KEPT = 32
+
+
+class Roles(msgspec.Struct, forbid_unknown_fields=True):
+    """Which column is what, as somebody said."""
+
+    confidence: str = ""
+    correct: str = ""
+    model: str = ""
+    question: str = ""
+    scale: str = ""
 
 
 @dataclass(slots=True)
@@ -69,6 +82,7 @@ class AppData:
         self._folder = folder
         self._jobs: dict[str, Job] = {}
         self._rows: Job | None = None
+        self._columns: list[str] | None = None
         self._rows_turn, self._turn = threading.Lock(), threading.Lock()
         beside = Path(self.paths[0])
         self.corrections = Corrections(
@@ -117,6 +131,21 @@ class AppData:
             raise InputError(self._rows.error)
         found: Rows = self._rows.found
         return found
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns, so that one can say which is which; none of a study."""
+        if self._columns is None:
+            self._columns = []
+            with contextlib.suppress(CalibrantError, OSError):
+                self._columns = column_names(scan_table(self.paths[0]), self.paths[0])
+        return self._columns
+
+    def read_as(self, roles: Roles) -> None:
+        """Read the table by these columns from now on; what is empty is guessed again."""
+        told = {**self.table, **msgspec.structs.asdict(roles)}
+        self.table = {name: value for name, value in told.items() if value}
+        self._rows = None
+        self._jobs.clear()
 
     def _version(self) -> str:
         """Return a mark that changes when a file does: what was read of it is then old."""

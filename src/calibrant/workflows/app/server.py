@@ -19,7 +19,7 @@ from calibrant.core.hints import Call
 from calibrant.core.loopback import LOOPBACK, Handler, Loopback, said
 from calibrant.records.formats import store_path
 from calibrant.report.page import page_asset, page_templates
-from calibrant.workflows.app.opened import MOST_UPLOADED, AppData, Dropped, Job
+from calibrant.workflows.app.opened import MOST_UPLOADED, AppData, Dropped, Job, Roles
 from calibrant.workflows.app.saving import saved
 from calibrant.workflows.app.state import PAGE, State, read_state
 from calibrant.workflows.app.tabs import (
@@ -30,6 +30,7 @@ from calibrant.workflows.app.tabs import (
     focused,
     form_of,
     picker,
+    reading_of,
     shown_of,
     tab_of,
 )
@@ -148,6 +149,7 @@ class AppServer(LocalServer):
             "/api/again/{tab}": self._again,
             "/api/open": self._open,
             "/api/label": self._label,
+            "/api/read": self._read,
         }
         for path, answer in shown.items():
             router.add_get(path, answer)
@@ -212,7 +214,7 @@ class AppServer(LocalServer):
         try:
             settings = await asyncio.to_thread(call_of, tab, state, data)
         except InputError as error:
-            return _fragment("tab_failed", tab=tab, error=str(error), form=[])
+            return _failed(tab, str(error), [], data)
         job = data.document(tab.verb, settings)
         if not job.done:
             await asyncio.sleep(_SOON)
@@ -220,9 +222,7 @@ class AppServer(LocalServer):
             words = f"{tab.working} {data.name}"
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
-            # The page names files, and no place of a machine.
-            words = job.error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
-            return _fragment("tab_failed", tab=tab, error=words, form=form_of(tab, state))
+            return _failed(tab, job.error, form_of(tab, state), data)
         return await asyncio.to_thread(_made, tab, state, data, job, settings)
 
     async def _rows(self, request: web.Request) -> web.Response:
@@ -254,6 +254,14 @@ class AppServer(LocalServer):
             return _question(data, sent.place)
 
         return _html(await asyncio.to_thread(keep))
+
+    async def _read(self, request: web.Request) -> web.Response:
+        try:
+            told = msgspec.json.decode(await request.read(), type=Roles)
+        except msgspec.DecodeError as error:
+            raise InputError(f"no columns can be read: {error}") from None
+        self._looked_at.read_as(told)
+        return said(200, "read")
 
     async def _cancel(self, request: web.Request) -> web.Response:
         tab, data = tab_of(request.match_info["tab"]), self._looked_at
@@ -340,6 +348,8 @@ def _file(name: str, kind: str) -> Handler:
 def _made(tab: Tab, state: State, data: AppData, job: Job, settings: dict[str, Any]) -> str:
     """Return a tab with its command; its lists are those of the document."""
     found = shown_of(tab, focused(state, data), job)
+    if tab.name == "overview":
+        found["columns"] = reading_of(data)
     if tab.name == "labels":
         found |= _labelling(tab, data)
         found.pop("form")
@@ -348,6 +358,13 @@ def _made(tab: Tab, state: State, data: AppData, job: Job, settings: dict[str, A
         name = tab.name if tab.name in ("overview", "decide", "mend") else "document"
         made = _fragment(f"tab_{name}", tab=tab, **found)
     return made + _fragment("command", **command_of(tab, settings, data))
+
+
+def _failed(tab: Tab, error: str, form: list[dict[str, Any]], data: AppData) -> str:
+    """Return what a tab shows in place of a result, and a way to say how the table is meant."""
+    # The page names files, and no place of a machine.
+    words = error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
+    return _fragment("tab_failed", tab=tab, error=words, form=form, columns=reading_of(data))
 
 
 def _labelling(tab: Tab, data: AppData) -> dict[str, Any]:
@@ -362,7 +379,7 @@ def _row_page(data: AppData, state: State) -> str:
         # Each answer once: the other confidences stand beside it when it is opened.
         state = replace(state, method=rows.methods[0])
     page = rows.page(resolved(state, data).rows(), patience=_SOON)
-    told = [graded_row(row, data) for row in page.rows]
+    told = [data.corrections.graded(row) for row in page.rows]
     has = {name: any(row.get(name) for row in told) for name in ("answer", "reference")}
     return _fragment(
         "rows",
@@ -376,19 +393,8 @@ def _row_page(data: AppData, state: State) -> str:
     )  # fmt: skip
 
 
-def graded_row(row: dict[str, Any], data: AppData) -> dict[str, Any]:
-    """Return a row with the word of its grade; what somebody corrected comes first."""
-    fixed = data.corrections.grade(row)
-    grade = row["correct"] if fixed is None else fixed
-    word = "open" if grade is None else "wrong" if grade < 0.5 else "right"
-    words = "not graded" if word == "open" else word
-    if fixed is not None:
-        words += ", corrected"
-    return {**row, "grade": word, "grade_words": words, "corrected": fixed is not None}
-
-
 def _question(data: AppData, place: int) -> str:
     found = data.rows().question(place)
-    row = graded_row(found, data)
-    row["all"] = [graded_row(one, data) for one in found["all"]]
+    row = data.corrections.graded(found)
+    row["all"] = [data.corrections.graded(one) for one in found["all"]]
     return _fragment("question", row=row)

@@ -15,6 +15,7 @@ from calibrant.core.hints import Call
 from calibrant.core.method_words import method_words
 from calibrant.core.verb import COMPUTE, Parameter, declaration
 from calibrant.inputs.rows import RowQuery, Rows
+from calibrant.records.guesses import usual_columns
 from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.draw import draw
@@ -281,6 +282,30 @@ def form_of(tab: Tab, state: State) -> list[dict[str, Any]]:
             }
         )
     return fields
+
+
+_ROLES = {"confidence": "confidence", "correct": "right or wrong", "model": "model",
+          "question": "question", "scale": "scale of the confidence"}  # fmt: skip
+
+
+def reading_of(data: AppData) -> list[dict[str, Any]]:
+    """Return the fields that say which column is what; none where the input is no table."""
+    names = data.columns()
+    if not names:
+        return []
+    likely = usual_columns("confidence", names)
+    every = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
+    offered = {"scale": [("fraction", "0 to 1"), ("percent", "0 to 100")]}
+    return [
+        {
+            "name": role,
+            "words": words,
+            "choices": offered.get(role, [*(every if role == "confidence" else ()),
+                                          *((name, name) for name in names)]),
+            "value": data.table.get(role, ""),
+        }
+        for role, words in _ROLES.items()
+    ]  # fmt: skip
 
 
 def picker(data: AppData, state: State) -> dict[str, Any]:

@@ -387,6 +387,14 @@ function keys(event) {
 // -- the rest ----------------------------------------------------------------------------------------
 
 async function again() { await send(`/api/again/${TAB()}?${query()}`); show(); }
+// Which column is what: everything is read anew.
+async function readAs(form) {
+  const answer = await send("/api/read", JSON.stringify(Object.fromEntries(new FormData(form))));
+  if (!answer.ok) { trouble(await answer.text()); return; }
+  pickerFor = null;
+  history.pushState(null, "", `?tab=${TAB()}`);
+  show();
+}
 async function label() {
   const answer = await send("/api/label");
   if (!answer.ok) { main.append(made("p", await answer.text(), "trouble")); return; }
@@ -430,6 +438,7 @@ if (byId("picker")) {
   });
   main.addEventListener("submit", (event) => {
     event.preventDefault();
+    if (event.target.matches("[data-read]")) { readAs(event.target); return; }
     const changes = {};
     for (const field of event.target.elements) if (field.name) changes[field.name] = field.type === "checkbox" ? (field.checked ? "on" : null) : field.value;
     go(changes);
