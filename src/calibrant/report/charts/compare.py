@@ -61,7 +61,7 @@ def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -
         "= only less, ≈ equivalent, ⇄ looks better and is worse, ± depends, ? undecided. Score: "
         "skill, which also counts how well confidence separates; 0 if constant, 100 if perfect. A "
         "line parts tiers, which follow from 'better'.",
-        chart.Axis("score (higher is better)", words=in_points),
+        chart.Axis("score", words=in_points),
         chart.Names(names, ends=ends, numbered=True),
         [_standing(entry) for entry in entries],
         [chart.Panel(chart.Names(names, numbered=True), _matrix(league["win_matrix"], names))],

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from calibrant.core.method_words import method_words
 from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Names, between, bounds
 from calibrant.report.charts.scales import percent, points
 
@@ -14,9 +15,10 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     entries = [entry for entry in document["results"] if entry["groups"]]
     if not entries:
         return
-    several = len(entries) > 1
+    # What the entries differ in: two confidences of one model are two rows.
+    parts = [n for n in ("model", "method") if len({str(entry[n]) for entry in entries}) > 1]
     found = [
-        _group(group, entry, several=several)
+        _group(group, entry, ", ".join(_words(entry[name]) for name in parts))
         for entry in entries
         for group in entry["groups"]
         # The same rows under another name are no group of their own.
@@ -35,10 +37,14 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     )
 
 
-def _group(group: Mapping[str, Any], entry: Mapping[str, Any], *, several: bool) -> Item:
+def _words(name: str) -> str:
+    return method_words(name) or str(name)
+
+
+def _group(group: Mapping[str, Any], entry: Mapping[str, Any], whose: str) -> Item:
     beyond = group["beyond"]
     tone = str(group["direction"]).replace("-", "_") if group["flagged"] else "undecided"
-    name = f"{entry['model']}: {group['rule']}" if several else str(group["rule"])
+    name = f"{whose}: {group['rule']}" if whose else str(group["rule"])
     said, right = percent(group["mean_confidence"]), percent(group["rate"])
     value = beyond["value"]
     return Item(

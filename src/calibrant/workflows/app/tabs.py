@@ -157,7 +157,8 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, Any]:
     else:
         found.pop("summary")
     if tab.name == "decide":
-        found |= {**_decision(document), "model": state.model}
+        method = _method_words(str(state.method))
+        found |= {**_decision(document), "model": state.model, "method": method}
     if tab.name == "mend":
         found["entry"] = document["results"][0]
     return found
@@ -190,7 +191,7 @@ def _focus(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, A
     about = claims_by_entry(claims_of(document))
     tone, metrics = entry_tone(entry, about), entry["metrics"]
     group = ", ".join(str(value) for value in (entry.get("group") or {}).values())
-    words = method_words(entry["method"]) or str(entry["method"]).replace("_", " ")
+    words = _method_words(str(entry["method"]))
     names = [str(entry["model"]) if len(document["results"]) > 1 else "", words, group]
     title = ", ".join(filter(None, names))
     chart = reliability_chart(entry["reliability"], tone, title)
@@ -215,6 +216,10 @@ def _focus(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, A
         "tiles": tiles,
         "claims": [claim.text for claim in about.get(entry_key(entry), ())][:3],
     }
+
+
+def _method_words(name: str) -> str:
+    return method_words(name) or name.replace("_", " ")
 
 
 def _told(estimate: Mapping[str, Any] | None, unit: str) -> str:
@@ -313,7 +318,7 @@ def picker(data: AppData, state: State) -> dict[str, Any]:
     rows: Rows = data.rows()
     return {
         "models": _with_gaps(rows, state.method or rows.methods[0]),
-        "methods": [(name, method_words(name) or name.replace("_", " ")) for name in rows.methods],
+        "methods": [(name, _method_words(name)) for name in rows.methods],
         "facets": {name: rows.values(name) for name in rows.facets},
         "state": state,
         "name": data.name,
