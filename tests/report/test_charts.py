@@ -301,3 +301,12 @@ def test_panels_share_their_rows():
     assert svg.count(">a<") == 1
     assert "one" in svg
     assert "two" in svg
+
+
+def test_the_interval_of_a_meaning_is_drawn_at_every_value_and_not_between_rows_of_a_table():
+    known = document_of("mend")["results"][0]["map"]
+    (band,) = marks(charts("mend")["answer"], Band)
+    says, low, high = np.transpose(band.places)
+    assert says.tolist() == list(known["knots"])
+    for shares, ends in ((low, known["low"]), (high, known["high"])):
+        assert np.log(shares / (1 - shares)) == pytest.approx(np.array(ends))

@@ -1,5 +1,6 @@
 """Charts of decisions: a threshold, what a stated confidence means, and who answers."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -60,7 +61,7 @@ def _meaning(entry: Mapping[str, Any], name: str) -> Chart:
         Axis("means", low=0, high=1),
         [
             Line([(0, 0), (1, 1)], "plain", look="dashed"),
-            Band([(r["says"], r["low"], r["high"]) for r in rows if r["low"] is not None], "first"),
+            Band(_reach(entry), "first"),
             Line([(row["says"], row["means"]) for row in rows], tips=[_means(row) for row in rows]),
             *(
                 Dot(row["says"], row["right"], tone="second", size=row["n"] / most,
@@ -70,6 +71,19 @@ def _meaning(entry: Mapping[str, Any], name: str) -> Chart:
             ),
         ],
     )  # fmt: skip
+
+
+def _reach(entry: Mapping[str, Any]) -> list[tuple[float, float, float]]:
+    """Return the interval at every stated value: between the rows of the table it is wider."""
+    known = entry.get("map") or {}
+    if entry.get("columns") or not known.get("low"):
+        return [(r["says"], r["low"], r["high"]) for r in entry["table"] if r["low"] is not None]
+    ends = zip(known["knots"], known["low"], known["high"], strict=True)
+    return [(says, _share(low), _share(high)) for says, low, high in ends]
+
+
+def _share(log_odds: float) -> float:
+    return 0.5 + 0.5 * math.tanh(log_odds / 2)
 
 
 def _means(row: Mapping[str, Any]) -> str:
