@@ -227,7 +227,17 @@ def test_the_keyboard_alone_is_enough(browser, table):
         wait_for(
             browser, f"return document.querySelector('#panel-title').textContent !== {asked!r}"
         )
+        # A corrected grade leaves the reader at the same row; after the last one comes a page.
+        chosen = "return document.querySelector('tr.chosen')?.dataset.place"
+        place = browser.execute_script(chosen)
+        browser.switch_to.active_element.send_keys("1")
+        wait_for(browser, "return document.querySelector('#panel').innerText.includes('corrected')")
+        wait_for(browser, "return !document.querySelector('[data-rows][aria-busy]')", WAIT)
+        assert browser.execute_script(chosen) == place
         browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+        for _ in range(24):
+            first(browser, "body").send_keys("j")
+        wait_for(browser, "return location.search.includes('start=25')", WAIT)
         first(browser, "[data-tab=decide]").send_keys(Keys.ENTER)
         wait_for(browser, "return !!document.querySelector('.handle')", WAIT)
         first(browser, ".handle").send_keys(Keys.ARROW_UP)

@@ -310,8 +310,11 @@ async function loadRows() {
   const answer = await fetch("/api/rows?" + query(extra), { cache: "no-store" });
   const text = await answer.text();
   if (own !== rowTurn) return;
+  const here = chosenRow()?.dataset.place;
   if (answer.ok) put(box, text); else box.replaceChildren(made("p", text, "trouble"));
   box.removeAttribute("aria-busy");
+  // Who corrects a grade goes on from the same row.
+  box.querySelector(`tr[data-place="${here}"]`)?.classList.add("chosen");
   if (typed) {
     const again = box.querySelector(`[name="${typed[0]}"]`);
     if (again) { again.focus(); if (again.type === "search") again.setSelectionRange(typed[1], typed[1]); }
@@ -377,7 +380,8 @@ async function correct(grade) {
 function keys(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
   const panel = byId("panel"), by = { j: 1, k: -1 }[event.key];
-  if (by && main.querySelector("tr[data-place]")) {
+  const turn = by && neighbour(by) === chosenRow() && main.querySelector(`[data-turn="${by}"]`);
+  if (turn) { event.preventDefault(); turn.click(); } else if (by && main.querySelector("tr[data-place]")) {
     event.preventDefault();
     if (panel.open) openRow(neighbour(by)); else { const row = neighbour(by); choose(row); row.focus({ preventScroll: true }); }
   } else if (event.key === "Enter" && event.target.matches("tr[data-place]")) openRow(event.target);
