@@ -27,7 +27,7 @@ from simulations._pieces import markdown_table, resumed, share_interval
 
 # So few runs are a look, of a few minutes, that finds a broken rule; the page has more.
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "10"))
-ENOUGH_FOR_THE_PAGE = 100
+ENOUGH_FOR_THE_PAGE = 50
 GOAL = 0.4
 RESAMPLES = 400
 BINS = 15
