@@ -75,7 +75,9 @@ def table(tmp_path):
 
 def test_an_audit_of_a_plain_table_loads_what_it_needs(table):
     found = loaded("audit", table)
-    assert {"calibrant.metrics.row_block", "polars", "scipy.special"} <= found
+    assert {"calibrant.metrics.row_block", "polars"} <= found
+    # A quarter of a second that a small table does without.
+    assert "scipy.special" not in found
     assert sorted(found.intersection(UNUSED)) == []
 
 

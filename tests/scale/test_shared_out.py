@@ -2,12 +2,12 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 import calibrant as cal
 from calibrant.core.document import dump_document, plain

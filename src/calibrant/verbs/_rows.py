@@ -1,41 +1,15 @@
-"""What a verb on scores gives back: its document, and a way to the rows behind it."""
+"""A result that can show the rows behind it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from calibrant.claims.claim import Claim
-from calibrant.claims.data import kept_shares, with_rows_kept
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.objects import STDIN
-from calibrant.records import Scores
 from calibrant.report.result import Result
 
 R = TypeVar("R", bound=Result)
-
-
-def scores_document(
-    head: Mapping[str, Any],
-    scores: Scores,
-    results: Sequence[Mapping[str, Any]],
-    claims: Iterable[Claim],
-) -> dict[str, Any]:
-    """Return a document about scores: how they were read, what they cover, what is found and said.
-
-    Of the claims about a model the first says on what share of its rows it rests.
-    """
-    covered = row_coverage(scores)
-    told = with_rows_kept(claims, kept_shares(covered["models"]))
-    return {
-        **head,
-        "reading": scores.reading.to_dict(),
-        "dropped": dict(scores.dropped),
-        "data": covered,
-        "results": results,
-        "claims": [claim.to_dict() for claim in told],
-    }
 
 
 def with_rows(

@@ -29,7 +29,8 @@ from calibrant.records import ScoreBlock
 from calibrant.report.typed import DecideResult
 from calibrant.stats.graded.summary import grading_summary
 from calibrant.verbs import _options as opt
-from calibrant.verbs._rows import scores_document, with_rows
+from calibrant.verbs._document import scores_document
+from calibrant.verbs._rows import with_rows
 from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
 
 

@@ -24,7 +24,7 @@ from calibrant.records import ScoreBlock
 from calibrant.records.mend_map import MENDED, save_maps
 from calibrant.report.typed import MendResult
 from calibrant.verbs import _options as opt
-from calibrant.verbs._rows import scores_document
+from calibrant.verbs._document import scores_document
 
 _VALUES = 12
 

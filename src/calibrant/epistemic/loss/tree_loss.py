@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
