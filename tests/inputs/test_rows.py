@@ -171,3 +171,18 @@ def test_rows_that_nobody_labelled_are_listed_without_a_grade(tmp_path):
     page = open_rows(path).page(RowQuery())
     assert (page.total, page.graded, page.wrong) == (60, 10, 0)
     assert open_rows(path).page(RowQuery(grade="silent")).total == 1
+
+
+def test_what_describes_a_method_is_no_group_of_answers():
+    rows = pl.DataFrame(
+        {
+            "question_id": [f"q{n % 40}" for n in range(80)],
+            "model": "m",
+            "method": ["said"] * 40 + ["drawn"] * 40,
+            "about": ["greedy"] * 40 + ["modal"] * 39 + [None],
+            "kind": ["open", "number"] * 40,
+            "confidence": [0.5] * 80,
+            "correct": [0, 1] * 40,
+        }
+    )
+    assert list(open_rows(rows).facets) == ["kind"]

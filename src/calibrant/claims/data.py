@@ -104,7 +104,8 @@ def _emptied(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     gone = _names(entry for entry in models if not entry["n"] and entry["model"] not in left)
     if gone:
         verb = "has" if len(gone) == 1 else "have"
-        text = f"{joined(gone)} {verb} no usable row: nothing is said about {_it(gone)}."
+        shown = joined([name.strip() or "A model without a name" for name in gone])
+        text = f"{shown} {verb} no usable row: nothing is said about {_it(gone)}."
         yield _warning("emptied", gone, text)
 
 

@@ -119,6 +119,9 @@ def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
         if name not in taken
         and (kind in kinds or kind.is_integer())
         and 1 < some[name].n_unique() <= min(_FACET_VALUES, max(2, some.height // 5))
+        # What each method has one value of describes the method: it parts no answers.
+        and (known := some.select("method", name).drop_nulls()).n_unique()
+        > known["method"].n_unique()
     ]
 
 

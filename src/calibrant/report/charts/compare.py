@@ -54,13 +54,15 @@ def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -
     ends = frozenset(str(a["model"]) for a, b in pairwise(entries) if a["tier"] != b["tier"])
     title = "Who is better calibrated"
     title += f", by {method_name(league['method'])}" if len(whole) > 1 else ""
+    unplaced = any(entry["tier"] is None for entry in entries)
+    last = " Last: models without a place; the table says why." if unplaced else ""
     return chart.Chart(
         "answer",
         title,
         "Signs: the verdict on each pair. ✓ row better than column, − worse, + only more accurate, "
         "= only less, ≈ equivalent, ⇄ looks better and is worse, ± depends, ? undecided. Score: "
         "skill, which also counts how well confidence separates; 0 if constant, 100 if perfect. A "
-        "line parts tiers, which follow from 'better'.",
+        f"line parts tiers, which follow from 'better'.{last}",
         chart.Axis("score", words=in_points),
         chart.Names(names, ends=ends, numbered=True),
         [_standing(entry) for entry in entries],
