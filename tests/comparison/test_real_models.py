@@ -67,3 +67,18 @@ def test_accuracies_are_those_of_all_graded_answers(compared):
     own = dict(frame.group_by("model").agg(pl.col("correct").cast(float).mean()).iter_rows())
     for entry in document["results"]:
         assert entry["accuracy"]["value"] == pytest.approx(own[entry["model"]], abs=1e-9)
+
+
+def test_the_lead_is_told_of_the_models_that_have_a_place(compared):
+    """A model without a place may be better calibrated than one that leads."""
+    _, document = compared
+    (league,) = document["league"]
+    placed = [row for row in league["entries"] if row["tier"] is not None]
+    (lead,) = [claim for claim in document["claims"] if claim["id"] == "compare.leads"]
+    partly = len(placed) < len(league["entries"])
+    assert (
+        f"the {len(placed)} of {len(league['entries'])} models with a place" in lead["text"]
+    ) == (partly)
+    for row in placed:
+        if row["model"] in lead["subject"]["models"]:
+            assert not {other["model"] for other in placed} & {*row["beaten_by"]}

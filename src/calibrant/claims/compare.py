@@ -234,7 +234,7 @@ def _counted(facts: Facts) -> str:
 
 LEADS = rule(
     "compare.leads",
-    undecided=lambda facts: "none" if len(facts["first"]) == facts["models"] else "shared",
+    undecided=lambda facts: "none" if len(facts["first"]) == facts["placed"] else "shared",
     place=place,
     counted=_counted,
 )
@@ -309,6 +309,7 @@ def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     if len(entries) < 3:
         return
     first = [row["model"] for row in entries if row["tier"] == 1]
+    placed = sum(row["tier"] is not None for row in entries)
     if not first:
         return
     facts = {
@@ -316,6 +317,11 @@ def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
         "winner": first[0],
         "first": first,
         "models": len(entries),
+        "placed": placed,
+        # A model without a place may still be better calibrated than one that leads.
+        "among": f"{len(entries)} models"
+        if placed == len(entries)
+        else f"the {placed} of {len(entries)} models with a place",
         "pairs": sum(verdicts.values()),
         "accurate": verdicts["only more accurate"],
         "reversals": verdicts["reversal"],
