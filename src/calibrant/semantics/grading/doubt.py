@@ -103,7 +103,8 @@ _OR = re.compile(r"^[\"')]?,?\s(?:[\w'-]+,?\s){0,3}or\s|^[\"')]?\s?/\s?\w", re.I
 _OR_BEFORE = re.compile(r"\bor\s(?:[\w'-]+\s){0,2}[\"'(]?$|\beither\b[^.;]{0,40}$", re.I)
 # A name or figure that is an answer of its own: 'Vermeer, a contemporary of Rembrandt'.
 _OPENING = re.compile(
-    r"\W{0,3}((?:[A-Z0-9][\w'’.-]*\s?(?:(?:of|the|de|van|von)\s)?){1,5}?)\s?(?:[,;(]|\s[-–—]\s|\.\s)"
+    r"\W{0,3}([A-Z0-9][\w'’.-]*(?:\s(?:(?:of|the|de|van|von)\s)?[A-Z0-9][\w'’.-]*){0,4}?)"
+    r"\s?(?:[,;(]|\s[-–—]\s|\.\s)"
 )
 # Longer answers are sentences: what they begin with is mostly not their answer.
 _SHORT = 12
