@@ -305,7 +305,9 @@ def _require(found: Samples) -> None:
 
 
 # What people put between a question's id and the number of the draw.
-_DRAW = re.compile(r"^(.*?)(?:[-_:#/.|@ ]+(?:draw|sample|gen|attempt|run|n|s)?[-_:#=]*\d+)$", re.I)
+_DRAW = re.compile(
+    r"^(.*?)[-_:#/.|@ ]{1,3}(?:draw|sample|gen|attempt|run|n|s)?[-_:#=]{,2}\d{1,9}$", re.I
+)
 _SHOWN = 3
 
 
