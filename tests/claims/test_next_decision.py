@@ -237,3 +237,24 @@ def test_a_table_that_is_read_in_a_way_of_its_own_leads_to_who_can_read_it(
     call = audit(table.with_columns(**columns), resamples=20, **options)["next"]["command"]
     monkeypatch.chdir(tmp_path)
     eval(call, {"calibrant": cal, "table": table.with_columns(**columns)})
+
+
+def test_after_a_limit_that_no_model_keeps_the_next_limit_is_one_that_can_be_kept(
+    scores, tmp_path, monkeypatch
+):
+    document = decide(scores, max_error=0.02)
+    assert not any(entry["certified"] for entry in document["results"])
+    command = taken(document, tmp_path, monkeypatch)
+    assert "--max-error 0.02" not in command
+    assert "--only-model" in command
+
+
+def test_after_comparing_models_without_information_no_threshold_is_looked_for(
+    scores, tmp_path, monkeypatch
+):
+    rng = np.random.default_rng(5)
+    table = pl.read_csv(scores).with_columns(pl.lit(rng.choice([0.7, 0.9], 1200)).alias("p"))
+    table.write_csv(tmp_path / "said.csv")
+    document = compare(tmp_path / "said.csv", confidence="p")
+    assert all(row["uninformative"] for row in document["league"][0]["entries"])
+    assert "calibrant mend" in taken(document, tmp_path, monkeypatch)

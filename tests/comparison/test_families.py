@@ -97,7 +97,7 @@ def test_missing_questions_that_are_harder_are_told_first():
     result = cal.compare(hard.drop("right"), **OPTIONS)
     first = result["claims"][0]
     assert (first["id"], first["outcome"]) == ("compare.missing_related", "shown")
-    assert "that m2 lacks are harder" in first["text"]
+    assert "without a confidence of m2 are harder" in first["text"]
 
 
 def test_exchangeability_is_the_distance_of_scipy():

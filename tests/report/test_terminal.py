@@ -156,6 +156,22 @@ def test_a_comparison_counts_ties_by_its_verdicts_and_says_what_decides():
     assert "These views describe and decide nothing alone" in text
 
 
+def test_what_is_said_of_the_rows_stands_before_the_verdict_and_left_models_are_counted():
+    document = plain(document_of("compare"))
+    said = "The 9 questions without a confidence of a are harder."
+    subject = {"model": "a", "method": None, "group": None}
+    first = {"id": "compare.missing_related", "subject": subject, "outcome": "shown", "text": said}
+    document["claims"].insert(0, first)
+    models = len({entry["model"] for entry in document["results"]})
+    assert f"{models} models" in render_text(document, width=200)
+    document["not_compared"] = [{"model": "never", "method": "p", "group": None, "reason": "x"}]
+    text = render_text(document, width=200)
+    assert f"!  {said}" in text
+    assert f"{models} of {models + 1} models" in text
+    assert text.index(said) < text.index("UNDECIDED")
+    assert text.count(said) == 1
+
+
 @pytest.mark.parametrize(
     ("asked", "badge"),
     [

@@ -13,6 +13,8 @@ from calibrant.core.hints import TABLE, Call, declared_options
 Document = Mapping[str, Any]
 
 _LATEST = "Audit the latest rows"
+_ON_A_PAGE = ("audit", {"html": "audit.html"}, "See all of it on a page")
+_MEANS = "What does a stated confidence mean here?"
 _ONLY = ("only_model", "only_method")
 _ALONE = "Choose when it may answer alone"
 _TRUST = "See how far the confidence can be trusted"
@@ -88,7 +90,7 @@ def step_of_audit(
     verb, goal, why = _after_audit(claims, entries, paired=paired)
     settings = head.get("settings") or {}
     if not _can_read(settings, verb):
-        verb, goal, why = "audit", {"html": "audit.html"}, "See all of it on a page"
+        verb, goal, why = _ON_A_PAGE
     named = bool((settings.get("columns") or {}).get("weights"))
     # A verb that cannot be told their column may still find one that is called so.
     lost = named or (weighted and verb not in _FINDS_WEIGHTS)
@@ -136,8 +138,8 @@ def _after_audit(
     if not repeated and all(map(_may_answer, entries)):
         return "decide", {"max_error": "0.10"}, "Where may it answer alone?"
     if repeated or any((c.id, c.outcome) == ("audit.miscalibrated", "shown") for c in claims):
-        return "mend", {}, "What does a stated confidence mean here?"
-    return "audit", {"html": "audit.html"}, "See all of it on a page"
+        return "mend", {}, _MEANS
+    return _ON_A_PAGE
 
 
 def _may_answer(entry: Document) -> bool:
@@ -145,9 +147,6 @@ def _may_answer(entry: Document) -> bool:
     found = entry.get("thresholds") or {"n": [], "wrong": []}
     answers = zip(found["n"], found["wrong"], strict=True)
     return any(n >= 20 and wrong <= n / 10 for n, wrong in answers)
-
-
-# -- the same data, read as they were read -----------------------------------------------------
 
 
 def _places(document: Document) -> list[str]:
@@ -195,9 +194,6 @@ def _again(settings: Document, verb: str, *names: str) -> dict[str, Any]:
     }
 
 
-# -- steps by kind of document -----------------------------------------------------------------
-
-
 def _own_step(document: Document) -> Step | None:
     own, kind = document.get("next"), kind_of(document)
     if kind == "label" and _may_stop(document):
@@ -210,11 +206,9 @@ def _own_step(document: Document) -> Step | None:
         return Step(str(own["why"]), str(own["command"]))
     if own:
         return Step("Look closer", str(own[0]))
-    decided = _DECIDED.get(kind)
-    if decided is not None and document.get("results"):
-        return decided(document, document["results"])
-    step = _STEPS.get(kind)
-    return None if step is None else step(document)
+    if kind in _DECIDED and document.get("results"):
+        return _DECIDED[kind](document, document["results"])
+    return _STEPS[kind](document) if kind in _STEPS else None
 
 
 def _verb(command: str) -> str:
@@ -274,21 +268,25 @@ _STEPS: dict[str, Callable[[Document], Step | None]] = {
 def _decided(document: Document, entries: Sequence[Document]) -> Step:
     settings = document.get("settings") or {}
     goal, chosen = _goal(settings), _again(settings, "decide", "features")
-    missed = settings.get("max_error") is not None
+    limit = settings.get("max_error")
     if len(entries) > 1:
         best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
+        missed = not best["certified"] and limit is not None
+        if limit is not None and missed:
+            best = min(entries, key=lambda entry: _reachable(entry, limit))
         keys = [k for k in ("model", "method") if len({entry[k] for entry in entries}) > 1]
-        chosen |= {f"only_{key}": best[key] for key in keys} | goal
-        if missed and not best["certified"]:
-            return _to("See what one of them allows", document, "decide", **chosen)
-        return _to("Save the policy of one", document, "decide", **chosen, save="policy.json")
+        chosen |= {f"only_{key}": best[key] for key in keys}
+        if missed:
+            return _uncertified(document, best, chosen)
+        chosen |= goal | {"save": "policy.json"}
+        return _to("Save the policy of one", document, "decide", **chosen)
     entry = entries[0]
     if len(document.get("input") or ()) > 1:
         # A study holds several models and methods; the decision is about one of them.
         chosen |= {"only_model": entry["model"], "only_method": entry["method"]}
     else:
         chosen |= _again(settings, "decide", *_ONLY)
-    if missed and not entry["certified"]:
+    if limit is not None and not entry["certified"]:
         return _uncertified(document, entry, chosen)
     if entry.get("path"):
         return _saved(document, entry, chosen)
@@ -299,8 +297,7 @@ def _decided(document: Document, entries: Sequence[Document]) -> Step:
 def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:
     """Return a limit that can be reached; where it is far off, what labels would do."""
     settings = document.get("settings") or {}
-    asked = settings["max_error"]
-    limit = _reachable(entry, asked)
+    limit = _reachable(entry, asked := settings["max_error"])
     # The claim asks for labels where they would help; see `calibrant.claims.decide`.
     seen = any(point["error"]["n"] >= _FEWEST_SEEN for point in entry.get("curve") or ())
     helped = entry.get("labels_needed") is not None or not seen
@@ -379,6 +376,10 @@ def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
         return None
     best = max(known, key=lambda entry: entry["accuracy"]["value"])["model"]
     one = {"only_model": best} | ({"only_method": methods[0]} if len(methods) > 1 else {})
+    league = next(found for found in document["league"] if found["method"] == methods[0])
+    if any(row["uninformative"] for row in league["entries"] if row["model"] == best):
+        # No threshold tells its right answers from the wrong ones.
+        return _to(_MEANS, document, "mend", **one)
     return _choose(document, **one)
 
 

@@ -36,6 +36,8 @@ _COMPARED = {
     ("compare.reversal", "shown"): "looks better, is worse",
     ("compare.depends", "depends"): "it depends",
 }
+# Said of the rows, not of what was asked.
+_OF_ROWS = ("compare.missing_related",)
 # The one question of a kind that its badge answers, where its claims answer several.
 _BADGE_CLAIM = {
     "decide": "decide.error_limit",
@@ -97,6 +99,12 @@ def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what a reader has to know about the data before any number."""
     found: list[Mapping[str, Any]] = list((document.get("data") or {}).get("warnings") or ())
     return found
+
+
+def rows_apart(claims: Sequence[Claim]) -> tuple[list[Claim], list[str]]:
+    """Return the claims that answer a question, and sentences about the rows: warnings to it."""
+    answers = [claim for claim in claims if claim.id not in _OF_ROWS] or list(claims)
+    return answers, [claim.text for claim in claims if claim not in answers]
 
 
 def headline(claims: Sequence[Claim], most: int) -> list[str]:

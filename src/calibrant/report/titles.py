@@ -77,7 +77,9 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         block = document["sem_ece"][0]
         return [f"{count(block['questions'], 'question')} x {count(block['draws'], 'draw')}"]
     if kind == "compare" and results:
-        models = len({entry["model"] for entry in results})
+        names = {entry["model"] for entry in results}
+        models, left = len(names), document.get("not_compared") or ()
+        given = len(names | {entry["model"] for entry in left if "model" in entry})
         own = max(entry["accuracy"]["n"] for entry in results)
         questions = (document.get("data") or {}).get("questions") or own
         methods = len({entry["method"] for entry in results})
@@ -86,7 +88,8 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         told = count(questions, "question")
         if shared < questions:
             told += f", {shared:,} with a confidence of {'both' if models == 2 else 'all'}"
-        return [*found, f"{models} models", told]
+        counted = f"{models} of {given} models" if given > models else f"{models} models"
+        return [*found, counted, told]
     if kind == "decide" and results:
         return [_kept(results)]
     if kind == "label" and results:

@@ -13,6 +13,7 @@ from calibrant.report.answers import (
     badge_of,
     claims_of,
     headline,
+    rows_apart,
     warnings_of,
 )
 from calibrant.report.charts import Chart, answer_of
@@ -79,8 +80,6 @@ _LEADING = (
     "leaderboard",
 )  # fmt: skip
 _SENTENCES = 3
-# Said of the rows, not of what was asked: a warning beside the others.
-_OF_DATA = ("compare.missing_related",)
 # Words of warnings and of the sentence above the picture: a first screen has sixty at most.
 _WARNING_WORDS = 22
 _WORDS_ABOVE = 26
@@ -133,11 +132,9 @@ def first_screen(
     """
     found = findings(beside)
     most = 1 if found else most
-    said = said_first(document)
-    claims = [claim for claim in said if claim.id not in _OF_DATA] or said
+    claims, warnings = rows_apart(said_first(document))
     chart = answer_of(document)
     sentences = _short_first(headline(claims, most), chart)
-    warnings = [claim.text for claim in said if claim.id in _OF_DATA and claim not in claims]
     warnings += [str(warning["text"]) for warning in warnings_of(document)]
     shown = _fitting(warnings)
     return Screen(

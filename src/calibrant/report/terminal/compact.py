@@ -8,12 +8,20 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
+from calibrant.claims.claim import Claim
 from calibrant.claims.next_step import next_step
 from calibrant.claims.words import count as counted
 from calibrant.core.document import kind_of
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
-from calibrant.report.answers import badge_of, claim_tone, claims_of, headline, warnings_of
+from calibrant.report.answers import (
+    badge_of,
+    claim_tone,
+    claims_of,
+    headline,
+    rows_apart,
+    warnings_of,
+)
 from calibrant.report.blocks import Paragraph, Table, cut_text
 from calibrant.report.cells import Cell, Form, Number, written
 from calibrant.report.names import cut_cells, short_names
@@ -66,7 +74,9 @@ def compact_lines(
         How to see more, for whoever types a command or writes Python.
     """
     lines = [Text(title_line(document, dated=False), style="dim"), Text()]
-    warnings = [safe_text(str(warning["text"])) for warning in warnings_of(document)]
+    claims, of_rows = rows_apart(claims_of(document))
+    of_rows += [str(warning["text"]) for warning in warnings_of(document)]
+    warnings = [safe_text(text) for text in of_rows]
     hidden = len(warnings) - _WARNINGS
     for text in [
         *warnings[:_WARNINGS],
@@ -76,7 +86,7 @@ def compact_lines(
         lines += [Text(line, style="yellow") for line in hung]
     if warnings:
         lines.append(Text())
-    lines += _sentences(document, blocks)
+    lines += _sentences(document, claims, blocks)
     table = _table(document, blocks, width=width, top=top or _ROWS, sort=sort)
     lines += [Text(), *table] if table else []
     lines += _wrong(document, width)
@@ -100,8 +110,7 @@ def _wrong(document: Mapping[str, Any], width: int) -> list[Text]:
     return lines
 
 
-def _sentences(document: Mapping[str, Any], blocks: Blocks) -> list[Text]:
-    claims = claims_of(document)
+def _sentences(document: Mapping[str, Any], claims: list[Claim], blocks: Blocks) -> list[Text]:
     many = len(document.get("results") or ()) > _SENTENCES
     said = headline(claims, _SENTENCES_OF_MANY if many else _SENTENCES)
     if not said:
