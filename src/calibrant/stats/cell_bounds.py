@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -14,7 +13,8 @@ from calibrant.stats.few_numbers import ndtr
 from calibrant.stats.inversion import root_between
 
 _ROOT = math.sqrt(2 / math.pi)
-_GRID = np.linspace(0.0, 1.0, 401)
+# The root is looked for in one of so many steps.
+_STEPS = 400
 # Beyond so many standard errors a gap keeps its sign, and its square loses its digits.
 _FAR = 8.0
 # Gaps of fewer standard errors may be 0.
@@ -54,7 +54,7 @@ def lower_end(table: CellTable, z: float, extra: float) -> float:
     return max(table.total - float(table.share @ over) - z * math.sqrt(float(spread) + extra), 0.0)
 
 
-class UpperBound(Struct, frozen=True, dict=True):
+class UpperBound(Struct, frozen=True):
     """The largest error that is not ruled out, by inverting a test.
 
     Among all gaps with one error, those in proportion to the noise make the observed sum smallest
@@ -84,44 +84,39 @@ class UpperBound(Struct, frozen=True, dict=True):
         scale = max(float(table.share @ table.noise), 1e-12)
         return cls(table.total, scale, apart if square is None else square, extra)
 
-    def _reach(self, error: Floats) -> tuple[Floats, Floats]:
+    def _reach(self, error: float) -> tuple[float, float]:
         """Return by how much the sum would lie above the one seen, and its standard error."""
         ratio = error / self.scale
-        mean = mean_size(ratio)
-        near = np.minimum(ratio, _FAR)
-        part = np.where(ratio > _FAR, 1.0, 1 + near**2 - np.minimum(mean, _FAR + 1) ** 2)
-        spread = np.sqrt(np.maximum(self.square * part, 0.0) + self.extra)
+        mean = _ROOT * math.exp(-ratio * ratio / 2) + ratio * math.erf(ratio * math.sqrt(0.5))
+        part = 1.0 if ratio > _FAR else 1 + ratio**2 - mean**2
+        spread = math.sqrt(max(self.square * part, 0.0) + self.extra)
         return self.scale * mean - self.total, spread
-
-    @cached_property
-    def _on_grid(self) -> tuple[Floats, Floats]:
-        return self._reach(_GRID)
 
     def at(self, z: float) -> float:
         """Return the bound at so many standard errors.
+
+        The quotient of both parts of `_reach` rises with the error, as erf(r / sqrt 2) is above
+        2 r phi(r): the bound is where it passes z, and halving finds it.
 
         Examples
         --------
         >>> round(UpperBound(0.1, 0.02, 0.0004).at(1.645), 3)
         0.133
         """
-        above, spread = self._on_grid
-        held = (above - z * spread > 0) & (_GRID > 0)
-        last = int(np.flatnonzero(~held)[-1])
-        if last == _GRID.size - 1:
-            return 1.0
 
         def room(error: float) -> float:
-            # As `_reach`, of one number: an array would take ten times as long.
-            ratio = error / self.scale
-            mean = _ROOT * math.exp(-ratio * ratio / 2) + ratio * math.erf(ratio * math.sqrt(0.5))
-            part = 1.0 if ratio > _FAR else 1 + ratio**2 - mean**2
-            spread = math.sqrt(max(self.square * part, 0.0) + self.extra)
-            return self.scale * mean - self.total - z * spread
+            above, spread = self._reach(error)
+            return above - z * spread
 
-        below, above_it = ((at, room(at)) for at in _GRID[last : last + 2].tolist())
+        if room(1.0) <= 0:
+            return 1.0
+        low, high = 0, _STEPS
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if room(middle / _STEPS) > 0 else (middle, high)
+        below, above_it = ((place / _STEPS, room(place / _STEPS)) for place in (low, high))
         if not below[1] < 0 < above_it[1]:
-            return float(below[0])
+            return below[0]
         return root_between(room, below, above_it)
 
     def z_below(self, threshold: float) -> float:
@@ -133,9 +128,8 @@ class UpperBound(Struct, frozen=True, dict=True):
         >>> round(bound.z_below(bound.at(1.645)), 3)
         1.645
         """
-        beyond = np.append(threshold, _GRID[threshold < _GRID])
-        above, spread = self._reach(beyond)
-        return float(np.min(above / np.maximum(spread, 1e-15)))
+        above, spread = self._reach(threshold)
+        return above / max(spread, 1e-15)
 
 
 def planned_bound(
