@@ -311,10 +311,10 @@ def calibration_word(claims: Iterable[Claim | Mapping[str, Any]]) -> str:
     >>> calibration_word([{"id": "audit.miscalibrated", "outcome": "equivalent"}])
     'calibrated'
     """
-    found = {}
-    for claim in claims:
-        plain = claim.to_dict() if isinstance(claim, Claim) else claim
-        found[plain["id"]] = plain["outcome"]
+    found = dict(
+        (claim.id, claim.outcome) if isinstance(claim, Claim) else (claim["id"], claim["outcome"])
+        for claim in claims
+    )
     for rule, word in ((OVER, "over-confident"), (UNDER, "under-confident")):
         if found.get(rule.id) == "shown":
             return word

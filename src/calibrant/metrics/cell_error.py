@@ -278,9 +278,15 @@ class CellError(Struct, frozen=True, dict=True):
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return both ends at a level."""
-        z = self._quantile(level)
-        low = min(cell_bounds.lower_end(self.table, z, self._extra), self.value)
-        return low, min(max(self._bound.at(z), self.value), 1.0)
+        if level not in self._ends:
+            z = self._quantile(level)
+            low = min(cell_bounds.lower_end(self.table, z, self._extra), self.value)
+            self._ends[level] = low, min(max(self._bound.at(z), self.value), 1.0)
+        return self._ends[level]
+
+    @cached_property
+    def _ends(self) -> dict[float, tuple[float, float]]:
+        return {}
 
     def at_best(self, level: float = 0.95) -> float:
         """Return the upper end that a calibrated model would show in the middle."""

@@ -49,8 +49,9 @@ def lower_end(table: CellTable, z: float, extra: float) -> float:
     sure = 1 - (_MAYBE_NONE / np.maximum(ratio, 1e-9)) ** 2
     kept = size * np.where(ratio > _MAYBE_NONE, sure, 0.0)
     left = kept / error
-    over = error * mean_size(left) - kept
-    spread = (table.share * error) ** 2 @ (1 + left**2 - mean_size(left) ** 2)
+    shown = mean_size(left)
+    over = error * shown - kept
+    spread = (table.share * error) ** 2 @ (1 + left**2 - shown**2)
     return max(table.total - float(table.share @ over) - z * math.sqrt(float(spread) + extra), 0.0)
 
 

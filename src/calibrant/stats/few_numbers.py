@@ -18,6 +18,7 @@ FEW = 1000
 """So many numbers, or degrees of freedom, are worked on here."""
 _SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 _NORMAL = NormalDist()
+_ROOT = math.sqrt(2)
 
 
 def _for_few(own: Callable[..., float]) -> Callable[..., Any]:
@@ -25,13 +26,14 @@ def _for_few(own: Callable[..., float]) -> Callable[..., Any]:
 
     @wraps(own)
     def of(*given: Any) -> Any:
-        first, last = given[0], given[-1]
-        if np.size(last) > FEW or (len(given) > 1 and first > FEW):
+        last = given[-1]
+        alone = isinstance(last, float) or np.ndim(last) == 0
+        if (not alone and np.size(last) > FEW) or (len(given) > 1 and given[0] > FEW):
             # Loaded here: a table of so many rows takes longer than this.
             from scipy import special
 
             return getattr(special, own.__name__)(*given)
-        if np.ndim(last) == 0:
+        if alone:
             return own(*map(float, given))
         numbers = np.asarray(last, dtype=np.float64)
         found = [own(*given[:-1], number) for number in numbers.ravel().tolist()]
@@ -43,7 +45,7 @@ def _for_few(own: Callable[..., float]) -> Callable[..., Any]:
 @_for_few
 def ndtr(z: float) -> float:
     """Return the share of a normal law below z."""
-    return 0.5 * math.erfc(-z / math.sqrt(2))
+    return 0.5 * math.erfc(-z / _ROOT)
 
 
 @_for_few

@@ -60,7 +60,12 @@ def _advance(
 
 
 def _alone(search: Search, share: Callable[[Any], float]) -> float:
-    return side_by_side([search], lambda _, places: [share(places[0])])[0]
+    try:
+        place = next(search)
+        while True:
+            place = search.send(share(place))
+    except StopIteration as end:
+        return float(end.value)
 
 
 def share_of(held: Mask) -> float:
