@@ -150,6 +150,30 @@ def test_a_dot_of_the_watch_lists_its_rows(table):
     assert set(pl.read_csv(by_rows.encode())["question"]) == set(third["question"])
 
 
+def test_a_tab_about_one_of_several_models_says_which(table):
+    async def work(session, base, server):
+        return [
+            (await got(session, f"{base}/api/tab/{tab}{query}"))[1]
+            for tab in ("groups", "decide", "mend")
+            for query in ("?model=large", "?model=mini")
+        ]
+
+    pages = served(table, work)
+    for page, name in zip(pages, ["large", "mini"] * 3, strict=True):
+        assert re.findall(r'data-focus="([^"]*)"', page) == [name]
+        assert f"{name}, certainty: " in page
+
+
+def test_a_decision_that_cannot_be_saved_shows_no_program_that_loads_it(table):
+    async def work(session, base, server):
+        address = f"{base}/api/tab/decide?decide.max_error="
+        return [(await got(session, address + limit))[1] for limit in ("0.001", "0.6")]
+
+    refused, kept = served(table, work)
+    assert "Nothing to save" in refused
+    assert ("load_policy" in refused, "load_policy" in kept) == (False, True)
+
+
 def test_what_a_model_says_is_text(table):
     async def work(session, base, server):
         return [

@@ -156,9 +156,10 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, Any]:
             found["summary"] = None
     else:
         found.pop("summary")
+    if tab.name in ("groups", "decide", "mend"):
+        found |= {"model": state.model, "method": _method_words(str(state.method))}
     if tab.name == "decide":
-        method = _method_words(str(state.method))
-        found |= {**_decision(document), "model": state.model, "method": method}
+        found |= _decision(document)
     if tab.name == "mend":
         found["entry"] = document["results"][0]
     return found
