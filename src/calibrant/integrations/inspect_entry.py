@@ -5,8 +5,6 @@ Task files import them from here:
 Inspect is not installed, nothing is registered and the names say what to install.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Any
 

@@ -5,8 +5,6 @@ declared to work on unreduced scores: Inspect otherwise averages grades over epo
 task whose every attempt is maximally wrong about itself can then look perfectly calibrated.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

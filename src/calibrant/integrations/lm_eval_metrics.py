@@ -24,8 +24,6 @@ For multiple choice the harness hands out the log-likelihoods of the options und
         higher_is_better: false
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

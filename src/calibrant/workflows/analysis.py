@@ -1,7 +1,5 @@
 """Everything that a study's tables allow, each part with its result or the reason it has none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`init`: a folder to begin with: a commented study.toml and five questions, or other examples."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The semantics step of a study: which tools cluster and grade its answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -5,8 +5,6 @@ shipped beside them, as `annotate` makes them (a test makes them again); scores 
 follows are computed here, as for any study.
 """
 
-from __future__ import annotations
-
 import hashlib
 from importlib.resources import files
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`report`: render results as one HTML page, Markdown or figures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any

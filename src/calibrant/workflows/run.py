@@ -1,7 +1,5 @@
 """`run`: questions -> draws -> semantics -> scores -> audit, in one study folder."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,11 +33,7 @@ from calibrant.semantics.annotate import annotate
 from calibrant.sources import TabularTask, load_questions, tabular_questions
 from calibrant.verbs._options import About, Engine, MendColumns, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
-from calibrant.workflows.meanings import (
-    check_semantics,
-    semantics_options,
-    with_embeddings,
-)
+from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
 from calibrant.workflows.run_document import (
     CAP_REACHED,
     Prepared,

@@ -1,7 +1,5 @@
 """What a run says about itself: the study, what it will spend, and who has to agree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """`serve`: a policy in front of the models it chooses from."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Where a study's answers come from, as a document, and the study's page with it."""
 
-from __future__ import annotations
-
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path

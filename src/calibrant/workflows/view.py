@@ -1,7 +1,5 @@
 """`view`: the app in the browser, from a server that only this machine reaches."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sys

@@ -1,7 +1,5 @@
 """Grades that somebody corrected: kept beside the table, which itself is never written."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the app looks at: a table, a log or a study, with its rows and the documents about it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

@@ -1,7 +1,5 @@
 """What the app saves: page, result, picture, policy and rows, as files of the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

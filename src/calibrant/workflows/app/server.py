@@ -1,7 +1,5 @@
 """The server of the app: its routes, for whoever holds the token, on this machine only."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets

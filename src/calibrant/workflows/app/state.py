@@ -1,7 +1,5 @@
 """What is looked at, as the address holds it: back, bookmark and share come with that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The tabs of the app: which verb each calls, with what, and what is shown of its document."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache

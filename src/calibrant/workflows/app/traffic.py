@@ -1,7 +1,5 @@
 """What a served policy did, day by day: questions, share answered, cost, and what was wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

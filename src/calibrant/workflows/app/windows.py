@@ -1,7 +1,5 @@
 """The rows behind a dot of the tab Watch: a stretch of time is one more group to list rows by."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A process that works for the app: verbs are called here, so that a call can be stopped."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

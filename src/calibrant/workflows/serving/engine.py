@@ -1,7 +1,5 @@
 """What happens to one question: models are asked while the policy says so, then it is decided."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import hashlib

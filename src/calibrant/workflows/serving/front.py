@@ -1,7 +1,5 @@
 """The front: an OpenAI-compatible address that answers what the policy allows."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """How sure is a model of an answer that somebody else gives? Measured as its own answers were."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An answer and its confidence, live: measured exactly as the policy's labels were."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import math
@@ -32,12 +30,7 @@ from calibrant.records.ledger import Ledger
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options as SemanticOptions
 from calibrant.workflows.meanings import answer_in
-from calibrant.workflows.serving.given import (
-    GivenAnswer,
-    about_given,
-    check_scorable,
-    scoring_of,
-)
+from calibrant.workflows.serving.given import GivenAnswer, about_given, check_scorable, scoring_of
 
 PATIENCE_S = 60.0
 PATIENCE: dict[str, Any] = {"max_attempts": 3, "patience_s": 8.0}

@@ -1,7 +1,5 @@
 """Answers in the shapes that callers know: chat completions, responses, and their streams."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Is what is served still what was certified? Looked at as questions and labels come in."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sys
