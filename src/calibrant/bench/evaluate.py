@@ -24,7 +24,7 @@ from calibrant.confidence.scoring import PAPER
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.hints import Hint
-from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
@@ -38,28 +38,24 @@ _QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
 
 @verb(example="calibrant bench evaluate scores.csv --reference consistency", shared=opt.TABLE)
 def bench_evaluate(
-    data: Annotated[Any, Option(metavar="SCORES", group=INPUT, argument=True, place="read")],
+    data: Annotated[Any, opt.source(metavar="SCORES", argument=True)],
     *,
-    questions: Annotated[Any, Option(metavar="PATH", group=INPUT, place="read")] = None,
-    draws: Annotated[Any, Option(metavar="PATH", group=INPUT, place="read")] = None,
+    questions: Annotated[Any, opt.source(metavar="PATH")] = None,
+    draws: Annotated[Any, opt.source(metavar="PATH")] = None,
     mixes: Sequence[Sequence[int]] | None = None,
     reference: Annotated[str | None, Option(metavar="NAME")] = None,
     tune: Annotated[Sequence[str], Option(metavar="A,B,..")] = _TUNED,
-    tau_grid: Annotated[
-        Sequence[float], Option(metavar="A,B,..", group=ADVANCED, kind="numbers")
-    ] = (),
+    tau_grid: Annotated[Sequence[float], opt.advanced(metavar="A,B,..", kind="numbers")] = (),
     about: opt.About = None,
     variant: opt.Variant = None,
     tau: opt.Tau = None,
     similarity: opt.Similarity = None,
     coverage_mass: Annotated[
-        str, Option(group=ADVANCED, choices=("frequency", "probability", "draws"))
+        str, opt.advanced(choices=("frequency", "probability", "draws"))
     ] = "frequency",
-    coverage_threshold: Annotated[
-        float, Option(metavar="SHARE", group=ADVANCED, min=0, max=1)
-    ] = 0.1,
-    resamples: Annotated[int, Option(metavar="N", group=ADVANCED, min=2, max=1_000_000)] = 1_000,
-    items: Annotated[int, Option(metavar="N", group=ADVANCED, min=2, max=1_000_000)] = 1_000,
+    coverage_threshold: Annotated[float, opt.advanced(metavar="SHARE", min=0, max=1)] = 0.1,
+    resamples: Annotated[int, opt.advanced(metavar="N", min=2, max=1_000_000)] = 1_000,
+    items: Annotated[int, opt.advanced(metavar="N", min=2, max=1_000_000)] = 1_000,
     margin: opt.Margin = COMPARISON_MARGIN,
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,

@@ -19,11 +19,11 @@ from calibrant.bench.questions.triples import Triple, read_triples
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
-from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Check, Option, verb
+from calibrant.core.verb import ADVANCED, Check, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.typed import BenchCheckResult, BenchResult
-from calibrant.verbs._options import DomainFiles, Seed, Triples
+from calibrant.verbs import _options as opt
 
 
 @verb(
@@ -33,33 +33,29 @@ from calibrant.verbs._options import DomainFiles, Seed, Triples
 def bench_mace(
     out: Annotated[
         str | Path | None,
-        Option(metavar="FILE.jsonl", group=OUTPUT, place="write with folders", required=True),
+        opt.written(metavar="FILE.jsonl", place="write with folders", required=True),
     ] = None,
     *,
-    domains: Annotated[
-        Sequence[str] | None, Option(metavar="A,B,..", kind="names", cli="domain")
-    ] = None,
+    domains: Annotated[Sequence[str] | None, opt.names(cli="domain")] = None,
     k: Annotated[
         Sequence[int], Option(metavar="1,2,..", kind="whole numbers", min=1, max=1_000)
     ] = (1, 2, 4, 6),
     per_k: Annotated[int, Option(metavar="N", min=1, max=10**7)] = 500,
-    seed: Seed = 0,
-    triples: Triples = (),
-    domain_files: DomainFiles = (),
-    popularity: Annotated[Any, Option(metavar="PATH", group=INPUT, place="read")] = None,
-    min_views: Annotated[float, Option(metavar="N", group=ADVANCED, min=0, max=10**12)] = 1_000,
-    top_views: Annotated[int, Option(metavar="N", group=ADVANCED, min=1, max=10**9)] = 5_000,
-    rules: Annotated[bool, Option(group=ADVANCED)] = True,
-    single_cap: Annotated[int | None, Option(metavar="N", group=ADVANCED, min=1, max=10**9)] = None,
-    kinds: Annotated[Sequence[str], Option(metavar="A,B,..", group=ADVANCED, kind="names")] = tuple(
-        NUMBER_NAMES
-    ),
+    seed: opt.Seed = 0,
+    triples: opt.Triples = (),
+    domain_files: opt.DomainFiles = (),
+    popularity: Annotated[Any, opt.source(metavar="PATH")] = None,
+    min_views: Annotated[float, opt.advanced(metavar="N", min=0, max=10**12)] = 1_000,
+    top_views: Annotated[int, opt.advanced(metavar="N", min=1, max=10**9)] = 5_000,
+    rules: Annotated[bool, opt.advanced()] = True,
+    single_cap: Annotated[int | None, opt.advanced(metavar="N", min=1, max=10**9)] = None,
+    kinds: Annotated[Sequence[str], opt.names(group=ADVANCED)] = tuple(NUMBER_NAMES),
     limit: Annotated[int, Option(metavar="N", min=1, max=10**9)] = 1_000_000,
-    cap: Annotated[int, Option(metavar="N", group=ADVANCED, min=1, max=10**8)] = 10_000,
+    cap: Annotated[int, opt.advanced(metavar="N", min=1, max=10**8)] = 10_000,
     strata: Annotated[
-        str, Option(metavar="ngrams|sentence|random", group=ADVANCED, choices=tuple(STRATA))
+        str, opt.advanced(metavar="ngrams|sentence|random", choices=tuple(STRATA))
     ] = "ngrams",
-    split_entities: Annotated[bool, Option(group=ADVANCED)] = True,
+    split_entities: Annotated[bool, opt.advanced()] = True,
 ) -> BenchResult:
     """Write a benchmark of questions with exactly k right answers.
 
@@ -175,20 +171,16 @@ def _broken(document: Mapping[str, Any]) -> str | None:
     checks=(Check("", "", _broken),),
 )
 def bench_check(
-    questions: Annotated[
-        Any, Option(metavar="QUESTIONS", group=INPUT, argument=True, place="read")
-    ],
+    questions: Annotated[Any, opt.source(metavar="QUESTIONS", argument=True)],
     *,
-    triples: Triples = (),
-    domain_files: DomainFiles = (),
+    triples: opt.Triples = (),
+    domain_files: opt.DomainFiles = (),
     spot_check: Annotated[
-        str | Path | None, Option(metavar="FILE", group=OUTPUT, place="write with folders")
+        str | Path | None, opt.written(metavar="FILE", place="write with folders")
     ] = None,
     spot_questions: Annotated[int, Option(metavar="N", min=1, max=10_000)] = 30,
-    ticks: Annotated[
-        Sequence[str | Path], Option(metavar="PATH", group=INPUT, kind="several", place="read")
-    ] = (),
-    seed: Seed = 0,
+    ticks: Annotated[Sequence[str | Path], opt.source(metavar="PATH", kind="several")] = (),
+    seed: opt.Seed = 0,
 ) -> BenchCheckResult:
     """Derive the answers of every question again and compare.
 

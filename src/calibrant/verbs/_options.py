@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -41,26 +41,30 @@ def written(help: str = "", metavar: str = "PATH", **more: Any) -> Option:
     return Option(help, **{"metavar": metavar, "group": OUTPUT, "place": "write", **more})
 
 
+def advanced(help: str = "", metavar: str = "", **more: Any) -> Option:
+    """Return an option that most calls leave alone."""
+    return Option(help, **{"metavar": metavar, "group": ADVANCED, **more})
+
+
+def number(help: str, least: int, most: int, **more: Any) -> Option:
+    """Return an option that takes a whole number between two ends, both allowed."""
+    return Option(help, **{"metavar": "N", "min": least, "max": most, **more})
+
+
 COSTS_WRITTEN = "c10=1,c01=5 (c10: deciding 1 where the truth is 0)"
 
 # -- what goes in
-Data: TypeAlias = Annotated[
-    Any, inputs("Study folder, table (csv, jsonl, parquet) or foreign log.")
-]
-ScoresData: TypeAlias = Annotated[Any, inputs("Study folder or table of scores.")]
-Table: TypeAlias = Annotated[
-    Any, source("Scores whose outcome is partly missing.", "TABLE", argument=True)
-]
-SampleColumn: TypeAlias = Annotated[
+Data = Annotated[Any, inputs("Study folder, table (csv, jsonl, parquet) or foreign log.")]
+ScoresData = Annotated[Any, inputs("Study folder or table of scores.")]
+Table = Annotated[Any, source("Scores whose outcome is partly missing.", "TABLE", argument=True)]
+SampleColumn = Annotated[
     str | None, column("Column of sampled answers, a list per question or a row per draw.")
 ]
-ReferenceColumn: TypeAlias = Annotated[
-    str | None, column("Column of the right answer, to grade samples by.")
-]
-ReferencesFile: TypeAlias = Annotated[
+ReferenceColumn = Annotated[str | None, column("Column of the right answer, to grade samples by.")]
+ReferencesFile = Annotated[
     Any, source("File of questions with their right answers, for samples that have none.")
 ]
-DomainFiles: TypeAlias = Annotated[
+DomainFiles = Annotated[
     Sequence[str | Path],
     source(
         "TOML file of a domain of your own; may be given several times.",
@@ -69,13 +73,13 @@ DomainFiles: TypeAlias = Annotated[
         kind="several",
     ),
 ]
-Triples: TypeAlias = Annotated[
+Triples = Annotated[
     Sequence[str | Path],
     source("File or folder of facts; may be given several times.", "PATH", kind="several"),
 ]
 
 # -- columns of a table
-By: TypeAlias = Annotated[
+By = Annotated[
     Sequence[str],
     Option(
         "A block per value of this column; may be given several times.",
@@ -83,35 +87,33 @@ By: TypeAlias = Annotated[
         kind="several",
     ),
 ]
-ConfidenceColumn: TypeAlias = Annotated[
+ConfidenceColumn = Annotated[
     str | None, column("Column of the confidence; several, as A,B, become methods.")
 ]
 _OUTCOME = Option("Column of the outcome: 0 or 1, or words.", metavar="COL", group=INPUT)
-CorrectColumn: TypeAlias = Annotated[str | None, _OUTCOME]
-OutcomesOrColumn: TypeAlias = Annotated[Any, _OUTCOME]
-ModelColumn: TypeAlias = Annotated[str | None, column("Column of models.")]
-MethodColumn: TypeAlias = Annotated[str | None, column("Column of confidence methods.")]
-QuestionColumn: TypeAlias = Annotated[str | None, column("Column of question ids.")]
-AnswerColumn: TypeAlias = Annotated[str | None, column("Column of the answer graded.")]
-ClusterColumn: TypeAlias = Annotated[
+CorrectColumn = Annotated[str | None, _OUTCOME]
+OutcomesOrColumn = Annotated[Any, _OUTCOME]
+ModelColumn = Annotated[str | None, column("Column of models.")]
+MethodColumn = Annotated[str | None, column("Column of confidence methods.")]
+QuestionColumn = Annotated[str | None, column("Column of question ids.")]
+AnswerColumn = Annotated[str | None, column("Column of the answer graded.")]
+ClusterColumn = Annotated[
     str | None, column("Column of topics, documents or users: rows of one depend on each other.")
 ]
-WeightsColumn: TypeAlias = Annotated[str | None, column("Column of row weights.")]
-LabelStoreFile: TypeAlias = Annotated[
+WeightsColumn = Annotated[str | None, column("Column of row weights.")]
+LabelStoreFile = Annotated[
     str | Path | None,
     source("Labels that people made of this pool; by default those beside it.", "PATH"),
 ]
-EmbedColumn: TypeAlias = Annotated[
+EmbedColumn = Annotated[
     str | None, Option("Text whose embedding joins the features.", metavar="COL")
 ]
-EmbedDimensions: TypeAlias = Annotated[
-    int, Option("Components of the embedding.", metavar="N", group=ADVANCED, min=1, max=10000)
-]
-Features: TypeAlias = Annotated[Sequence[str], names("Columns that may describe a group.")]
-Models: TypeAlias = Annotated[Sequence[str] | None, names("Use these models only.")]
+EmbedDimensions = Annotated[int, advanced("Components of the embedding.", "N", min=1, max=10000)]
+Features = Annotated[Sequence[str], names("Columns that may describe a group.")]
+Models = Annotated[Sequence[str] | None, names("Use these models only.")]
 
 # -- rules for its rows
-OnInvalid: TypeAlias = Annotated[
+OnInvalid = Annotated[
     str | None,
     Option(
         "Rows that break a rule: leave out those without a confidence and stop at others "
@@ -120,8 +122,8 @@ OnInvalid: TypeAlias = Annotated[
         choices=("missing", "error", "drop"),
     ),
 ]
-Graded: TypeAlias = Annotated[bool, Option("Outcomes may lie between 0 and 1.", group=INPUT)]
-Scale: TypeAlias = Annotated[
+Graded = Annotated[bool, Option("Outcomes may lie between 0 and 1.", group=INPUT)]
+Scale = Annotated[
     str | None,
     Option(
         "How the confidence is written; by default the values say it.",
@@ -129,27 +131,24 @@ Scale: TypeAlias = Annotated[
         group=INPUT,
     ),
 ]
-RightWords: TypeAlias = Annotated[
+RightWords = Annotated[
     str | None,
     Option(
         "Words of the outcome that mean right; others mean wrong.", metavar="A,B,..", group=INPUT
     ),
 ]
-Repeats: TypeAlias = Annotated[
-    bool, Option("Rows of one question are repeated answers to it.", group=INPUT)
-]
+Repeats = Annotated[bool, Option("Rows of one question are repeated answers to it.", group=INPUT)]
 
 
-MendFile: TypeAlias = Annotated[
+MendFile = Annotated[
     str | Path | None, source("Take confidences for what they mean, by a map that `mend` saved.")
 ]
 
 
-MendColumns: TypeAlias = Annotated[
+MendColumns = Annotated[
     str | Path | None,
-    Option("Write what confidences mean beside them, by a map that `mend` saved.", metavar="FILE",
-           group=INPUT, place="read"),
-]  # fmt: skip
+    source("Write what confidences mean beside them, by a map that `mend` saved."),
+]
 
 
 class RowOptions(TypedDict, total=False):
@@ -174,20 +173,12 @@ class TableOptions(RowOptions, total=False):
     correct: CorrectColumn
 
 
-TABLE: TableOptions = {
-    "confidence": None,
-    "correct": None,
-    "model": None,
-    "method": None,
-    "question": None,
-    "answer": None,
-    "cluster": None,
-    "scale": None,
-    "right": None,
-    "repeats": False,
-    "on_invalid": None,
-    "mend": None,
-}
+TABLE = cast(
+    "TableOptions",
+    {"confidence": None, "correct": None}
+    | dict.fromkeys(RowOptions.__annotations__)
+    | {"repeats": False},
+)
 """What stands where nobody says otherwise: the columns and values speak for themselves."""
 _RULES = ("scale", "right", "repeats", "on_invalid", "graded", "mend")
 
@@ -213,26 +204,24 @@ def refuse_mended(table: Mapping[str, Any], policy: Any, what: str) -> None:
         )
 
 
-Judge: TypeAlias = Annotated[str | None, column("A cheap judge's verdicts, as side information.")]
-JudgeModel: TypeAlias = Annotated[
+Judge = Annotated[str | None, column("A cheap judge's verdicts, as side information.")]
+JudgeModel = Annotated[
     str | None,
-    Option("Model that judges which answers mean the same, and are right, where rules leave it "
-           "open.", metavar="MODEL", group=INPUT),
-]  # fmt: skip
-JudgeUrl: TypeAlias = Annotated[
-    str | None, Option("Where the judge is reached.", metavar="URL", group=INPUT)
+    column(
+        "Model that judges which answers mean the same, and are right, where rules leave it open.",
+        metavar="MODEL",
+    ),
 ]
-MostJudgeCalls: TypeAlias = Annotated[
-    int | None, Option("Most questions to the judge.", metavar="N", group=INPUT, min=0, max=10**9)
+JudgeUrl = Annotated[str | None, Option("Where the judge is reached.", metavar="URL", group=INPUT)]
+MostJudgeCalls = Annotated[
+    int | None, number("Most questions to the judge.", 0, 10**9, group=INPUT)
 ]
-Peers: TypeAlias = Annotated[bool, Option("Use the agreement of other models' answers.")]
+Peers = Annotated[bool, Option("Use the agreement of other models' answers.")]
 
 # -- how numbers are made
-Bins: TypeAlias = Annotated[
-    int, Option("Slices of confidences that few rows state, at most.", metavar="N", min=1, max=1000)
-]
-Level: TypeAlias = Annotated[float, share("Coverage of the intervals.")]
-Margin: TypeAlias = Annotated[
+Bins = Annotated[int, number("Slices of confidences that few rows state, at most.", 1, 1000)]
+Level = Annotated[float, share("Coverage of the intervals.")]
+Margin = Annotated[
     float,
     Option(
         "Differences below this do not matter; 0.02 is two percentage points.",
@@ -241,20 +230,12 @@ Margin: TypeAlias = Annotated[
         below=1,
     ),
 ]
-Resamples: TypeAlias = Annotated[
-    int, Option("Bootstrap resamples.", metavar="N", group=ADVANCED, min=2, max=1_000_000)
+Resamples = Annotated[int, advanced("Bootstrap resamples.", "N", min=2, max=1_000_000)]
+Recalibration = Annotated[
+    str, advanced("How to recalibrate: platt, isotonic, beta or temperature.", "NAME")
 ]
-Recalibration: TypeAlias = Annotated[
-    str,
-    Option(
-        "How to recalibrate: platt, isotonic, beta or temperature.", metavar="NAME", group=ADVANCED
-    ),
-]
-MinLeaf: TypeAlias = Annotated[
-    int,
-    Option("Rows that a leaf of a tree must have.", metavar="N", group=ADVANCED, min=1, max=10**9),
-]
-CostMap: TypeAlias = Annotated[
+MinLeaf = Annotated[int, advanced("Rows that a leaf of a tree must have.", "N", min=1, max=10**9)]
+CostMap = Annotated[
     Mapping[str, float] | Any,
     Option(
         "Costs of wrong decisions: c10 for deciding 1 where the truth is 0, c01 for the reverse.",
@@ -263,63 +244,40 @@ CostMap: TypeAlias = Annotated[
         example=COSTS_WRITTEN,
     ),
 ]
-Date: TypeAlias = Annotated[
+Date = Annotated[
     dt.date | str | None, Option("Day of the verification.", metavar="DATE", kind="date")
 ]
-Engine: TypeAlias = Annotated[
+Engine = Annotated[
     str | None,
-    Option(
-        "Share the work out: to threads, or to a Ray cluster.",
-        metavar="local|ray|ray://HOST:PORT",
-        group=ADVANCED,
-    ),
+    advanced("Share the work out: to threads, or to a Ray cluster.", "local|ray|ray://HOST:PORT"),
 ]
-Seed: TypeAlias = Annotated[
-    int,
-    Option(
-        "Same input, settings and seed give the same file.",
-        metavar="N",
-        group=ADVANCED,
-        min=0,
-        max=2**64 - 1,
-    ),
+Seed = Annotated[
+    int, advanced("Same input, settings and seed give the same file.", "N", min=0, max=2**64 - 1)
 ]
-OutFile: TypeAlias = Annotated[str | Path, written("Where to write.")]
-WrongRows: TypeAlias = Annotated[
+OutFile = Annotated[str | Path, written("Where to write.")]
+WrongRows = Annotated[
     int,
-    Option(
-        "List the N answers that are wrong with the highest confidence.",
-        metavar="N",
-        group=OUTPUT,
-        min=0,
-        max=10000,
+    number(
+        "List the N answers that are wrong with the highest confidence.", 0, 10000, group=OUTPUT
     ),
 ]
 
 # -- how draws are scored
-About: TypeAlias = Annotated[
+About = Annotated[
     str | None,
-    Option(
-        "Answer that question-level scores are about.", group=ADVANCED, choices=("modal", "greedy")
-    ),
+    advanced("Answer that question-level scores are about.", choices=("modal", "greedy")),
 ]
-Variant: TypeAlias = Annotated[
+Variant = Annotated[
     str | None,
-    Option(
+    advanced(
         "Score as usual, or as the authors' published numbers were made.",
-        group=ADVANCED,
         choices=("default", "paper"),
     ),
 ]
-Tau: TypeAlias = Annotated[
-    float | None,
-    Option("Threshold of sca, sca_distinct, snca and sfca.", metavar="MASS", group=ADVANCED, min=0),
+Tau = Annotated[
+    float | None, advanced("Threshold of sca, sca_distinct, snca and sfca.", "MASS", min=0)
 ]
-Similarity: TypeAlias = Annotated[
+Similarity = Annotated[
     str | None,
-    Option(
-        "What scores of similarity compare.",
-        group=ADVANCED,
-        choices=("classes", "embeddings", "lexical"),
-    ),
+    advanced("What scores of similarity compare.", choices=("classes", "embeddings", "lexical")),
 ]

@@ -10,7 +10,7 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
-from calibrant.core.verb import ADVANCED, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions, Target
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
@@ -52,15 +52,13 @@ def cascade(
     recalibration: opt.Recalibration = "platt",
     min_samples_leaf: opt.MinLeaf = 15,
     strategies: Annotated[Sequence[str] | None, Option(metavar="A,B,..", kind="names")] = None,
-    random_splits: Annotated[int, Option(metavar="N", group=ADVANCED, min=1, max=10000)] = 20,
+    random_splits: Annotated[int, opt.advanced(metavar="N", min=1, max=10000)] = 20,
     budget: Annotated[float | None, Option(metavar="SHARE", above=0, max=1000000.0)] = None,
     accuracy: Annotated[float | None, opt.share()] = None,
     guarantee: Annotated[float | None, opt.share()] = None,
     delta: Annotated[float, opt.share()] = 0.1,
-    strategy: Annotated[str | None, Option(metavar="NAME", group=ADVANCED)] = None,
-    tolerance: Annotated[
-        float | None, Option(metavar="RISK", min=0, max=1000000000000000.0)
-    ] = None,
+    strategy: Annotated[str | None, opt.advanced(metavar="NAME")] = None,
+    tolerance: Annotated[float | None, Option(metavar="RISK", min=0, max=1e15)] = None,
     save: Annotated[str | Path | None, opt.written()] = None,
     engine: opt.Engine = None,
     seed: opt.Seed = 0,

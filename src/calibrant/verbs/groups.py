@@ -15,7 +15,7 @@ from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
-from calibrant.core.verb import ADVANCED, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.epistemic.audit import GroupOptions, across_models, groups_entry
 from calibrant.epistemic.loss.trend import size_trend, tuned_pairs
 from calibrant.epistemic.segments.confidence_groups import GroupCorrector
@@ -50,22 +50,18 @@ def groups(
     group: Annotated[Sequence[str], Option(metavar="RULE", kind="several")] = (),
     embed: opt.EmbedColumn = None,
     embed_dimensions: opt.EmbedDimensions = 8,
-    embed_with: Annotated[
-        str, Option(group=ADVANCED, choices=("sentences", "words"))
-    ] = "sentences",
+    embed_with: Annotated[str, opt.advanced(choices=("sentences", "words"))] = "sentences",
     models: Annotated[Sequence[str] | None, opt.names()] = None,
     min_group: Annotated[int, Option(metavar="N", min=2, max=10**9)] = 50,
     alpha: Annotated[float, opt.share()] = 0.05,
     costs: opt.CostMap = None,
     threshold: Annotated[float | None, opt.share()] = None,
     level: opt.Level = 0.95,
-    estimator: Annotated[
-        str, Option(group=ADVANCED, choices=("boosting", "tree", "binned"))
-    ] = "boosting",
+    estimator: Annotated[str, opt.advanced(choices=("boosting", "tree", "binned"))] = "boosting",
     sizes: Annotated[
-        Mapping[str, float] | None, Option(metavar="A=1,B=8", kind="map", group=ADVANCED)
+        Mapping[str, float] | None, opt.advanced(metavar="A=1,B=8", kind="map")
     ] = None,
-    tuned: Annotated[Sequence[str], Option(metavar="A=B,..", kind="names", group=ADVANCED)] = (),
+    tuned: Annotated[Sequence[str], opt.advanced(metavar="A=B,..", kind="names")] = (),
     save: Annotated[str | Path | None, opt.written()] = None,
     wrong: opt.WrongRows = 0,
     seed: opt.Seed = 0,

@@ -9,7 +9,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import check_output, check_output_folder
-from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
+from calibrant.core.verb import INPUT, Check, Option, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import logs_in
 from calibrant.inputs.logs import ForeignTables, tables_of
@@ -36,9 +36,7 @@ def _unreadable(document: Mapping[str, Any]) -> str | None:
 )
 def import_logs(
     logs: Annotated[str | Path | Sequence[str | Path], opt.inputs(metavar="LOG..")],
-    out: Annotated[
-        str | Path | None, Option(metavar="PATH", group=OUTPUT, place="file or folder")
-    ] = None,
+    out: Annotated[str | Path | None, opt.written(place="file or folder")] = None,
     *,
     kind: Annotated[str | None, Option(metavar="KIND", group=INPUT)] = None,
     grade: Annotated[str | None, Option(metavar="NAME", group=INPUT)] = None,

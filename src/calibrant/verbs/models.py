@@ -3,9 +3,10 @@
 from typing import Annotated, Any
 
 from calibrant.clients.endpoints.weights import WEIGHTS, Weights, cache_folder, fetch
-from calibrant.core.verb import INPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.report.typed import ModelsResult
+from calibrant.verbs._options import column
 
 
 @verb(example="calibrant models list", outputs=("json",))
@@ -22,9 +23,7 @@ def models() -> ModelsResult:
 
 @verb(example="calibrant models fetch", outputs=("json",))
 def fetch_model(
-    model: Annotated[
-        str, Option(metavar="[MODEL]", group=INPUT, argument=True)
-    ] = "smollm2-135m-instruct",
+    model: Annotated[str, column(metavar="[MODEL]", argument=True)] = "smollm2-135m-instruct",
     *,
     force: Annotated[bool, Option()] = False,
 ) -> ModelsResult:

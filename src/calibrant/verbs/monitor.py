@@ -46,13 +46,10 @@ def monitor(
     time: Annotated[str | None, opt.column()] = None,
     every: Annotated[str | int | None, Option(metavar="UNIT|N")] = None,
     baseline: Annotated[Any, opt.source(metavar="TABLE")] = None,
-    baseline_rows: Annotated[
-        int, Option(metavar="N", group=INPUT, min=0, max=monitoring.MOST_ROWS)
-    ] = 0,
+    baseline_rows: Annotated[int, opt.number("", 0, monitoring.MOST_ROWS, group=INPUT)] = 0,
     group: Annotated[str | None, Option(metavar="COL")] = None,
     follow: Annotated[
-        float | None,
-        Option(metavar="SECONDS", group=INPUT, above=0, max=1000000000.0, unit="seconds"),
+        float | None, opt.column(metavar="SECONDS", above=0, max=1e9, unit="seconds")
     ] = None,
     state: Annotated[str | Path | None, Option(metavar="FILE", group=INPUT, place="write")] = None,
     label_days: Annotated[int | None, Option(metavar="N", min=0, max=3650)] = None,

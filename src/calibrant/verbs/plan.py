@@ -18,7 +18,7 @@ from calibrant.claims.plan import (
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.verb import ADVANCED, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.planning import Goal, plan_document
@@ -50,28 +50,22 @@ def plan(
     model_count: Annotated[int, Option(metavar="N")] = 1,
     groups: Annotated[int, Option(metavar="N")] = 1,
     smallest_share: Annotated[float, Option(metavar="PI", min=_LEAST_SHARE, max=1)] = 1.0,
-    stages: Annotated[str | Sequence[float], Option(metavar="L,L,..", group=ADVANCED)] = (),
+    stages: Annotated[str | Sequence[float], opt.advanced(metavar="L,L,..")] = (),
     preset: Annotated[str | None, Option(metavar="NAME")] = None,
     drift: Annotated[float | None, Option(metavar="RATE", max=1000000.0)] = None,
     per: Annotated[str, Option(metavar="UNIT")] = "month",
     start: Annotated[dt.date | str | None, Option(metavar="DATE", kind="date")] = None,
     rank: Annotated[str | None, Option(metavar="METRIC")] = None,
     published: Annotated[Sequence[float], Option(metavar="A,B,..", kind="numbers")] = (),
-    growth: Annotated[float | None, Option(metavar="X", group=ADVANCED)] = None,
-    size: Annotated[float | None, Option(metavar="N", group=ADVANCED)] = None,
-    decay: Annotated[float | None, Option(metavar="X", group=ADVANCED)] = None,
-    label_rate: Annotated[float | None, Option(metavar="R", group=ADVANCED)] = None,
-    transfer: Annotated[float | None, Option(metavar="D", group=ADVANCED)] = None,
-    correlation: Annotated[
-        float | None, Option(metavar="R", group=ADVANCED, min=0, below=1)
-    ] = None,
-    perturbed_error: Annotated[
-        float | None, Option(metavar="E", group=ADVANCED, min=0, max=1)
-    ] = None,
-    rounds: Annotated[
-        Sequence[float], Option(metavar="ECE,G", kind="numbers", group=ADVANCED)
-    ] = (),
-    two_phase: Annotated[bool, Option(group=ADVANCED)] = False,
+    growth: Annotated[float | None, opt.advanced(metavar="X")] = None,
+    size: Annotated[float | None, opt.advanced(metavar="N")] = None,
+    decay: Annotated[float | None, opt.advanced(metavar="X")] = None,
+    label_rate: Annotated[float | None, opt.advanced(metavar="R")] = None,
+    transfer: Annotated[float | None, opt.advanced(metavar="D")] = None,
+    correlation: Annotated[float | None, opt.advanced(metavar="R", min=0, below=1)] = None,
+    perturbed_error: Annotated[float | None, opt.advanced(metavar="E", min=0, max=1)] = None,
+    rounds: Annotated[Sequence[float], opt.advanced(metavar="ECE,G", kind="numbers")] = (),
+    two_phase: Annotated[bool, opt.advanced()] = False,
     seed: opt.Seed = 0,
     **table: Unpack[opt.TableOptions],
 ) -> PlanResult:

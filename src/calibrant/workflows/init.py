@@ -11,24 +11,23 @@ from typing import Annotated
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Call
 from calibrant.core.places import writing
-from calibrant.core.verb import INPUT, OUTPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records.tables import read_table
 from calibrant.report.typed import InitResult
+from calibrant.verbs._options import column, source, written
 
 _EXAMPLES = "calibrant.workflows.examples"
 
 
 @verb(example="calibrant init my-study", outputs=("json",))
 def init(
-    folder: Annotated[
-        str | Path, Option(metavar="FOLDER", group=OUTPUT, argument=True, place="folder")
-    ],
+    folder: Annotated[str | Path, written(metavar="FOLDER", argument=True, place="folder")],
     *,
     logs: Annotated[bool, Option()] = False,
     domain: Annotated[bool, Option()] = False,
-    table: Annotated[str | Path | None, Option(metavar="FILE", group=INPUT, place="read")] = None,
-    target: Annotated[str | None, Option(metavar="COL", group=INPUT)] = None,
+    table: Annotated[str | Path | None, source()] = None,
+    target: Annotated[str | None, column()] = None,
 ) -> InitResult:
     """Write a commented ``study.toml`` and five example questions, to change and run.
 

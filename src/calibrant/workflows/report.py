@@ -14,7 +14,7 @@ from calibrant.report import render_html, render_markdown
 from calibrant.report.charts import charts_of
 from calibrant.report.charts.draw import FORMATS, save_chart
 from calibrant.report.typed import ReportResult
-from calibrant.verbs._options import Data, Seed
+from calibrant.verbs._options import Data, Seed, written
 from calibrant.verbs.audit import audit
 from calibrant.workflows.analysis import analyse
 from calibrant.workflows.study_page import write_study_page
@@ -24,13 +24,9 @@ from calibrant.workflows.study_page import write_study_page
 def write_report(
     inputs: Data,
     *,
-    html: Annotated[str | Path | None, Option(metavar="PATH", group=OUTPUT, place="write")] = None,
-    markdown: Annotated[
-        str | Path | None, Option(metavar="PATH", group=OUTPUT, place="write")
-    ] = None,
-    figures: Annotated[
-        str | Path | None, Option(metavar="DIR", group=OUTPUT, place="folder")
-    ] = None,
+    html: Annotated[str | Path | None, written()] = None,
+    markdown: Annotated[str | Path | None, written()] = None,
+    figures: Annotated[str | Path | None, written(metavar="DIR", place="folder")] = None,
     formats: Sequence[str] = FORMATS,
     title: Annotated[str | None, Option(metavar="TEXT", group=OUTPUT)] = None,
     seed: Seed = 0,

@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
-from calibrant.core.verb import INPUT, OUTPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.epistemic import load_policy
 from calibrant.epistemic.deferral.answers import QuestionEmbedding
 from calibrant.inputs.provenance import document_head
 from calibrant.records.ledger import Ledger
 from calibrant.records.mend_map import load_mend
 from calibrant.report.typed import ServeResult
+from calibrant.verbs._options import source, written
 from calibrant.workflows.serving.engine import Engine, policy_id
 from calibrant.workflows.serving.front import Front
 from calibrant.workflows.serving.measure import AsInStudy, Measure, PassedOn, check_method
@@ -29,9 +30,7 @@ from calibrant.workflows.serving.watching import watch_of
     outputs=("json",),
 )
 def serve(
-    policy: Annotated[
-        str | Path, Option(metavar="POLICY", group=INPUT, argument=True, place="read")
-    ],
+    policy: Annotated[str | Path, source(metavar="POLICY", argument=True)],
     *,
     endpoint: Annotated[Sequence[str], Option(metavar="NAME=URL", kind="several")] = (),
     key_env: Annotated[Sequence[str], Option(metavar="NAME=VAR", kind="several")] = (),
@@ -47,9 +46,7 @@ def serve(
     host: Annotated[str, Option(metavar="HOST")] = "127.0.0.1",
     port: Annotated[int, Option(metavar="N", min=0, max=65_535)] = 0,
     token_env: Annotated[str, Option(metavar="VAR")] = "CALIBRANT_TOKEN",
-    ledger: Annotated[
-        str | Path, Option(metavar="PATH", group=OUTPUT, place="write")
-    ] = "served.sqlite",
+    ledger: Annotated[str | Path, written()] = "served.sqlite",
     on_start: Callable[[str, str], None] | None = None,
 ) -> ServeResult:
     """Serve a policy as one OpenAI-compatible address in front of its models; stop with Ctrl-C.

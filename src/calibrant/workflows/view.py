@@ -15,13 +15,13 @@ from calibrant.core.document import load_document
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Call
-from calibrant.core.verb import INPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study, read_table
 from calibrant.report import render_html
 from calibrant.report.result import Result
 from calibrant.report.typed import ReportResult
-from calibrant.verbs._options import TABLE, TableOptions
+from calibrant.verbs._options import TABLE, TableOptions, inputs
 from calibrant.workflows.analysis import study_page
 from calibrant.workflows.app.opened import AppData
 from calibrant.workflows.app.server import AppServer, LocalServer
@@ -36,12 +36,7 @@ _POLICY = (
 
 @verb(example="calibrant view scores.csv", outputs=("json",), shared=TABLE)
 def view(
-    data: Annotated[
-        Any,
-        Option(
-            metavar="PATH..", group=INPUT, argument=True, kind="several", place="file or folder"
-        ),
-    ] = (),
+    data: Annotated[Any, inputs(metavar="PATH..", place="file or folder")] = (),
     *,
     port: Annotated[int, Option(metavar="N", min=0, max=65_535)] = 0,
     open_browser: Annotated[bool, Option(cli="open")] = True,

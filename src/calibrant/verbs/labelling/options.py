@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import asdict
@@ -12,7 +12,7 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
-from calibrant.core.verb import ADVANCED, INPUT, Option
+from calibrant.core.verb import INPUT, Option
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.pool import OpenPool, open_pool
 from calibrant.inputs.provenance import document_head
@@ -29,7 +29,7 @@ from calibrant.verbs import _options as opt
 # What most people who name no goal can use, for 130 to 350 labels.
 DEFAULT_PRECISION = 0.05
 
-StopPrecision: TypeAlias = Annotated[
+StopPrecision = Annotated[
     float | None,
     Option(
         "Stop when accuracy and error are known to within this; 0.05 where no goal is named.",
@@ -38,20 +38,19 @@ StopPrecision: TypeAlias = Annotated[
         below=1,
     ),
 ]
-StopThreshold: TypeAlias = Annotated[
+StopThreshold = Annotated[
     float | None,
     Option("Stop when the error is above or below this.", metavar="X", above=0, below=1),
 ]
-Budget: TypeAlias = Annotated[
+Budget = Annotated[
     int | None,
     Option("The most labels you will make, if fixed beforehand.", metavar="N", min=50, max=10**9),
 ]
-Store: TypeAlias = Annotated[
-    str | Path | None,
-    Option("Where labels are kept; beside the table by default.", metavar="PATH", group=ADVANCED),
+Store = Annotated[
+    str | Path | None, opt.advanced("Where labels are kept; beside the table by default.", "PATH")
 ]
-Who: TypeAlias = Annotated[str, Option("Name of the person who labels.", metavar="NAME")]
-Design: TypeAlias = Annotated[
+Who = Annotated[str, Option("Name of the person who labels.", metavar="NAME")]
+Design = Annotated[
     str,
     Option(
         "How items are drawn.",
@@ -59,16 +58,14 @@ Design: TypeAlias = Annotated[
         choices=("stratified", "random", "pps", "neyman"),
     ),
 ]
-Overlap: TypeAlias = Annotated[
+Overlap = Annotated[
     float, Option("Share of items that two people label.", metavar="SHARE", min=0, max=1)
 ]
-WholeQuestions: TypeAlias = Annotated[
+WholeQuestions = Annotated[
     bool, Option("Draw questions with all their answers, so that models can be compared.")
 ]
-CheckGrades: TypeAlias = Annotated[
-    bool, Option("Check the grades that this program made of a study.")
-]
-Existing: TypeAlias = Annotated[
+CheckGrades = Annotated[bool, Option("Check the grades that this program made of a study.")]
+Existing = Annotated[
     str,
     Option(
         "Outcomes in the table itself: leave them out, or take them as a random choice.",
