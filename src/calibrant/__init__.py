@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from calibrant.verbs.methods import methods as methods
     from calibrant.verbs.monitor import monitor as monitor
     from calibrant.verbs.plan import plan as plan
-    from calibrant.workflows.arun import arun as arun
     from calibrant.workflows.report import write_report as write_report
+    from calibrant.workflows.run import arun as arun
     from calibrant.workflows.run import run as run
     from calibrant.workflows.trusted import trusted as trusted
     from calibrant.workflows.view import view as view

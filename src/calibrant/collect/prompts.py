@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,7 @@ class Prompt:
         return replace(self, examples=shown)
 
 
+@dataclass(slots=True)
 class PromptBook:
     """The prompts of one study, looked up by purpose and kind of question.
 
@@ -88,20 +89,19 @@ class PromptBook:
     'short'
     """
 
-    def __init__(self, config: PromptsConfig, *, folder: Path) -> None:
-        self._config = config
-        self._folder = folder
-        self._loaded: dict[str, Prompt] = {}
+    config: PromptsConfig
+    folder: Path
+    _loaded: dict[str, Prompt] = field(default_factory=dict)
 
     def find(self, prompt: str, kind: str) -> Prompt:
         """Return the prompt for a purpose's prompt key and a kind of question."""
-        style = self._config.style
+        style = self.config.style
         usual = DEFAULTS[style].get(prompt, prompt if style == "plain" else f"short_{prompt}")
         default = DEFAULTS[style].get(f"{prompt}.{kind}", usual)
-        name = self._config.chosen.get(prompt, default)
+        name = self.config.chosen.get(prompt, default)
         if name not in self._loaded:
-            loaded = load_prompt(name, folder=self._folder)
-            self._loaded[name] = loaded.with_examples(self._config.examples)
+            loaded = load_prompt(name, folder=self.folder)
+            self._loaded[name] = loaded.with_examples(self.config.examples)
         return self._loaded[name]
 
 
@@ -141,10 +141,10 @@ def _parse(text: bytes | str, *, name: str, source: str) -> Prompt:
 
 def _checked(table: Settings, key: str, default: Any = None) -> str:
     text: str = table.text(key) if default is None else table.text(key, default)
-    for field in _FIELD.findall(text):
-        if field.islower() and len(field) > 1 and field not in FIELDS:
+    for name in _FIELD.findall(text):
+        if name.islower() and len(name) > 1 and name not in FIELDS:
             table.refuse(
-                key, f"there is no field {{{field}}}", hint=did_you_mean(field, list(FIELDS))
+                key, f"there is no field {{{name}}}", hint=did_you_mean(name, list(FIELDS))
             )
     return text
 

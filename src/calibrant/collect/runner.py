@@ -101,23 +101,19 @@ async def collect(
     )
 
 
+@dataclass
 class _Run:
     """What the models of one run share."""
 
-    def __init__(
-        self,
-        inquiry: Inquiry,
-        ledger: Ledger,
-        watch: ProgressWatch | None,
-        how: Mapping[str, Any],
-    ) -> None:
-        self.inquiry, self.config, self.questions = inquiry, inquiry.config, inquiry.questions
-        self.ledger, self.watch, self.how = ledger, watch, how
-        self.rows = DrawRows()
-        self.failures: list[dict[str, Any]] = []
-        self.skipped: Counter[str] = Counter()
-        self.pools: dict[str, list[str]] = {}
-        self.stopped: str | None = None
+    inquiry: Inquiry
+    ledger: Ledger
+    watch: ProgressWatch | None
+    how: Mapping[str, Any]
+    rows: DrawRows = field(default_factory=DrawRows)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    pools: dict[str, list[str]] = field(default_factory=dict)
+    stopped: str | None = None
 
     def make_pools(self, models: Iterable[_ModelRun]) -> None:
         """Gather the distinct greedy answers of all models, in the order of the study."""
@@ -125,7 +121,7 @@ class _Run:
         if any(run.wanted.probes(3) for run in runs):
             judged = any(run.wanted.judge_samples for run in runs)
             subjects = [run.subjects for run in runs]
-            self.pools = pools_of(self.questions, subjects, samples=judged)
+            self.pools = pools_of(self.inquiry.questions, subjects, samples=judged)
 
 
 class _ModelRun:
@@ -145,7 +141,7 @@ class _ModelRun:
 
     async def first_and_second_turn(self) -> None:
         """Ask for answers, then ask about the greedy ones."""
-        questions = self.run.questions
+        questions = self.run.inquiry.questions
         dispatcher = self._begin(len(questions) * self._draws(1, 2))
         async for outcome in self._ask(dispatcher, self.asker.first_turn(questions)):
             self._keep_answers(outcome)
@@ -159,7 +155,9 @@ class _ModelRun:
         if not self.wanted.probes(3) or not pools:
             return
         dispatcher = self._begin(sum(map(len, pools.values())) * self._draws(3))
-        async for _ in self._ask(dispatcher, self.asker.pool_turn(self.run.questions, pools)):
+        async for _ in self._ask(
+            dispatcher, self.asker.pool_turn(self.run.inquiry.questions, pools)
+        ):
             pass
 
     def findings(self) -> list[dict[str, Any]]:
@@ -190,13 +188,13 @@ class _ModelRun:
         dispatcher = Dispatcher(
             run.inquiry.clients[self.config.name],
             run.ledger,
-            caps=caps_of(run.config.budget),
+            caps=caps_of(run.inquiry.config.budget),
             prices={} if self.price is None else {self.config.model: self.price},
-            max_concurrency=run.config.concurrency,
+            max_concurrency=run.inquiry.config.concurrency,
             progress=None if run.watch is None else run.watch.update,
             **run.how,
         )
-        if run.config.methods is not None and self.wanted.logprobs:
+        if run.inquiry.config.methods is not None and self.wanted.logprobs:
             # A study that names its methods would buy answers that they cannot use.
             dispatcher.insist_on("logprobs")
         self.dispatchers.append(dispatcher)
@@ -206,7 +204,7 @@ class _ModelRun:
         """Yield what was answered; a cap that is reached ends the sending, not the reading."""
         started = time.monotonic()
         # Only a run with caps can be cut short, and must know then what was left.
-        wanted = list(asks) if self.run.config.budget.capped else None
+        wanted = list(asks) if self.run.inquiry.config.budget.capped else None
         done: set[int] = set()
         try:
             if self.run.stopped is None:
@@ -261,7 +259,7 @@ class _ModelRun:
 
     def _find_subjects(self) -> None:
         """Find what second turns ask about; without an answer there is nothing to ask."""
-        for question in self.run.questions:
+        for question in self.run.inquiry.questions:
             name = question.question_id
             answered = (self.greedy.get(name), self.samples.get(name, ()))
             subject = self.asker.subject(question, *answered, self.run.inquiry.extract)

@@ -7,8 +7,11 @@ anything else happens.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
+import sys
 import traceback
+import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +34,36 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def said(status: int, text: str) -> web.Response:
     """Return an answer of plain text."""
     return web.Response(status=status, text=text)
+
+
+async def until_stopped(
+    start: Awaitable[str], stop: Callable[[], Awaitable[None]], started: Callable[[str], None]
+) -> None:
+    """Serve until Ctrl-C ends the wait; what was served is told afterwards."""
+    try:
+        started(await start)
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        pass
+    finally:
+        await stop()
+
+
+def announced(
+    words: str, on_start: Callable[[str], None] | None, *, open_browser: bool
+) -> Callable[[str], None]:
+    """Return what hands over the address of a page: to a function, or on standard error."""
+
+    def started(address: str) -> None:
+        if on_start is not None:
+            on_start(address)
+        else:
+            sys.stderr.write(f"{words}: {address}\n")
+            sys.stderr.flush()
+        if open_browser:
+            webbrowser.open(address)
+
+    return started
 
 
 def _nothing(_: web.Request) -> str | None:

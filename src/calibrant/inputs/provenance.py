@@ -53,6 +53,16 @@ def document_head(
     }
 
 
+def origin_of(head: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a saved policy or map keeps of where it came from: data and version."""
+    return {name: head[name] for name in ("source", "input", "version")}
+
+
+def today() -> str:
+    """Return the day on which something is made, everywhere the same."""
+    return dt.datetime.now(dt.UTC).date().isoformat()
+
+
 def recorded(arguments: Mapping[str, Any], names: str) -> dict[str, Any]:
     """Return the options of a verb as a document keeps them: plain, and in the order named.
 

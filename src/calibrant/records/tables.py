@@ -1,7 +1,7 @@
 """Reading tables: files by their content, dataframes of any library; and cells fit to be opened."""
 
 import glob
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,12 @@ from calibrant.records.text_tables import scan_text_table
 
 # Damaged pages of a parquet file make polars panic, which is no error of its own.
 UNREADABLE = (PolarsError, PanicException, OSError)
+WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
+    ".parquet": pl.DataFrame.write_parquet,
+    ".csv": pl.DataFrame.write_csv,
+    ".jsonl": pl.DataFrame.write_ndjson,
+}
+"""What writes a table, by the ending of its file."""
 
 
 def source_name(source: Any) -> str:

@@ -19,7 +19,7 @@ from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import embedded, refuse_outcome, without_missing
-from calibrant.inputs.provenance import document_head, recorded
+from calibrant.inputs.provenance import document_head, origin_of, recorded
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.metrics import calibrator_from_dict
 from calibrant.report.typed import CascadeResult
@@ -142,15 +142,17 @@ def cascade(
     CascadeResult
         A document ``calibrant.cascade/1`` with one entry in ``results``.
     """
-    options = {
-        "decision": decision,
-        "costs": costs,
-        "threshold": threshold,
-        "recalibration": recalibration,
-        "min_samples_leaf": min_samples_leaf,
-        "strategies": None if strategies is None else tuple(strategies),
-    }
-    chosen = _options(options)
+    chosen = StrategyOptions(
+        decision,
+        None if costs is None else CostMatrix.of(costs),
+        threshold,
+        recalibration,
+        min_samples_leaf,
+        **({} if strategies is None else {"strategies": tuple(strategies)}),
+    )
+    require_known(chosen.strategies, STRATEGIES, "there is no strategy {}")
+    # Strategies that need neither would pass over a name that does not exist.
+    calibrator_from_dict({"calibrator": recalibration})
     price = deferring.prices(price, models)
     opt.refuse_mended(table, save, "a policy")
     refuse_outcome(features, table["correct"])
@@ -180,8 +182,8 @@ def cascade(
     entry["policy"]["path"] = None if save is None else str(save)
     entry["measure"] = "worth" if chosen.costs is not None else "accuracy"
     if save is not None and policy is not None:
-        origin = {name: head[name] for name in ("source", "input", "version")}
-        origin["asked"] = deferring.how_asked(data, scores.frame["method"][0])
+        asked = deferring.how_asked(data, scores.frame["method"][0])
+        origin = {**origin_of(head), "asked": asked}
         with writing(save):
             seen = deferring.profile_of(answers)
             replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
@@ -224,19 +226,6 @@ def _possible(
 
 
 def _settings(options: StrategyOptions, splits: int) -> dict[str, Any]:
+    given = {name: getattr(options, name) for name in StrategyOptions.__dataclass_fields__}
     costs = None if options.costs is None else options.costs.to_dict()
-    return {**_fields(options), "costs": costs, "random_splits": splits}
-
-
-def _fields(options: StrategyOptions) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in StrategyOptions.__dataclass_fields__}
-
-
-def _options(options: Mapping[str, Any]) -> StrategyOptions:
-    given = {name: value for name, value in options.items() if value is not None}
-    require_known(given.get("strategies", ()), STRATEGIES, "there is no strategy {}")
-    # Strategies that need neither would pass over a name that does not exist.
-    calibrator_from_dict({"calibrator": given.get("recalibration", "platt")})
-    if given.get("costs") is not None:
-        given["costs"] = CostMatrix.of(given["costs"])
-    return StrategyOptions(**given)
+    return {**given, "costs": costs, "random_splits": splits}

@@ -1,6 +1,5 @@
 """`decide`: where may the model answer alone, with what promise?"""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -24,7 +23,7 @@ from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import only_of, read_scores
 from calibrant.inputs.features import refuse_outcome, without_missing
 from calibrant.inputs.labelled_rows import Grades, study_grades
-from calibrant.inputs.provenance import document_head, input_files, recorded
+from calibrant.inputs.provenance import document_head, input_files, origin_of, recorded, today
 from calibrant.records import ScoreBlock
 from calibrant.report.typed import DecideResult
 from calibrant.stats.graded.summary import grading_summary
@@ -226,15 +225,8 @@ def _fit(
             groups=None if group is None else block.frame[group],
             traffic=None if traffic is None else traffic_of(traffic, block.keys, features, group),
             beside=block.frame.select(pl.col(ANSWER)) if ANSWER in block.frame.columns else None,
-            made=dt.datetime.now(dt.UTC).date().isoformat(),
-            fitted_on={
-                "source": head["source"],
-                "input": head["input"],
-                "version": head["version"],
-                "model": block.keys["model"],
-                "method": block.keys["method"],
-                "asked": asked,
-            },
+            made=today(),
+            fitted_on={**origin_of(head), **block.keys, "asked": asked},
         )
 
 

@@ -1,6 +1,5 @@
 """Parts of decide and cascade: aligned answers, the traffic, the policy that is saved."""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from calibrant.epistemic.deferral.strategies import (
 from calibrant.epistemic.guard import ANSWER, Profile
 from calibrant.epistemic.selective.labels import enough_labels
 from calibrant.inputs.features import vector_column
+from calibrant.inputs.provenance import today
 from calibrant.records import Scores, load_scores, source_name
 
 _DEAREST = 1e15
@@ -242,8 +242,8 @@ def chosen_policy(
         "promise": promise,
         "not_taken": found.reasons,
     }
-    made = dt.datetime.now(dt.UTC).date().isoformat()
-    return MixedPolicy(found.policy, found.dials, found.share, promise, made, len(answers)), told
+    made = MixedPolicy(found.policy, found.dials, found.share, promise, today(), len(answers))
+    return made, told
 
 
 def profile_of(answers: Answers) -> dict[str, Any]:

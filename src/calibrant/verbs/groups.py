@@ -1,6 +1,5 @@
 """`groups`: for whom is the confidence wrong?"""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from calibrant.inputs.features import (
     refuse_outcome,
     without_missing,
 )
-from calibrant.inputs.provenance import document_head
+from calibrant.inputs.provenance import document_head, origin_of, today
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import GroupsResult
 from calibrant.verbs import _options as opt
@@ -308,6 +307,4 @@ def _entry(
 
 def _signed(corrector: GroupCorrector, block: ScoreBlock, head: dict[str, Any]) -> GroupCorrector:
     """Return the corrector with its date and origin."""
-    origin = {"source": head["source"], "input": head["input"], "version": head["version"]}
-    made = dt.datetime.now(dt.UTC).date().isoformat()
-    return replace(corrector, made=made, fitted_on={**origin, **block.keys})
+    return replace(corrector, made=today(), fitted_on={**origin_of(head), **block.keys})

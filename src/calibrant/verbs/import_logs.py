@@ -16,12 +16,11 @@ from calibrant.inputs.logs import ForeignTables, tables_of
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
-from calibrant.records.tables import neutral_cells
+from calibrant.records.tables import WRITERS, neutral_cells
 from calibrant.report.typed import ImportResult
 from calibrant.verbs import _options as opt
 
 _PROBLEMS_SHOWN = 1_000
-_TABLE_ENDINGS = (".parquet", ".csv", ".jsonl")
 
 
 def _unreadable(document: Mapping[str, Any]) -> str | None:
@@ -171,17 +170,17 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
     # A scores table does not say which scores only rank: those go to a table of their own.
     only_rank = pl.col("method").is_in(list(tables.ranking))
     scores, ranking = tables.scores.filter(~only_rank), tables.scores.filter(only_rank)
-    if out.suffix in _TABLE_ENDINGS:
+    if out.suffix in WRITERS:
         check_output(out, makes_folders=True)
         out.parent.mkdir(parents=True, exist_ok=True)
-        _write_table(scores, out)
+        WRITERS[out.suffix](scores, out)
         written = [out]
         beside = out.with_suffix(".unreadable.csv")
         beside_ranking = out.with_suffix(f".ranking{out.suffix}")
     else:
         if out.is_file():
             raise InputError(
-                f"the result goes to a folder or a file ending in {', '.join(_TABLE_ENDINGS)}",
+                f"the result goes to a folder or a file ending in {', '.join(WRITERS)}",
                 source=str(out),
             )
         check_output_folder(out)
@@ -191,7 +190,7 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
         beside = out / "unreadable.csv"
         beside_ranking = out / "ranking.parquet"
     if ranking.height:
-        _write_table(ranking, beside_ranking)
+        WRITERS[beside_ranking.suffix](ranking, beside_ranking)
         written.append(beside_ranking)
     if any(log.problems for log in tables.logs):
         neutral_cells(_problem_table(tables)).write_csv(beside)
@@ -211,15 +210,6 @@ def _draw_tables(tables: ForeignTables) -> dict[str, pl.DataFrame]:
         "draws": tables.draws.drop("correct", "reason", "grader"),
         "semantics": tables.semantics,
     }
-
-
-def _write_table(frame: pl.DataFrame, path: Path) -> None:
-    if path.suffix == ".parquet":
-        frame.write_parquet(path)
-    elif path.suffix == ".csv":
-        frame.write_csv(path)
-    else:
-        frame.write_ndjson(path)
 
 
 def _problem_table(tables: ForeignTables) -> pl.DataFrame:

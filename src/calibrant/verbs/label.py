@@ -13,6 +13,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
+from calibrant.core.loopback import announced, until_stopped
 from calibrant.core.verb import Option, verb
 from calibrant.report.typed import LabelResult
 from calibrant.verbs._options import OutFile, Table, source, written
@@ -29,7 +30,7 @@ from calibrant.verbs.labelling.options import (
     open_task,
     refuse_overwriting,
 )
-from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped, widest_block
+from calibrant.verbs.labelling.server import LabelServer, widest_block
 
 
 @verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=DEFAULTS)
@@ -232,15 +233,16 @@ def label_serve(
     confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
     """
+    started = announced("Label here", on_start, open_browser=open_browser)
     if grades:
         checks = open_grades(table, options, wave=wave)
         own = LabelServer(checks, checks.precise)
-        asyncio.run(serve_until_stopped(own, port, on_start, open_browser=open_browser))
+        asyncio.run(until_stopped(own.start(port), own.stop, started))
         return LabelResult(grades_document(checks, table))
     task = open_task(table, options, wave=wave)
     precise = partial(widest_block, task.work.session, **task.goals)
     server = LabelServer(task.work.session, precise, task.goals["budget"])
-    asyncio.run(serve_until_stopped(server, port, on_start, open_browser=open_browser))
+    asyncio.run(until_stopped(server.start(port), server.stop, started))
     return LabelResult(task.document())
 
 

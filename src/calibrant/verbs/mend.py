@@ -16,7 +16,7 @@ from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import only_of, read_scores
 from calibrant.inputs.features import beside_methods, refuse_outcome, without_missing
 from calibrant.inputs.objects import plain_input
-from calibrant.inputs.provenance import document_head, recorded
+from calibrant.inputs.provenance import document_head, origin_of, recorded
 from calibrant.mending import Mend, MendMap
 from calibrant.mending.estimator import LEAST_LABELS, fit_columns
 from calibrant.mending.fit import Labels
@@ -127,7 +127,7 @@ def _fitted(block: ScoreBlock, head: Mapping[str, Any], seed: int) -> MendMap:
     about = {
         "model": block.keys["model"],
         "method": block.keys["method"],
-        "fitted_on": {key: head[key] for key in ("source", "input", "version")},
+        "fitted_on": origin_of(head),
     }
     return (
         Mend(seed=seed).fit(block.confidence, block.correct, groups=block.units, about=about).map_

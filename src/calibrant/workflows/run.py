@@ -1,5 +1,6 @@
 """`run`: questions -> draws -> semantics -> scores -> audit, in one study folder."""
 
+import asyncio
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -146,6 +147,27 @@ def run(
         folder.write_result("run", document)
         write_study_page(folder)
     return RunResult(document)
+
+
+async def arun(study: str | Path, **options: Any) -> RunResult:
+    """Run a study without holding up the event loop; the options are those of `run`.
+
+    The study is asked, graded and audited in a thread. Cancelling the wait does not stop the
+    thread; what was answered is in the ledger either way.
+
+    Parameters
+    ----------
+    study
+        Folder that holds ``study.toml``, or that file.
+    **options
+        See `calibrant.run`.
+
+    Returns
+    -------
+    RunResult
+        Document ``calibrant.run/1``.
+    """
+    return await asyncio.to_thread(run, study, **options)
 
 
 def _check_engine(engine: str, config: StudyConfig, source: str) -> None:

@@ -1,6 +1,5 @@
 """`serve`: a policy in front of the models it chooses from."""
 
-import asyncio
 import os
 import secrets
 import sys
@@ -11,6 +10,7 @@ from typing import Annotated, Any, Literal
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
+from calibrant.core.loopback import until_stopped
 from calibrant.core.verb import Option, verb
 from calibrant.epistemic import load_policy
 from calibrant.epistemic.deferral.answers import QuestionEmbedding
@@ -151,19 +151,9 @@ def serve(
         sys.stderr.flush()
 
     with OwnLoop() as loop:
-        loop.run(_serve(front, host, port, started))
+        loop.run(until_stopped(front.start(host, port), front.stop, started))
     head = document_head("serve", policy)
     return ServeResult({**head, "results": [front.engine.totals()], "claims": []})
-
-
-async def _serve(front: Front, host: str, port: int, started: Callable[[str], None]) -> None:
-    started(await front.start(host, port))
-    try:
-        await asyncio.Event().wait()
-    except asyncio.CancelledError:
-        pass
-    finally:
-        await front.stop()
 
 
 def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
@@ -219,7 +209,8 @@ def open_engine(
     loaded = load_policy(policy)
     fitted_on = dict(loaded.fitted_on)
     models, decide = loaded.models, loaded.route
-    _check_names({**endpoints, **keys, **price}, models, policy)
+    rule = f"the policy has no model {{}}; it has {', '.join(models)}"
+    require_known({**endpoints, **keys, **price}, models, rule, source=str(policy))
     recipe = dict(fitted_on.get("asked") or {"not_live": "it does not say how it was asked"})
     if recipe["not_live"] is not None and measured_by and Path(measured_by).is_file():
         # Refitted on served rows: they were measured as the policy before says.
@@ -263,15 +254,6 @@ def open_engine(
         describe,
         mends,
         expires=loaded.expires,
-    )
-
-
-def _check_names(given: Mapping[str, Any], models: Sequence[str], policy: str | Path) -> None:
-    require_known(
-        given,
-        models,
-        f"the policy has no model {{}}; it has {', '.join(models)}",
-        source=str(policy),
     )
 
 

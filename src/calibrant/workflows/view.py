@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-import sys
 import tempfile
-import webbrowser
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -15,6 +13,7 @@ from calibrant.core.document import load_document
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Call
+from calibrant.core.loopback import announced, until_stopped
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study, read_table
@@ -66,18 +65,10 @@ def view(
     server, paths = _server(data, table)
     head = document_head("report", paths or None)
 
-    def started(address: str) -> None:
-        if on_start is not None:
-            on_start(address)
-        else:
-            sys.stderr.write(f"View it here: {address}\n")
-            sys.stderr.flush()
-        if open_browser:
-            webbrowser.open(address)
-
+    started = announced("View it here", on_start, open_browser=open_browser)
     # That is how a server is stopped.
     with contextlib.suppress(KeyboardInterrupt), OwnLoop() as loop:
-        loop.run(_serve(server, port, started))
+        loop.run(until_stopped(server.start(port), server.stop, started))
     viewed = ", ".join(Path(path).name for path in paths)
     return ReportResult({**head, "written": [], "documents": [], "viewed": viewed})
 
@@ -138,14 +129,6 @@ def _kept(data: Any) -> Path:
         return folder / "result.json"
     read_table(data).write_parquet(folder / "table.parquet")
     return folder / "table.parquet"
-
-
-async def _serve(server: LocalServer, port: int, started: Callable[[str], None]) -> None:
-    try:
-        started(await server.start(port))
-        await asyncio.Event().wait()
-    finally:
-        await server.stop()
 
 
 class PageServer(LocalServer):

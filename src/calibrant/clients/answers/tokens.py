@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import NamedTuple, Protocol, overload
 
@@ -23,6 +24,7 @@ class Shown(Protocol):
     logprob: float
 
 
+@dataclass(slots=True, eq=False)
 class Alternatives:
     """The alternatives of all tokens of an answer, end to end.
 
@@ -39,15 +41,10 @@ class Alternatives:
     (('b', -0.2), ('c', -2.0))
     """
 
-    __slots__ = ("_ends", "counts", "tokens", "values")
-
-    def __init__(
-        self, counts: Sequence[int], tokens: Sequence[str], values: Sequence[float]
-    ) -> None:
-        self.counts = counts
-        self.tokens = tokens
-        self.values = values
-        self._ends: list[int] | None = None
+    counts: Sequence[int]
+    tokens: Sequence[str]
+    values: Sequence[float]
+    _ends: list[int] | None = None
 
     @classmethod
     def joined(cls, shown: Sequence[Sequence[Shown] | None]) -> Alternatives | None:
@@ -80,6 +77,7 @@ class Alternatives:
         return Alternatives(self.counts[count:], self.tokens[gone:], self.values[gone:])
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class TokenLogprobs(Sequence[TokenLogprob]):
     """A sequence of TokenLogprob that makes its entries when they are looked at.
 
@@ -100,14 +98,9 @@ class TokenLogprobs(Sequence[TokenLogprob]):
     TokenLogprob(token='is', logprob=-0.1, top=())
     """
 
-    __slots__ = ("tokens", "tops", "values")
-
-    def __init__(
-        self, tokens: Sequence[str], values: Sequence[float], tops: Alternatives | None
-    ) -> None:
-        self.tokens = tokens
-        self.values = values
-        self.tops = tops
+    tokens: Sequence[str]
+    values: Sequence[float]
+    tops: Alternatives | None
 
     @classmethod
     def of(cls, entries: Sequence[TokenLogprob]) -> TokenLogprobs:

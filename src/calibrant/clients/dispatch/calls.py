@@ -82,6 +82,7 @@ class Call:
         return Claim(self.job.request_id, self.draws[0], self.n, tokens, money, budget.caps)
 
 
+@dataclass(slots=True)
 class Caller:
     """Makes the calls of one run.
 
@@ -90,7 +91,7 @@ class Caller:
 
     Parameters
     ----------
-    dispatcher
+    of
         Client, limits and counts.
     commit
         The way into the ledger.
@@ -100,20 +101,11 @@ class Caller:
         Told of every call that has ended, with its draws or without.
     """
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        commit: GroupCommit,
-        *,
-        fail: Callable[[Exception], None],
-        ended: Callable[[Call], None],
-    ) -> None:
-        self._of = dispatcher
-        self._ledger = dispatcher.ledger
-        self._commit = commit
-        self._fail = fail
-        self._ended = ended
-        self._stop = asyncio.Event()
+    of: Dispatcher
+    commit: GroupCommit
+    fail: Callable[[Exception], None]
+    ended: Callable[[Call], None]
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stop(self) -> None:
         """Try nothing again; what is out may still come back."""
@@ -129,9 +121,11 @@ class Caller:
 
     def drop(self, call: Call) -> None:
         """Give up a call that is noted in the ledger and was not sent."""
-        end = partial(self._ledger.end_attempt, call.attempt, "unsent", "the run was ended before")
-        self._commit.submit(end)
-        self._ended(call)
+        end = partial(
+            self.of.ledger.end_attempt, call.attempt, "unsent", "the run was ended before"
+        )
+        self.commit.submit(end)
+        self.ended(call)
 
     async def _guarded(self, call: Call, work: Coroutine[Any, Any, bool]) -> None:
         """Get draws; tell what ended the run, the job, or this call."""
@@ -143,16 +137,16 @@ class Caller:
             failed = Problem("exhausted", str(error), last.status, last.retry_after)
             call.job.problem = call.job.problem or failed
         except RUN_ENDS as error:
-            self._fail(error)
+            self.fail(error)
         except PermanentClientError as error:
             call.job.problem = Problem("permanent", str(error), error.status)
         except StoppedError:
             pass
         except Exception as error:  # noqa: BLE001 - raised to the caller, nothing is swallowed
-            self._fail(error)
+            self.fail(error)
         finally:
             if not on_the_way:
-                self._ended(call)
+                self.ended(call)
 
     # -- getting draws ---------------------------------------------------------------------
 
@@ -168,29 +162,29 @@ class Caller:
                 await self._wait_after(error, call)
             else:
                 if len(completions) == len(call.draws):
-                    self._keep(call, completions, self._ended)
+                    self._keep(call, completions, self.ended)
                     return True
                 if len(completions) < call.n:
-                    self._of.watch.counts["fewer-choices"] += 1
+                    self.of.watch.counts["fewer-choices"] += 1
                 await self._kept(call, completions)
                 call.draws = call.draws[len(completions) :]
                 call.tries = call.refusals = 0
             if not await self._note_again(call):
                 return False
-            await self._of.limit.acquire()
+            await self.of.limit.acquire()
 
     async def _get_the_rest(self, call: Call) -> bool:
         call.draws = await self._left_by_others(call)
         if not await self._note_again(call):
             return False
-        await self._of.limit.acquire()
+        await self.of.limit.acquire()
         return await self._get(call)
 
     async def _note_again(self, call: Call) -> bool:
         """Note the next try in the ledger; return whether there is anything left to ask for."""
         while call.draws:
-            call.n = len(split_draws(call.draws, self._of.chunk)[0])
-            attempt = await self._commit.claimed(call.claim(self._of.budget))
+            call.n = len(split_draws(call.draws, self.of.chunk)[0])
+            attempt = await self.commit.claimed(call.claim(self.of.budget))
             if isinstance(attempt, int):
                 call.attempt = attempt
                 return True
@@ -199,7 +193,7 @@ class Caller:
             elif self._stop.is_set():
                 raise StoppedError
             else:
-                await self._of.budget.wait_for_rest(attempt)
+                await self.of.budget.wait_for_rest(attempt)
         return False
 
     async def _left_by_others(self, call: Call) -> list[int]:
@@ -208,15 +202,15 @@ class Caller:
         while True:
             if self._stop.is_set():
                 raise StoppedError
-            held = self._ledger.held_by_id([id_]).get(id_, set())
+            held = self.of.ledger.held_by_id([id_]).get(id_, set())
             draws = [draw for draw in draws if draw not in held]
-            if not set(draws) & self._ledger.claimed_by_id([id_]).get(id_, set()):
+            if not set(draws) & self.of.ledger.claimed_by_id([id_]).get(id_, set()):
                 return draws
             await asyncio.sleep(LOOK_AGAIN_S)
 
     async def _send(self, call: Call) -> list[protocol.Completion]:
         """Send the request and give the place back, whatever comes of it."""
-        of, request, first = self._of, call.job.request, call.draws[0]
+        of, request, first = self.of, call.job.request, call.draws[0]
         try:
             of.budget.calls += 1
             of.trouble.begin()
@@ -232,7 +226,7 @@ class Caller:
         except BaseException as error:
             self._note_end(call, error)
             if isinstance(error, RUN_ENDS):
-                self._fail(error)  # before the place goes to the next one
+                self.fail(error)  # before the place goes to the next one
             raise
         finally:
             of.limit.release()
@@ -242,12 +236,12 @@ class Caller:
 
     def _note_refusals(self) -> None:
         """Write down which settings an endpoint refuses, so that no later run meets them again."""
-        for client in self._of.learning:
+        for client in self.of.learning:
             while client.news:
                 model = client.news.pop()
                 name = f"refused {client.endpoint} {model}"
                 value = msgspec.json.encode(client.refused[model]).decode()
-                self._commit.submit(partial(self._ledger.note, name, value), durable=False)
+                self.commit.submit(partial(self.of.ledger.note, name, value), durable=False)
 
     # -- failures --------------------------------------------------------------------------
 
@@ -258,7 +252,7 @@ class Caller:
             self._note_elsewhere(error)
             return
         call.tries, call.refusals = call.tries + (not limited), call.refusals + limited
-        of, now = self._of, asyncio.get_running_loop().time()
+        of, now = self.of, asyncio.get_running_loop().time()
         call.patience_until = min(call.patience_until, now + of.patience_s)
         if (error.retry_after or 0.0) > of.patience_s:
             refused = protocol.EndpointRefusedError(
@@ -294,10 +288,10 @@ class Caller:
 
     def _note_elsewhere(self, error: protocol.ElsewhereError) -> None:
         """Another endpoint is asked at once; the user hears of one that is left out."""
-        self._of.counts["retries"] += 1
+        self.of.counts["retries"] += 1
         if error.left_out is not None:
-            self._of.watch.note("endpoint-left-out", error.left_out)
-            self._of.notify(error.notice)
+            self.of.watch.note("endpoint-left-out", error.left_out)
+            self.of.notify(error.notice)
         if self._stop.is_set():
             raise StoppedError
 
@@ -316,11 +310,11 @@ class Caller:
         reason = str(error) or type(error).__name__
 
         def write() -> None:
-            self._ledger.end_attempt(attempt, status, reason)
+            self.of.ledger.end_attempt(attempt, status, reason)
             if permanent and not isinstance(error, protocol.EndpointRefusedError):
-                self._ledger.add_failure(request_id, "permanent", reason)
+                self.of.ledger.add_failure(request_id, "permanent", reason)
 
-        self._commit.submit(write, durable=permanent)
+        self.commit.submit(write, durable=permanent)
 
     # -- keeping ---------------------------------------------------------------------------
 
@@ -329,7 +323,7 @@ class Caller:
     ) -> None:
         """Commit the draws, count them as got, and go on."""
         job, first, attempt = call.job, call.draws[0], call.attempt
-        budget = self._of.budget
+        budget = self.of.budget
         costs = [budget.cost(job.request.model, completion.usage) for completion in completions]
         rows = [
             DrawRow(
@@ -347,12 +341,12 @@ class Caller:
 
         def kept(added: int, error: Exception | None) -> None:
             if error is not None:
-                self._fail(error)
+                self.fail(error)
             else:
                 self._count(call, first, added, list(zip(completions, costs, strict=True)))
             then(call)
 
-        self._commit.keep(attempt, rows, kept)
+        self.commit.keep(attempt, rows, kept)
 
     async def _kept(self, call: Call, completions: Sequence[protocol.Completion]) -> None:
         """Keep the draws, and wait until they are kept."""
@@ -373,12 +367,12 @@ class Caller:
         paid: Sequence[tuple[protocol.Completion, float | None]],
     ) -> None:
         for completion, cost in paid:
-            self._of.budget.spend(completion.usage, cost)
+            self.of.budget.spend(completion.usage, cost)
         if added == len(paid):
             for draw, (completion, cost) in enumerate(paid, start=first):
                 call.job.new[draw] = LedgeredDraw(draw, completion, False, cost)
-            self._of.counts["new"] += added
-        self._of.tell()
+            self.of.counts["new"] += added
+        self.of.tell()
 
 
 def _duration(seconds: float) -> str:

@@ -39,7 +39,7 @@ class Run:
         self._limit = dispatcher.limit
         self._windows = windows
         self._commit = GroupCommit.enter(dispatcher.ledger)
-        self._caller = Caller(dispatcher, self._commit, fail=self._break, ended=self._end)
+        self._caller = Caller(dispatcher, self._commit, self._break, self._end)
         self._next: deque[Call] = deque()
         self._noting = 0
         self._noted: deque[Call] = deque()

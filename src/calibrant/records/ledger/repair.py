@@ -3,7 +3,9 @@
 import os
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -140,16 +142,14 @@ def _open(path: Path, mode: str = "ro") -> sqlite3.Connection:
 
 def _check_nobody_writes(path: Path) -> None:
     """Refuse while a run is under way: its draws would go to a file that is being replaced."""
-    db = _open(path)
-    try:
-        rows = db.execute(
-            "SELECT pid FROM sessions WHERE ended_at IS NULL AND host = ? AND pid <> ?",
-            (this_machine(), os.getpid()),
-        ).fetchall()
-    except sqlite3.DatabaseError:
-        return  # too damaged to be written to
-    finally:
-        db.close()
+    with closing(_open(path)) as db:
+        try:
+            rows = db.execute(
+                "SELECT pid FROM sessions WHERE ended_at IS NULL AND host = ? AND pid <> ?",
+                (this_machine(), os.getpid()),
+            ).fetchall()
+        except sqlite3.DatabaseError:
+            return  # too damaged to be written to
     at_work = [pid for (pid,) in rows if schema.is_running(pid)]
     if at_work:
         told = f"process {at_work[0]} is using the ledger"
@@ -170,16 +170,10 @@ def _problems(path: Path) -> list[str]:
 
 def _count(path: Path) -> tuple[int, int]:
     """Return how many draws have a readable answer, and how many have none."""
-    db = _open(path)
-    try:
-        good = bad = 0
-        query = "SELECT p.body FROM draws d LEFT JOIN payloads p ON p.id = d.id"
-        for (body,) in db.execute(query):
-            sound = _readable(body)
-            good, bad = good + sound, bad + (not sound)
-        return good, bad
-    finally:
-        db.close()
+    query = "SELECT p.body FROM draws d LEFT JOIN payloads p ON p.id = d.id"
+    with closing(_open(path)) as db:
+        sound = Counter(_readable(body) for (body,) in db.execute(query))
+    return sound[True], sound[False]
 
 
 def _readable(body: object) -> bool:
@@ -234,8 +228,7 @@ class _Saved:
     def write(self, path: Path) -> tuple[int, int]:
         """Write a ledger of what is saved; return how many draws it has and how many are lost."""
         draws = self._draws()
-        new = _open(path, "rwc")
-        try:
+        with closing(_open(path, "rwc")) as new:
             new.execute("BEGIN")
             for statement in schema.statements(schema.TABLES):
                 new.execute(statement)
@@ -250,8 +243,6 @@ class _Saved:
             new.executemany("INSERT INTO payloads VALUES (?, ?)", bodies)
             schema.open_accounts(new)
             new.execute("COMMIT")
-        finally:
-            new.close()
         kept = {(row[1], row[2]) for row in draws.values()}
         return len(kept), len(self._expected() - kept)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import accumulate
 from pathlib import Path
 
@@ -145,9 +146,16 @@ class Ledger(LedgerLookup):
 
     # -- writing ---------------------------------------------------------------------------
 
-    def writing(self) -> _Writing:
-        """Return a context that begins, and commits unless an error leaves it."""
-        return _Writing(self)
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Begin, and commit unless an error leaves the block."""
+        self.begin()
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
 
     def begin(self, *, durable: bool = True) -> None:
         """Take the write lock.
@@ -171,11 +179,8 @@ class Ledger(LedgerLookup):
 
     def checkpoint(self) -> None:
         """Fold the journal into the file as far as nobody is held up; any thread may call it."""
-        db = self._open("rw")
-        try:
+        with closing(self._open("rw")) as db:
             db.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        finally:
-            db.close()
 
     def rollback(self) -> None:
         """Forget what was written since `begin`."""
@@ -293,19 +298,3 @@ class Ledger(LedgerLookup):
             "INSERT INTO failures VALUES (?, ?, ?, ?, ?)",
             (self._next_ids(1)[0], request_id, kind, message, time.time()),
         )
-
-
-class _Writing:
-    """Begin on entry; commit on exit, or roll back where an error leaves the block."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def __enter__(self) -> None:
-        self._ledger.begin()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._ledger.commit()
-        else:
-            self._ledger.rollback()

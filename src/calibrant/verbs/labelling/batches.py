@@ -19,7 +19,7 @@ from calibrant.planning.labelling.session import LabelSession
 from calibrant.records.formats import file_format
 from calibrant.records.label_schema import StoredItem
 from calibrant.records.limits import limit, limit_hint
-from calibrant.records.tables import neutral_cells, read_table, reason_of, unreadable
+from calibrant.records.tables import WRITERS, neutral_cells, read_table, reason_of, unreadable
 from calibrant.records.text_tables import check_repeated, read_cells
 from calibrant.verbs.labelling.server import shown_item
 
@@ -88,14 +88,7 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write a table in the format its name says: csv, jsonl, parquet or xlsx."""
     ending = check_ending(path)
     with writing(path):
-        if ending == ".csv":
-            frame.write_csv(path)
-        elif ending == ".jsonl":
-            frame.write_ndjson(path)
-        elif ending == ".parquet":
-            frame.write_parquet(path)
-        else:
-            _write_workbook(frame, path)
+        WRITERS.get(ending, _write_workbook)(frame, path)
 
 
 def _workbooks() -> Any:

@@ -7,8 +7,6 @@ now. The confidence, the model and the running value stay hidden: they would swa
 import asyncio
 import hashlib
 import secrets
-import sys
-import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -251,7 +249,8 @@ class LabelServer:
         shown = None
         if open_yet:
             shown = shown_item(self.session.row(open_yet[0].item), open_yet[0].item)
-            shown["said"] = _who_said(open_yet[0])
+            said = sorted(open_yet[0].labels.items())
+            shown["said"] = ", ".join(f"{who}: {label}" for who, label in said)
         return web.json_response(
             {"item": shown, "progress": state, "reason": "All conflicts are settled."}
         )
@@ -309,25 +308,12 @@ def widest_block(
 
 
 def _widest(
-    blocks: Sequence[LabelledBlock],
-    decided: int,
-    items: int,
-    *,
-    precision: float | None = None,
-    threshold: float | None = None,
-    budget: int | None = None,
+    blocks: Sequence[LabelledBlock], decided: int, items: int, **goals: Any
 ) -> dict[str, Any]:
     decisions = [
-        stop_decision(
-            block.pool,
-            precision=precision,
-            threshold=threshold,
-            budget=budget,
-            estimate=pool_estimate(block.pool),
-        )
-        for block in blocks
+        stop_decision(block.pool, estimate=pool_estimate(block.pool), **goals) for block in blocks
     ]
-    goal = None
+    goal, precision = None, goals.get("precision")
     if precision is not None:
         # As many times the labels so far as the block needs that is known least well.
         more = max(
@@ -338,14 +324,10 @@ def _widest(
             for block, d in zip(blocks, decisions, strict=True)
         )
         goal = min(round(decided * more), items)
-    wanted = precision is not None or threshold is not None
+    wanted = precision is not None or goals.get("threshold") is not None
     stop = wanted and all(decision["stop"] for decision in decisions)
     half = max(decision["half_width"] for decision in decisions)
     return {"half": half, "goal": goal, "stop": stop}
-
-
-def _who_said(state: ItemState) -> str:
-    return ", ".join(f"{who}: {label}" for who, label in sorted(state.labels.items()))
 
 
 def _told(status: int, text: str) -> web.Response:
@@ -357,38 +339,3 @@ def _name(who: str) -> str:
     if not name or len(name) > 80:
         raise InputError("Give a name of up to 80 characters.")
     return name
-
-
-async def serve_until_stopped(
-    server: LabelServer,
-    port: int,
-    on_start: Callable[[str], None] | None = None,
-    *,
-    open_browser: bool = False,
-) -> None:
-    """Serve the page until Ctrl-C.
-
-    Parameters
-    ----------
-    server, port
-        The server, and its port on loopback.
-    on_start
-        Called with the address of the page; by default it is printed.
-    open_browser
-        Whether to open the page in a browser.
-    """
-    address = await server.start(port)
-    if on_start is not None:
-        on_start(address)
-    else:
-        sys.stderr.write(f"Label here: {address}\n")
-        sys.stderr.flush()
-    if open_browser:
-        webbrowser.open(address)
-    try:
-        await asyncio.Event().wait()
-    except asyncio.CancelledError:
-        # Ctrl-C ends the wait; the state is told afterwards.
-        pass
-    finally:
-        await server.stop()
