@@ -58,18 +58,15 @@ def _input(
     own: dict[str, Any] = {"on_invalid": on_invalid, "graded": record or rules["graded"]}
     own |= {name: rules.get(name) for name in ("scale", "right", "repeats", "mend")}
     pool = opened.candidates() if candidates is None else candidates
+    with error_source(source_name(pool)):
+        checked = None if pool is None else _candidates(pool)
     return _Input(
         table,
         columns,
-        None if pool is None else _checked_candidates(pool),
+        checked,
         {**own, "scale": opened.scale_of_scores(own["scale"])},
         {**own, "whole_record": True} if record else own,
     )
-
-
-def _checked_candidates(source: Any) -> pl.DataFrame:
-    with error_source(source_name(source)):
-        return _candidates(source)
 
 
 def _candidates(source: Any) -> pl.DataFrame:

@@ -150,7 +150,8 @@ class Rows:
 
         `patience`: seconds after which a search of texts stops; asked again, it goes on.
         """
-        self._check(query)
+        unknown = (name for name, _ in query.groups if name not in self.index.columns)
+        require_known(unknown, self.facets, "there is no column of groups {}")
         mask, searched = self._mask(replace(query, start=0, size=0, sort="", words="")), 1.0
         if query.words:
             held, searched = self._holding(query.words, patience)
@@ -227,11 +228,6 @@ class Rows:
         for row in by_meaning(self.draws.filter(names.is_in(ids))).iter_rows(named=True):
             found.setdefault(str(row["question_id"]), []).append(row)
         return found
-
-    def _check(self, query: RowQuery) -> None:
-        for name, _ in query.groups:
-            if name not in self.index.columns:
-                require_known([name], self.facets, "there is no column of groups {}")
 
     def _mask(self, query: RowQuery) -> pl.Series:
         """Return which rows fit; the last few are kept, since the next page asks the same."""

@@ -124,7 +124,8 @@ def table_parts(source: str | Path, columns: Columns) -> list[Part]:
     for file in parquet_files(source):
         partition = tuple(partition_of(file, str(source)).items())
         with opened_file(file) as opened:
-            _require(columns, [*_names(opened, file), *(name for name, _ in partition)], file)
+            names = [*_names(opened, file), *(name for name, _ in partition)]
+            require_known(columns.names, names, "there is no column {}", source=file)
             sizes = [
                 opened.metadata.row_group(group).num_rows
                 for group in range(opened.metadata.num_row_groups)
@@ -189,10 +190,6 @@ def _names(opened: Any, file: str) -> list[str]:
         return list(opened.schema_arrow.names)
     except (arrow.ArrowException, OSError, UnicodeError) as error:
         raise InputError(f"the parquet data cannot be read: {error}", source=file) from None
-
-
-def _require(columns: Columns, names: Sequence[str], file: str) -> None:
-    require_known(columns.names, names, "there is no column {}", source=file)
 
 
 def opened_file(file: str, labels: Sequence[str] = ()) -> Any:

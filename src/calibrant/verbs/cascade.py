@@ -148,8 +148,9 @@ def cascade(
         threshold,
         recalibration,
         min_samples_leaf,
-        **({} if strategies is None else {"strategies": tuple(strategies)}),
     )
+    if strategies is not None:
+        chosen = replace(chosen, strategies=tuple(strategies))
     require_known(chosen.strategies, STRATEGIES, "there is no strategy {}")
     # Strategies that need neither would pass over a name that does not exist.
     calibrator_from_dict({"calibrator": recalibration})

@@ -13,7 +13,7 @@ from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.second_look import second_look
 from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.bench.questions.triples import DOMAIN_RELATION
-from calibrant.bench.questions.wording import Bounds, Parsed, read_math, read_published
+from calibrant.bench.questions.wording import Bounds, read_math, read_published
 
 _LISTED = 200
 _Answers = dict[str, tuple[str, ...]]
@@ -163,7 +163,8 @@ def _derive(question: Question, known: _Facts) -> _Derived:
     facts = known.get(question.domain, relation)
     if facts is None:
         return _Derived(None, "subject not in the facts")
-    parsed = _parse(question, facts)
+    parsed = facts.wording.read(question.text, facts.facts)
+    parsed = parsed or read_published(question.text, facts.relation, facts.facts)
     if parsed is None:
         return _Derived(None, "text not understood")
     if any(subject not in facts.facts for subject in parsed.subjects):
@@ -184,12 +185,6 @@ def _window(facts: FactSet, subject: str, bounds: Bounds) -> _Derived:
         return _Derived(None, "value across a bound")
     answers = facts.answers(subject)
     return _Derived({key: names for key, names in answers.items() if key in keys})
-
-
-def _parse(question: Question, facts: FactSet) -> Parsed | None:
-    return facts.wording.read(question.text, facts.facts) or read_published(
-        question.text, facts.relation, facts.facts
-    )
 
 
 def _compare(question: Question, derived: _Answers, *, overlapping: bool) -> _Finding:

@@ -92,11 +92,7 @@ class FactSet:
 
     def answers(self, subject: str) -> dict[str, tuple[str, ...]]:
         """Return the subject's objects by key, each with all its names."""
-        names: dict[str, tuple[str, ...]] = {}
-        for fact in self.facts[subject]:
-            known = names.get(fact.key, (fact.obj,))
-            names[fact.key] = tuple(dict.fromkeys((*known, fact.obj, *fact.aliases)))
-        return names
+        return _names(self.facts[subject])
 
     def question(
         self, text: str, references: Iterable[tuple[str, ...]], meta: Mapping[str, Any]
@@ -117,6 +113,23 @@ class FactSet:
         return Counter(
             key for subject in self.facts for key in {fact.key for fact in self.facts[subject]}
         )
+
+
+def by_subject(facts: Iterable[Fact]) -> dict[str, tuple[Fact, ...]]:
+    """Return the facts of every subject, in the order of their names."""
+    found: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        found[fact.subject].append(fact)
+    return {subject: tuple(found[subject]) for subject in sorted(found)}
+
+
+def _names(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
+    """Return all names of every object by its key."""
+    names: dict[str, tuple[str, ...]] = {}
+    for fact in facts:
+        known = names.get(fact.key, ())
+        names[fact.key] = tuple(dict.fromkeys((*known, fact.obj, *fact.aliases)))
+    return names
 
 
 def foreign_entities(sets: Mapping[str, Sequence[FactSet]]) -> dict[str, frozenset[str]]:
@@ -182,13 +195,8 @@ class SiblingNames:
 
     def __init__(self, facts: FactSet) -> None:
         self._facts = facts
-        self._names: dict[str, tuple[str, ...]] = {}
-        subjects: Counter[str] = Counter()
-        for found in facts.facts.values():
-            for fact in found:
-                known = self._names.get(fact.key, ())
-                self._names[fact.key] = tuple(dict.fromkeys((*known, fact.obj, *fact.aliases)))
-            subjects.update({fact.key for fact in found})
+        self._names = _names(chain.from_iterable(facts.facts.values()))
+        subjects = facts.entities()
         self._ranked = sorted(self._names, key=lambda key: (-subjects[key], key))
         self._forms = {k: {normalised(n) for n in names} for k, names in self._names.items()}
         self._pieces = {key: _pieces(names[0]) for key, names in self._names.items()}

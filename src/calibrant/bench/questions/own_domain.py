@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.questions.facts import Fact, FactSet
+from calibrant.bench.questions.facts import Fact, FactSet, by_subject
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import WORDINGS, Unit, Wording
 from calibrant.collect.settings import Settings
@@ -86,14 +86,12 @@ def read_domain(path: str | Path) -> FactSet:
     with error_source(str(place)):
         domain = _domain(place)
         wording, second = _wording(domain), _second_list(domain, place.parent)
-    facts: dict[str, list[Fact]] = defaultdict(list)
-    for fact in _facts(place.parent / domain.triples, domain.window):
-        facts[fact.subject].append(fact)
+    facts = by_subject(_facts(place.parent / domain.triples, domain.window))
     return FactSet(
         domain=domain.name,
         relation=domain.relation,
         source=domain.source,
-        facts={subject: tuple(facts[subject]) for subject in sorted(facts)},
+        facts=facts,
         stages={"raw": len(facts)},
         date=domain.date,
         complete=domain.complete,

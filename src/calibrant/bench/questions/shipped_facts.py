@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from calibrant.bench.questions.facts import Fact, FactSet
+from calibrant.bench.questions.facts import Fact, FactSet, by_subject
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import in_a_sentence
 from calibrant.core.imports import data_beside, optional_import
@@ -150,14 +150,12 @@ def shipped_language() -> list[FactSet]:
 def _fact_set(
     relation: str, source: str, date: str, facts: list[Fact], reasons: dict[str, int]
 ) -> FactSet:
-    grouped: dict[str, list[Fact]] = defaultdict(list)
-    for fact in facts:
-        grouped[fact.subject].append(fact)
+    grouped = by_subject(facts)
     return FactSet(
         domain="language",
         relation=relation,
         source=source,
-        facts={subject: tuple(grouped[subject]) for subject in sorted(grouped)},
+        facts=grouped,
         dropped={"completeness": reasons},
         stages={"complete": len(grouped)},
         date=date,

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -133,7 +132,9 @@ class EmbeddedClient:
             latency,
             one_choice_counted=True,
         )
-        return completions if asked else [_without_logprobs(one) for one in completions]
+        if asked:
+            return completions
+        return [structs.replace(one, logprobs=None, logprobs_refused=None) for one in completions]
 
     def _load(self) -> Any:
         params = self._runtime.CommonParams()
@@ -153,10 +154,6 @@ class EmbeddedClient:
             raise CalibrantError(f"{self._path} could not be loaded: {error}") from None
 
 
-def _without_logprobs(completion: Completion) -> Completion:
-    return structs.replace(completion, logprobs=None, logprobs_refused=None)
-
-
 def _import_runtime() -> Any:
     # Waiting threads spin by default, which takes the cores from those that compute: 26 tokens
     # per second become 4. The runtime reads the variable when it is loaded.
@@ -164,9 +161,7 @@ def _import_runtime() -> Any:
     return optional_import("xllamacpp", extra="local", purpose="the embedded model")
 
 
-@lru_cache(maxsize=8)
-def _digest(path: Path) -> str:
-    return sha256_of(path)
+_digest = lru_cache(maxsize=8)(sha256_of)
 
 
 UBATCH = 512

@@ -12,7 +12,7 @@ from calibrant.clients.endpoints.provider import ProviderClient
 from calibrant.clients.endpoints.replay import ReplayClient
 from calibrant.clients.endpoints.secrets import key_from_environment
 from calibrant.clients.protocol import Client, PreparingClient
-from calibrant.core.errors import InputError, did_you_mean
+from calibrant.core.errors import InputError, did_you_mean, require_known
 
 SHARED = (
     "base_url",
@@ -60,7 +60,7 @@ def open_client(spec: Mapping[str, Any]) -> Client:
     calibrant.core.errors.InputError: there is no kind of client 'opnai'
       -> did you mean 'openai'?
     """
-    kind = spec.get("kind")
+    kind: Any = spec.get("kind")
     if isinstance(spec.get("base_url"), list | tuple):
         return _open_pool(spec)
     if kind == "embedded":
@@ -71,11 +71,7 @@ def open_client(spec: Mapping[str, Any]) -> Client:
         if "ledger" not in options:
             raise InputError("a replay needs the path of a ledger", hint="set `ledger`")
         return ReplayClient(options.pop("ledger"), model=spec.get("model"), **options)
-    if kind not in PRESETS:
-        known = [*PRESETS, "embedded", "replay"]
-        raise InputError(
-            f"there is no kind of client {kind!r}", hint=did_you_mean(str(kind), known)
-        )
+    require_known([kind], [*PRESETS, "embedded", "replay"], "there is no kind of client {}")
     preset = PRESETS[str(kind)]
     options = _options(spec, (*SHARED, "api") if preset.wire == "chat" else SHARED)
     if "thinking_tokens" in options:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from calibrant.clients import protocol
 from calibrant.clients.answers.odd import any_json
+from calibrant.clients.asks import for_draws
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.endpoints import secrets
 from calibrant.clients.endpoints.refused import (
@@ -139,15 +140,8 @@ class HttpClient:
         most = self.capabilities.native_n
         if request.n <= most:
             return self._without_key(cut_at_stop(request, await self._call(request)))
-        seed = request.seed
-        parts = [
-            replace(
-                request,
-                n=min(most, request.n - start),
-                seed=None if seed is None else seed + start,
-            )
-            for start in range(0, request.n, most)
-        ]
+        starts = range(0, request.n, most)
+        parts = [for_draws(request, start, min(most, request.n - start)) for start in starts]
         answers = await asyncio.gather(*(self._call(part) for part in parts))
         found = [completion for answer in answers for completion in answer]
         return self._without_key(cut_at_stop(request, found))

@@ -7,7 +7,7 @@ the guesses are told.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +179,7 @@ def _roles(table: pl.DataFrame, wanted: SampleColumns) -> tuple[dict[str, str], 
 
 def _named(wanted: SampleColumns) -> set[str]:
     """Return the columns that the caller named."""
-    named = (wanted.samples, wanted.reference, wanted.question, wanted.model, wanted.correct)
-    return {name for name in named if name is not None}
+    return {name for name in astuple(wanted) if name is not None}
 
 
 def _has_grades(

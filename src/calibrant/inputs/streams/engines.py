@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock
@@ -37,6 +37,16 @@ class Engine(Protocol):
         ...
 
 
+def _ahead(begun: Iterable[Item], most: int) -> Iterator[Item]:
+    """Yield what is begun, in order, so many of them ahead of the one that is waited for."""
+    waiting: deque[Item] = deque()
+    for one in begun:
+        waiting.append(one)
+        if len(waiting) > most:
+            yield waiting.popleft()
+    yield from waiting
+
+
 class LocalEngine:
     """Threads of this process; reading and counting let go of the interpreter's lock.
 
@@ -52,14 +62,9 @@ class LocalEngine:
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
         """Yield function(item) for every item, in order."""
         pool = ThreadPoolExecutor(self.threads)
-        waiting: deque[Future[Value]] = deque()
         try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > self.threads + 1:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            submitted = (pool.submit(function, item) for item in items)
+            yield from (future.result() for future in _ahead(submitted, self.threads + 1))
         finally:
             # After an error in one part the others are of no use.
             pool.shutdown(wait=True, cancel_futures=True)
@@ -82,14 +87,9 @@ class RayEngine:
         ray = self._connected()
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(_applied)
         shared = ray.put(function)
-        waiting: deque[Any] = deque()
         window = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        for item in items:
-            waiting.append(task.remote(shared, item))
-            if len(waiting) > window:
-                yield self._result(ray, waiting.popleft())
-        while waiting:
-            yield self._result(ray, waiting.popleft())
+        for reference in _ahead((task.remote(shared, item) for item in items), window):
+            yield self._result(ray, reference)
 
     def _connected(self) -> Any:
         ray = optional_import("ray", extra="ray", purpose="running on a Ray cluster")

@@ -29,12 +29,7 @@ from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 from calibrant.records.tables import UNREADABLE, reason_of
 
 _STATE, _STATS = "scenario_state.json", "per_instance_stats.json"
-_HELM_GRADES = (
-    "exact_match",
-    "quasi_exact_match",
-    "prefix_exact_match",
-    "final_number_exact_match",
-)
+_HELM_GRADES = [f"{how}exact_match" for how in ("", "quasi_", "prefix_", "final_number_")]
 _Key = tuple[str, str, int]
 
 

@@ -191,9 +191,7 @@ class Engine:
         measured = await self.measures[model].score(asked, answer)
         known = {model: _row(measured)}
         step = self.decide({"text": asked.text, **asked.known}, known)
-        paid = self.price.get(model, 0.0) * (
-            measured.new_tokens if self.per_token else measured.new_calls
-        )
+        paid = self._price(model, measured)
         self.cost += paid
         decided = step if step.action == "answer" else replace(step, action="defer")
         return self._told(decided, {model: measured}, paid, None)
@@ -221,10 +219,12 @@ class Engine:
         breaker.answered()
         if not first:
             return measured, 0.0
-        used = measured.new_tokens if self.per_token else measured.new_calls
-        paid = self.price.get(model, 0.0) * used
         self.counts["calls"] += measured.new_calls
-        return measured, paid
+        return measured, self._price(model, measured)
+
+    def _price(self, model: str, measured: Measured) -> float:
+        used = measured.new_tokens if self.per_token else measured.new_calls
+        return self.price.get(model, 0.0) * used
 
     def _told(
         self, step: Any, found: dict[str, Measured], cost: float, failure: str | None
