@@ -16,8 +16,7 @@ from calibrant.core.arrays import Floats, Ints
 def _listed_shares(columns: TokenColumns) -> Floats:
     """Return each listed alternative's share among those of its token."""
     mass = np.exp(columns.alternative_logprob)
-    shares: Floats = mass / sum_by(columns.of, mass, columns.row.size)[columns.of]
-    return shares
+    return np.asarray(mass / sum_by(columns.of, mass, columns.row.size)[columns.of])
 
 
 def _token_entropy(columns: TokenColumns) -> Floats:
@@ -116,8 +115,7 @@ def _margins(columns: TokenColumns) -> Floats:
     counts = np.bincount(columns.of, minlength=size)
     best = gather(columns.alternative_logprob[order], np.where(counts > 0, starts, -1))
     second = gather(columns.alternative_logprob[order], np.where(counts > 1, starts + 1, -1))
-    margin: Floats = np.exp(best) - np.where(np.isnan(second), 0.0, np.exp(second))
-    return margin
+    return np.asarray(np.exp(best) - np.where(np.isnan(second), 0.0, np.exp(second)))
 
 
 @register
@@ -151,8 +149,7 @@ def _claim_share(columns: TokenColumns) -> Floats:
     agree = np.where(missing, np.exp(columns.logprob), agree)
     every = np.where(missing, every + np.exp(columns.logprob), every)
     neutral = np.array([not word or is_function_word(word) for word in chosen], dtype=bool)
-    share: Floats = np.where(neutral, 1.0, np.minimum(agree / every, 1.0))
-    return share
+    return np.asarray(np.where(neutral, 1.0, np.minimum(agree / every, 1.0)))
 
 
 def _top_of_first(block: DrawBlock) -> tuple[Ints, Floats]:

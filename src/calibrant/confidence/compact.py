@@ -174,8 +174,7 @@ class DrawBlock:
     def complete(self, values: Floats) -> Mask:
         """Return which units have draws, all of them with a value."""
         missing = sum_by(self.unit, np.isnan(values), self.n_units)
-        whole: Mask = (self.count > 0) & (missing == 0)
-        return whole
+        return np.asarray((self.count > 0) & (missing == 0))
 
     def some(self, values: Floats) -> Mask:
         """Return which units have at least one draw with a value."""
@@ -211,8 +210,7 @@ class DrawBlock:
     @cached_property
     def text_logprob(self) -> Floats:
         """Log-probability of each drawn text, its end included where that is known."""
-        whole: Floats = self.logprob + np.nan_to_num(self.end_logprob, nan=0.0)
-        return whole
+        return np.asarray(self.logprob + np.nan_to_num(self.end_logprob, nan=0.0))
 
     @cached_property
     def known(self) -> Mask:

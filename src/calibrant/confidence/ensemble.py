@@ -27,8 +27,7 @@ _EDGE = 0.01
 def logit(value: Floats) -> Floats:
     """Return the log-odds, held within those of 0.01 and 0.99."""
     inside = np.clip(value, _EDGE, 1.0 - _EDGE)
-    odds: Floats = np.log(inside / (1.0 - inside))
-    return odds
+    return np.asarray(np.log(inside / (1.0 - inside)))
 
 
 def wide(
@@ -199,8 +198,7 @@ class Ensemble(Stored):
         raw = _raw(np.asarray(values, dtype=np.float64), self.methods, self.curves)
         design = _design(raw, self.scales, len(self.methods))
         odds = self.weights[0] + design @ np.array(self.weights[1:])
-        chance: Floats = 1.0 / (1.0 + np.exp(-odds))
-        return chance
+        return np.asarray(1.0 / (1.0 + np.exp(-odds)))
 
     def save(self, path: str | Path) -> None:
         """Write the ensemble as plain JSON."""

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
-from calibrant.confidence.options import choice_options, yes_no_masses
+from calibrant.confidence.options import choice_options, first_tokens, yes_no_masses
 from calibrant.confidence.token_columns import tokens_from_frame
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
@@ -295,12 +295,7 @@ def _votes(frame: pl.DataFrame) -> Floats:
 
 
 def _top(frame: pl.DataFrame) -> TopTokens:
-    flat = (
-        frame.select(pl.int_range(pl.len()).alias("row"), "first_token_top_logprobs")
-        .explode("first_token_top_logprobs", empty_as_null=True, keep_nulls=True)
-        .drop_nulls()
-        .unnest("first_token_top_logprobs")
-    )
+    flat = first_tokens(frame)
     return TopTokens(
         row=flat["row"].to_numpy().astype(np.int64),
         logprob=_floats(flat["logprob"]),

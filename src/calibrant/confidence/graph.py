@@ -79,14 +79,12 @@ def eigv(table: DrawTable, options: Options) -> Floats:
 
 def _small_eigenvalues(stack: Floats) -> Floats:
     values = np.linalg.eigvalsh(_laplacian(stack))
-    total: Floats = -np.maximum(0.0, 1.0 - values).sum(axis=1)
-    return total
+    return np.asarray(-np.maximum(0.0, 1.0 - values).sum(axis=1))
 
 
 def _laplacian(stack: Floats) -> Floats:
     scale = 1.0 / np.sqrt(stack.sum(axis=2))
-    found: Floats = np.eye(stack.shape[1]) - stack * scale[:, :, None] * scale[:, None, :]
-    return found
+    return np.asarray(np.eye(stack.shape[1]) - stack * scale[:, :, None] * scale[:, None, :])
 
 
 def _spread(stack: Floats) -> Floats:

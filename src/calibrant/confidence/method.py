@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.core.arrays import Floats, Ints, Mask
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, require_choice
 from calibrant.core.imports import data_beside
 from calibrant.core.registry import Registry
 
@@ -58,9 +58,10 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _one_of("variant", self.variant, ("default", "paper"))
-        _one_of("about", self.about, ("modal", "greedy"))
-        _one_of("similarity", self.similarity, ("classes", "matrix", "embeddings", "lexical"))
+        require_choice("variant", self.variant, ("default", "paper"))
+        require_choice("about", self.about, ("modal", "greedy"))
+        ways = ("classes", "matrix", "embeddings", "lexical")
+        require_choice("similarity", self.similarity, ways)
         if self.impute is not None and not 0.0 <= self.impute <= 1.0:
             raise InputError(f"impute must lie in [0, 1], got {self.impute}")
         if self.tau is not None and not self.tau >= 0.0:
@@ -264,8 +265,3 @@ def about_question(value: Floats, table: DrawTable, options: Options) -> Scored:
 def answered(mask: Mask, value: Floats) -> Floats:
     """Return `value` with NaN where `mask` does not hold."""
     return np.where(mask, value, np.nan)
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")

@@ -11,16 +11,18 @@ _PAIRS = (("true", "false"), ("yes", "no"), ("a", "b"))
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+def first_tokens(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return row, token and log-prob of all listed first tokens."""
+    listed = "first_token_top_logprobs"
+    rows = frame.select(pl.int_range(pl.len()).alias("row"), listed)
+    return rows.explode(listed, empty_as_null=True, keep_nulls=True).drop_nulls().unnest(listed)
+
+
 def _flat_tokens(frame: pl.DataFrame) -> pl.DataFrame:
     """Return row, word (stripped, lower case) and probability of all listed first tokens."""
     word = pl.col("token").str.strip_chars(" \t\n.()*\"'▁Ġ").str.to_lowercase()
-    return (
-        frame.select(pl.int_range(pl.len()).alias("row"), "first_token_top_logprobs")
-        .explode("first_token_top_logprobs", empty_as_null=True, keep_nulls=True)
-        .drop_nulls()
-        .unnest("first_token_top_logprobs")
-        .select("row", word.alias("word"), pl.col("logprob").exp().alias("mass"))
-    )
+    mass = pl.col("logprob").exp()
+    return first_tokens(frame).select("row", word.alias("word"), mass.alias("mass"))
 
 
 def yes_no_masses(frame: pl.DataFrame) -> tuple[Floats, Floats]:

@@ -26,8 +26,7 @@ def content_tokens(block: DrawBlock) -> Mask:
         [bool(word) and not text_words.is_function_word(word) for word in bare], dtype=bool
     )
     some = sum_by(columns.row, carries, len(block)) > 0
-    found: Mask = carries | ~some[columns.row]
-    return found
+    return np.asarray(carries | ~some[columns.row])
 
 
 def _relevant_loss(block: DrawBlock) -> Floats:

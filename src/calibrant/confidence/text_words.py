@@ -80,8 +80,7 @@ def _matrix(texts: Sequence[str]) -> Floats:
             total = len(kind) + len(kinds[j])
             if kind and kinds[j]:
                 small[i, j] = small[j, i] = 2.0 * _common(masks[i], len(kind), kinds[j]) / total
-    whole: Floats = small[np.ix_(place, place)]
-    return whole
+    return np.asarray(small[np.ix_(place, place)])
 
 
 def rouge_with(block: DrawBlock, targets: Sequence[str | None]) -> Floats:

@@ -49,8 +49,7 @@ class TokenColumns:
 
     def _all(self, known: Mask, n_rows: int) -> Mask:
         total = count_by(self.row, n_rows)
-        whole: Mask = (total > 0) & (count_by(self.row[known], n_rows) == total)
-        return whole
+        return np.asarray((total > 0) & (count_by(self.row[known], n_rows) == total))
 
 
 def no_tokens() -> TokenColumns:

@@ -199,8 +199,7 @@ class LearnedScore:
 
     def predict(self, frame: pl.DataFrame) -> Floats:
         """Return the estimated chance of being right, per row."""
-        rates: Floats = expit(self._design(frame) @ self.coefficients_)
-        return rates
+        return np.asarray(expit(self._design(frame) @ self.coefficients_))
 
     def predict_one(self, row: Mapping[str, Any]) -> float:
         """Return the estimated chance of being right for one row."""

@@ -278,8 +278,7 @@ def knowledge_coverage(
 def _mean_ranks(values: Floats) -> Floats:
     """Return ranks; equal values share the mean of theirs. Loading `scipy.stats` takes a second."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(count) - (count - 1) / 2)[place]
-    return ranks
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
 
 
 def spearman(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Estimate:

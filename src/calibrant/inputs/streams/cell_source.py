@@ -188,8 +188,7 @@ def _unscored(total: PartSums, plan: SumPlan, keys: Mapping[str, str]) -> Indice
         for key, counts in total.unscored.items()
         if key[:3] == (model, method, column) and (not group or key[3] == group[0])
     )
-    found: Indices = np.sum([np.zeros(2, np.intp), *own], axis=0)
-    return found
+    return np.asarray(np.sum([np.zeros(2, np.intp), *own], axis=0))
 
 
 def _accuracy(graded: Indices, level: float) -> Estimate:

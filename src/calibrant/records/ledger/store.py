@@ -7,21 +7,14 @@ larger number of draws adds only the missing ones.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import accumulate
-from pathlib import Path
 
-from calibrant.core.errors import InputError, SchemaError
 from calibrant.records.ledger import schema
-from calibrant.records.ledger.leases import Leases, beat, end_sessions
+from calibrant.records.ledger.leases import beat, end_sessions
 from calibrant.records.ledger.lookup import LedgerLookup
-from calibrant.records.ledger.repair import ledger_error
-
-CHECKPOINT_PAGES = 16_000
-"""Pages of the journal at which a commit folds it into the file; `checkpoint` comes before."""
 
 
 class Ledger(LedgerLookup):
@@ -55,79 +48,6 @@ class Ledger(LedgerLookup):
     [{0}]
     >>> folder.cleanup()
     """
-
-    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
-        self.path = Path(path)
-        self.read_only = read_only
-        if read_only and not self.path.is_file():
-            raise SchemaError("there is no ledger", source=str(self.path))
-        self._db = self._connect()
-        # Readers see what is committed, and never wait for a commit that another thread makes.
-        self._reader = self._db if read_only else self._open("ro")
-        # Keys are digests, so looking them up jumps about in the index: of a million requests
-        # it fits into this many kB. The cache grows only as far as it is used.
-        self._reader.execute("PRAGMA cache_size=-65536")
-        self._session: int | None = None
-        self._session_is_new = False
-        self._counter = 0
-        self._leases = Leases()
-        self._accounts = schema.Accounts()
-        self._others = self._spent = None
-        self._durable: bool | None = None
-        self._lost = {}
-
-    # -- opening and closing ---------------------------------------------------------------
-
-    def _open(self, mode: str) -> sqlite3.Connection:
-        return sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            timeout=60.0,
-            check_same_thread=False,
-        )
-
-    def _connect(self) -> sqlite3.Connection:
-        db = self._open("ro" if self.read_only else "rwc")
-        try:
-            self._prepare(db)
-        except sqlite3.DatabaseError as error:
-            db.close()
-            told = ledger_error(error, self.path)
-            if isinstance(told, InputError):
-                raise told from None
-            raise SchemaError(f"not a ledger: {error}", source=str(self.path)) from None
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        if not self.read_only:
-            tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            if tables and ("meta",) not in tables:
-                # Nothing is written into another program's database.
-                raise SchemaError("not a ledger: it has other tables", source=str(self.path))
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
-            db.execute("BEGIN IMMEDIATE")
-            known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
-            if known is None:
-                for statement in schema.statements(schema.TABLES):
-                    db.execute(statement)
-                db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(schema.SCHEMA_VERSION),))
-            db.execute("COMMIT")
-        row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
-        version = row[0] if row else None
-        accounts = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accounts'").fetchone()
-        if version == str(schema.SCHEMA_VERSION) and accounts is None:
-            version = "one without accounts"
-        if version != str(schema.SCHEMA_VERSION):
-            raise SchemaError(
-                f"this version reads ledgers of schema {schema.SCHEMA_VERSION}, got {version!r}",
-                source=str(self.path),
-                hint="open it with the version of calibrant that wrote it",
-            )
 
     def close(self) -> None:
         """End the session and close the file."""
