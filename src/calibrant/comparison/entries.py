@@ -168,19 +168,12 @@ def pair_entry(
     apart = {view: described[view] for view in ("raw", "ia", "da")}
     if candidates is not None:
         apart["ca"] = _gaps(*scores["ca"])
-    gaps: dict[str, Any] = {
-        view: {
-            "brier": normal_interval(brier.value, brier.sd, scores[view][0].n, level, SPREAD),
-            "ece": _of_enough(ece.estimate(scores[view][0].n, level=level)),
-        }
-        for view, (brier, ece) in apart.items()
-    }
+    gaps = {view: _gap_entry(both, scores[view][0].n, level) for view, both in apart.items()}
     ties = {
         view: {metric: _holds_zero(gap[metric]) for metric in METRICS} for view, gap in gaps.items()
     }
     values = {view: gap["ece"].value for view, gap in gaps.items()}
-    named = footing_names(pair)
-    fair = {name: evidence.gaps[key].estimate(first.n) for name, key in named.items()}
+    fair = {name: evidence.gaps[key].estimate(first.n) for name, key in footing_names(pair).items()}
     gaps |= {name: {"ece": gap} for name, gap in fair.items() if name != "raw"}
     turned = {view: (values["raw"], values[view]) for view in scores if view != "raw"}
     turned |= {view: (fair["raw"].value, fair[view].value) for view in FAIR}
@@ -211,21 +204,38 @@ def pair_entry(
         "retention": agreed / first.n if first.n else math.nan,
         "target": first.target,
         "effective_size": {"a": first.effective, "b": second.effective},
-        "evidence": {
-            "level": VERDICT_LEVEL,
-            "footings": {
-                name: {"gap": gap, "p_gap": evidence.gaps[named[name]].p_value}
-                for name, gap in fair.items()
-            },
-            "equivalence_bound": evidence.bound,
-            "laws": {"wrong": evidence.laws_high[0], "right": evidence.laws_high[1]},
-            "near_certain": evidence.clip,
-            "unstated": (survey.missing(pair.a, pair.b)[0] + survey.missing(pair.b, pair.a)[0]) / 2,
-            "at_least": abs(evidence.certain_part()),
-        },
+        "evidence": _evidence_entry(pair, evidence, fair, survey),
         "shared": blind_spots(pair, described["halves"], level=level),
         "exchangeability": exchangeability(pair, models),
     } | ({} if candidates is None else {"judges": judges_entry(candidates, level)})
+
+
+def _gap_entry(apart: Sequence[Gap], n: int, level: float) -> dict[str, Estimate]:
+    """Return how far apart two models are on one footing, by both scores."""
+    brier, ece = apart
+    return {
+        "brier": normal_interval(brier.value, brier.sd, n, level, SPREAD),
+        "ece": _of_enough(ece.estimate(n, level=level)),
+    }
+
+
+def _evidence_entry(
+    pair: PairViews, evidence: PairEvidence, fair: dict[str, Estimate], survey: Survey
+) -> dict[str, Any]:
+    """Return what the verdict on a pair rests on; `fair` are its gaps by footing."""
+    named = footing_names(pair)
+    return {
+        "level": VERDICT_LEVEL,
+        "footings": {
+            name: {"gap": gap, "p_gap": evidence.gaps[named[name]].p_value}
+            for name, gap in fair.items()
+        },
+        "equivalence_bound": evidence.bound,
+        "laws": {"wrong": evidence.laws_high[0], "right": evidence.laws_high[1]},
+        "near_certain": evidence.clip,
+        "unstated": (survey.missing(pair.a, pair.b)[0] + survey.missing(pair.b, pair.a)[0]) / 2,
+        "at_least": abs(evidence.certain_part()),
+    }
 
 
 def footing_names(pair: PairViews) -> dict[str, str]:

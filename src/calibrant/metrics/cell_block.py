@@ -18,7 +18,12 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.cell_bounds import middle_of_bend
-from calibrant.metrics.corp import ReliabilityCurve, calibrated_curves, merged_cells
+from calibrant.metrics.corp import (
+    ReliabilityCurve,
+    calibrated_curves,
+    even_places,
+    merged_cells,
+)
 from calibrant.metrics.families import Ends, Family, RowLoss
 from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.inputs import Checked
@@ -270,7 +275,7 @@ class CellBlock(MetricBlock):
         """Return the curve by isotonic regression over cells, with the band of all rows."""
         sums = self.distinct
         fitted = isotonic_fit(sums.weight, sums.outcome)
-        shown = np.unique(np.linspace(0, sums.weight.size - 1, points).round().astype(np.intp))
+        shown = even_places(sums.weight.size, points)
         low, high = self._calibrated_band(sums.confidence[shown], rng)
         parts = np.add.reduceat(sums.weight, shown) / self.n
         return ReliabilityCurve(

@@ -223,7 +223,7 @@ def curve_with_band(
         Most points of the curve; rows behind it; level of the band.
     """
     cells, (low, high) = band
-    shown = _even_places(sums.weight.size, points)
+    shown = even_places(sums.weight.size, points)
     nearest = shown
     if cells is not sums:
         nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
@@ -264,9 +264,11 @@ def _tails(level: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def _even_places(size: int, points: int) -> Indices:
+def even_places(size: int, points: int) -> Indices:
     """Return which of many points are shown: the first, the last, and evenly between."""
-    return np.unique(np.linspace(0, size - 1, points).round().astype(np.intp))
+    places = np.linspace(0, size - 1, points).round().astype(np.intp)
+    # They rise. `np.unique` would load the module of masked arrays.
+    return places[np.diff(places, prepend=-1) > 0]
 
 
 def calibrated_curves(

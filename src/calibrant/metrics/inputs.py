@@ -146,7 +146,8 @@ _SCORE_HINT = (
 
 def _numbers(name: str, values: ArrayLike) -> Array:
     try:
-        if isinstance(values, np.ma.MaskedArray):
+        # Looked at last: naming it loads the module of masked arrays.
+        if type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray):
             # Under a mask lies anything: a masked value is a missing one.
             values = np.ma.filled(values.astype(np.float64), np.nan)
         array = np.asarray(values)

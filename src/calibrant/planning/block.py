@@ -75,7 +75,7 @@ def verification_block(
     """
     p, y, w, u = _checked(confidence, correct, weights, units)
     generator = as_stream(rng)
-    plain = u is None and bool(np.all(w == 1.0)) and bool(np.isin(y, (0.0, 1.0)).all())
+    plain = u is None and bool(np.all(w == 1.0)) and bool(((y == 0) | (y == 1)).all())
     if not plain:
         observed, draws = (
             cells.observed_cells(p, y, w),

@@ -285,10 +285,11 @@ def _odd_in(raw: npt.NDArray[np.uint8], marks: Mask) -> bool:
     zero = (raw[1:-1] == ord("0")) & digit[2:] & ~digit[:-2] & (raw[:-2] != ord("."))
     ends = np.flatnonzero(~digit)
     before = np.concatenate([np.flatnonzero(zero), ends[:-1][np.diff(ends) > _LONG]])
-    signed = np.isin(raw[before], [ord("-"), ord("+")])
+    sign, ahead = raw[before], raw[np.maximum(before - 1, 0)]
+    signed = (sign == ord("-")) | (sign == ord("+"))
     # The digits behind an exponent, as in 1e-05, begin no number.
-    power = signed & np.isin(raw[np.maximum(before - 1, 0)], [ord("e"), ord("E")])
-    return bool((marks[raw[before]] & ~power).any())
+    power = signed & ((ahead == ord("e")) | (ahead == ord("E")))
+    return bool((marks[sign] & ~power).any())
 
 
 def _lazy(path: Path, separator: str, as_is: bool, **options: Any) -> pl.LazyFrame:

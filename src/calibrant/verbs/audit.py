@@ -11,6 +11,7 @@ from calibrant.inputs.ways import open_audit
 from calibrant.verbs import _options as opt
 
 if TYPE_CHECKING:
+    from calibrant.inputs.samples.source import SampleRequest
     from calibrant.report.typed import AuditResult
 
 
@@ -149,28 +150,25 @@ def audit(
     )
     request = None
     if any(given is not None for given in (samples, reference, references)):
-        # Loaded here: most audits are of confidences that are there.
-        from calibrant.inputs.samples import SampleColumns
-        from calibrant.inputs.samples.source import JudgeChoice, SampleRequest
-
-        choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
-        request = SampleRequest(
-            SampleColumns(
-                samples,
-                reference,
-                table["question"],
-                table["model"],
-                options.columns["correct"],
-            ),
-            references,
-            choice,
-        )
+        named = (samples, reference, table["question"], table["model"], options.columns["correct"])
+        request = _sample_request(named, references, (judge, judge_url, max_judge_calls))
     source = open_audit(data, correct, options, request)
     # Loaded here: the parts of a large table are read first, and reading needs none of it.
     from calibrant.verbs.audit_document import audit_document
 
     found = audit_document(source, options, margin)
     return _with_rows(found, data, correct, {**table, **options.columns}, wrong)
+
+
+def _sample_request(
+    columns: tuple[str | None, ...], references: Any, judge: tuple[str | None, Any, Any]
+) -> SampleRequest:
+    # Loaded here: most audits are of confidences that are there.
+    from calibrant.inputs.samples import SampleColumns
+    from calibrant.inputs.samples.source import JudgeChoice, SampleRequest
+
+    choice = None if judge[0] is None else JudgeChoice(judge[0], *judge[1:])
+    return SampleRequest(SampleColumns(*columns), references, choice)
 
 
 def _with_rows(
