@@ -52,9 +52,7 @@ def bench_mace(
     kinds: Annotated[Sequence[str], opt.names(group=ADVANCED)] = tuple(NUMBER_NAMES),
     limit: Annotated[int, Option(metavar="N", min=1, max=10**9)] = 1_000_000,
     cap: Annotated[int, opt.advanced(metavar="N", min=1, max=10**8)] = 10_000,
-    strata: Annotated[
-        str, opt.advanced(metavar="ngrams|sentence|random", choices=tuple(STRATA))
-    ] = "ngrams",
+    strata: Annotated[str, opt.advanced(choices=STRATA)] = "ngrams",
     split_entities: Annotated[bool, opt.advanced()] = True,
 ) -> BenchResult:
     """Write a benchmark of questions with exactly k right answers.
@@ -112,13 +110,10 @@ def bench_mace(
     >>> result["questions"]
     10
     """
-    found = _read(triples)
-    views = (
-        read_popularity(popularity, minimum=min_views, top=top_views)
-        if popularity is not None
-        else None
-    )
-    facts = fact_sets(found, source=_source(triples), popularity=views, rules=rules,
+    views = None
+    if popularity is not None:
+        views = read_popularity(popularity, minimum=min_views, top=top_views)
+    facts = fact_sets(_read(triples), source=_source(triples), popularity=views, rules=rules,
                       single_cap=single_cap, seed=seed)  # fmt: skip
     facts |= own_domains(domain_files)
     names = list(domains) if domains is not None else list(facts) or ["math"]

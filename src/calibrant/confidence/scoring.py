@@ -16,6 +16,7 @@ from calibrant.confidence.needs import NEEDS, units_with
 from calibrant.confidence.question import Question, table_of
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import UnavailableError
+from calibrant.records.tables import with_question_columns
 
 # Ends the name of a method whose numbers are made as the authors' published ones were.
 PAPER = ":paper"
@@ -369,6 +370,4 @@ def _with_question_columns(scores: pl.DataFrame, questions: pl.DataFrame) -> pl.
     ]
     if not plain:
         return scores
-    return scores.join(
-        questions.select("question_id", *plain), on="question_id", how="left", maintain_order="left"
-    )
+    return with_question_columns(scores, questions, plain)

@@ -19,6 +19,7 @@ from calibrant.inputs.ways import is_large
 from calibrant.records import Scores, load_scores, read_table, scan_table
 from calibrant.records.guesses import NAMES, question_text
 from calibrant.records.rules import RULES
+from calibrant.records.tables import with_question_columns
 
 _ANSWERS, _REFERENCES = NAMES["texts"]["answers"], NAMES["texts"]["references"]
 _FACET_VALUES = 60
@@ -155,9 +156,7 @@ def _with_questions(frame: pl.DataFrame, opened: Opened) -> pl.DataFrame:
     own = questions.with_columns(pl.col("question_id").cast(pl.String)).unique(
         "question_id", keep="first", maintain_order=True
     )
-    return frame.join(
-        own.select("question_id", *fresh), on="question_id", how="left", maintain_order="left"
-    )
+    return with_question_columns(frame, own, fresh)
 
 
 def _staged(data: Any, table: Mapping[str, Any]) -> Rows:

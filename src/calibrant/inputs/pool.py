@@ -10,7 +10,6 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.planning.labelling.pools import peer_agreement
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.records import Scores, Study, load_scores, source_name
@@ -18,6 +17,7 @@ from calibrant.records.formats import store_path
 from calibrant.records.label_store import LabelStore
 from calibrant.records.reading import Reading
 from calibrant.records.study import as_study
+from calibrant.records.tables import with_question_columns
 
 PEERS = "label_peers"
 
@@ -69,9 +69,7 @@ def _with_texts(study: Study) -> pl.DataFrame:
     questions = study.read("questions")
     names = [name for name in ("text", "references", "choices") if name in questions.columns]
     fresh = [name for name in names if name not in scores.columns]
-    return scores.join(
-        questions.select("question_id", *fresh), on="question_id", how="left", maintain_order="left"
-    )
+    return with_question_columns(scores, questions, fresh)
 
 
 def open_pool(
@@ -82,17 +80,13 @@ def open_pool(
     judge: str | None = None,
     peers: bool = False,
     existing: str = "ignore",
-    bins: int = 15,
-    design: str = DEFAULT_DESIGN,
-    wave: int = 50,
-    overlap: float = 0.1,
-    seed: int = 0,
-    whole_questions: bool = False,
     create: bool = True,
+    **drawn: Any,
 ) -> OpenPool:
     """Open a pool and its store; the user's file is read and never written.
 
-    A table in which every row has an outcome needs no word on how rows were chosen: all were.
+    A table in which every row has an outcome needs no word on how rows were chosen: all were. How
+    items are `drawn` is said as for a `LabelSession`.
     """
     scores = read_pool(table, columns)
     rows = scores.frame
@@ -107,18 +101,8 @@ def open_pool(
     known = rows["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     store = _store(table, labels, create=create)
     with store.removed_if_unused():
-        session = LabelSession(
-            rows,
-            store,
-            side=side,
-            bins=bins,
-            design=design,
-            wave=wave,
-            overlap=overlap,
-            seed=seed,
-            whole_questions=whole_questions,
-            existing=known if existing == "random" or np.isfinite(known).all() else None,
-        )
+        chosen = known if existing == "random" or np.isfinite(known).all() else None
+        session = LabelSession(rows, store, side=side, existing=chosen, **drawn)
         first = store.waves()
         if first and len(session.keys) - session.existing_items > first[0].frame:
             raise InputError(

@@ -21,7 +21,13 @@ from calibrant.records import Scores, Study, load_scores, read_table, scan_table
 from calibrant.records.guesses import NAMES, guessed_column
 from calibrant.records.label_schema import WEIGHT
 from calibrant.records.score_table import models_by_file
-from calibrant.records.tables import collect, column_names, plain_array, with_fields
+from calibrant.records.tables import (
+    collect,
+    column_names,
+    plain_array,
+    with_fields,
+    with_question_columns,
+)
 
 if TYPE_CHECKING:
     from calibrant.inputs.labelled_rows import Grades
@@ -328,12 +334,7 @@ class OpenStudy(Opened):
         if by and study.has("questions"):
             questions = study.read("questions")
             known = [name for name in by if name in questions.columns and name not in draws.columns]
-            draws = draws.join(
-                questions.select("question_id", *known),
-                on="question_id",
-                how="left",
-                maintain_order="left",
-            )
+            draws = with_question_columns(draws, questions, known)
         return draws
 
     def questions(self) -> pl.DataFrame | None:

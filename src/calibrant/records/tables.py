@@ -268,6 +268,14 @@ def _field(name: str, schema: pl.Schema) -> pl.Expr | None:
     return expression.alias(name)
 
 
+def with_question_columns(
+    rows: pl.DataFrame, questions: pl.DataFrame, names: Iterable[str]
+) -> pl.DataFrame:
+    """Return rows in their order, with columns of the questions that they are about."""
+    columns = questions.select("question_id", *names)
+    return rows.join(columns, on="question_id", how="left", maintain_order="left")
+
+
 def joined_id(columns: Sequence[str]) -> pl.Expr:
     r"""Return the id that columns make up together: different values give different ids.
 

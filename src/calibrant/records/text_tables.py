@@ -50,30 +50,19 @@ def scan_text_table(
         Columns whose values name groups: decimal numbers in them are read as they are written.
     """
     kind = _kind_of(path)
-    options: dict[str, Any] = {"separator": kind.separator}
     if kind.schema is None:
-        options |= {"infer_schema_length": None}  # reading says what is wrong
-    else:
-        own = {name: name.strip() or name for name in kind.schema}
-        named = {*names, *name_columns([*own.values()])}
-        options |= {
-            "schema": {
-                name: pl.String()
-                if (own[name] in named and _rewritten(dtype))
-                or (own[name] in groups and dtype.is_float())
-                else dtype
-                for name, dtype in kind.schema.items()
-            }
-        }
-    if kind.as_is:
-        table = pl.scan_csv(path, glob=False, **options)
-    else:
-        table = pl.read_csv(io.BytesIO(_plain(path)), **options).lazy()
-    return (
-        table.rename(own)
-        if kind.schema is not None and any(name != name.strip() for name in own)
-        else table
-    )
+        # Reading says what is wrong.
+        return _lazy(path, kind.separator, kind.as_is, infer_schema_length=None)
+    own = {name: name.strip() or name for name in kind.schema}
+    named = {*names, *name_columns([*own.values()])}
+    schema = {
+        name: pl.String()
+        if (own[name] in named and _rewritten(dtype)) or (own[name] in groups and dtype.is_float())
+        else dtype
+        for name, dtype in kind.schema.items()
+    }
+    table = _lazy(path, kind.separator, kind.as_is, schema=schema)
+    return table.rename(own) if any(name != name.strip() for name in own) else table
 
 
 def read_cells(path: Path) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 import polars as pl
 
+from calibrant.claims.claim import Claim
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_about, error_source
@@ -118,11 +119,7 @@ def decide(
     >>> found["results"][0]["certified"], found["claims"][0]["outcome"]
     (True, 'shown')
     """
-    if max_error is None and costs is None:
-        raise InputError(
-            "a decision needs a limit on the error, or costs",
-            hint=Hint("give {max_error}", max_error=0.05),
-        )
+    _require_limit(max_error, costs)
     group = _group_column(group, each, traffic)
     columns = list(dict.fromkeys([*features, *([group] if group else [])]))
     refuse_outcome(columns, table["correct"])
@@ -141,13 +138,8 @@ def decide(
         scores = only_of(scores, model=only_model, method=only_method)
         blocks = list(scores.blocks())
     coming = None if traffic is None else read_traffic(traffic, table, columns)
-    if save is not None and len(blocks) > 1:
-        held = ", ".join(f"{block.keys['model']} / {block.keys['method']}" for block in blocks[:5])
-        raise InputError(
-            f"a policy is for one model and method; the table has {len(blocks)} ({held})",
-            source=head["source"],
-            hint=Hint("choose with {only_model} or {only_method}"),
-        )
+    if save is not None:
+        _require_one(blocks, head["source"])
     asked = None if save is None else how_asked(data, blocks[0].keys["method"])
     made = Selective(
         max_error=max_error, delta=delta, costs=costs, each=each is not None, seed=seed
@@ -155,28 +147,45 @@ def decide(
     fits = [
         _fit(copy(made), block, features, group, coming, head=head, asked=asked) for block in blocks
     ]
+    path, grades = None if save is None else str(save), study_grades(data)
     results = [
-        {**block.keys, **_entry(fit, block, delta), "path": None if save is None else str(save)}
+        {**block.keys, **_entry(fit, block, delta), "path": path}
+        | _grading(grades, block, fit, delta, seed)
         for block, fit in zip(blocks, fits, strict=True)
     ]
-    grades = study_grades(data)
-    for block, fit, entry in zip(blocks, fits, results, strict=True):
-        entry |= {} if grades is None else _grading(grades, block, fit, delta, seed)
     if save is not None:
         with writing(save):
             _as_claimed(fits[0].policy_, results[0]).save(save)
-    claims = [
-        claim
-        for entry, block in zip(plain(results), blocks, strict=True)
-        for claim in decide_claims(
-            entry,
-            named=len(results) > 1,
-            stated=entry["n"] / (entry["n"] + block.unscored.height),
-        )
-    ]
-    document = scores_document(head, scores, results, claims)
+    document = scores_document(head, scores, results, _claims(results, blocks))
     chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
     return with_rows(DecideResult(document), data, table, wrong, **chosen)
+
+
+def _require_limit(max_error: float | None, costs: Mapping[str, float] | None) -> None:
+    if max_error is None and costs is None:
+        raise InputError(
+            "a decision needs a limit on the error, or costs",
+            hint=Hint("give {max_error}", max_error=0.05),
+        )
+
+
+def _require_one(blocks: Sequence[ScoreBlock], source: str) -> None:
+    if len(blocks) > 1:
+        held = ", ".join(f"{block.keys['model']} / {block.keys['method']}" for block in blocks[:5])
+        raise InputError(
+            f"a policy is for one model and method; the table has {len(blocks)} ({held})",
+            source=source,
+            hint=Hint("choose with {only_model} or {only_method}"),
+        )
+
+
+def _claims(results: Sequence[Mapping[str, Any]], blocks: Sequence[ScoreBlock]) -> list[Claim]:
+    """Return what is said of every model and method, and of which share of its answers."""
+    claims: list[Claim] = []
+    for entry, block in zip(plain(results), blocks, strict=True):
+        stated = entry["n"] / (entry["n"] + block.unscored.height)
+        claims += decide_claims(entry, named=len(results) > 1, stated=stated)
+    return claims
 
 
 def _group_column(group: str | None, each: str | None, traffic: Any) -> str | None:
@@ -231,9 +240,11 @@ def _fit(
 
 
 def _grading(
-    grades: Grades, block: ScoreBlock, fit: Selective, delta: float, seed: int
+    grades: Grades | None, block: ScoreBlock, fit: Selective, delta: float, seed: int
 ) -> dict[str, Any]:
     """Return how far grading error leaves the error open among the answers that are given."""
+    if grades is None:
+        return {}
     given = block.frame.filter(pl.Series(fit.policy_.decide_many(block.frame)))
     graded = grades.of(given) if given.height else None
     if graded is None:

@@ -151,10 +151,7 @@ def groups(
     head = document_head("groups", data, seed=seed, settings=settings)
     with error_source(head["source"]):
         if not kept:
-            every = read_scores(data, {**table, "on_invalid": "drop", "repeats": True}).frame
-            raise InputError(
-                "which columns make the groups?", hint=features_hint(describing_columns(every))
-            )
+            raise _which_columns(data, table)
         scores = read_scores(data, table, features=kept)
         scores = without_missing(scores, kept, table["on_invalid"])
         frame, names, numbers, texts = _described(
@@ -162,22 +159,16 @@ def groups(
         )
         blocks = _blocks(scores, frame, models)
     if save is not None and len(blocks) > 1:
-        raise InputError(
-            f"a corrected confidence is for one model and method; the table has {len(blocks)}",
-            source=head["source"],
-            hint=Hint("choose with {models}"),
-        )
+        rule = f"a corrected confidence is for one model and method; the table has {len(blocks)}"
+        raise InputError(rule, source=head["source"], hint=Hint("choose with {models}"))
     found = [_entry(block, names, numbers, chosen, head["source"]) for block in blocks]
     if save is not None:
         with writing(save):
             _signed(found[0][1], blocks[0], head).save(save)
     results = [entry for entry, _ in found]
     several = len(results) > 1
-    claims = [
-        claim
-        for entry in plain(results)
-        for claim in groups_claims(entry, named=several, costs=costs is not None)
-    ]
+    how = {"named": several, "costs": costs is not None}
+    claims = [claim for entry in plain(results) for claim in groups_claims(entry, **how)]
     head |= {"features": names, "embedding": texts}
     document = scores_document(head, scores.only(model=models), results, claims)
     document["across"] = across_models(results) if several else []
@@ -186,6 +177,13 @@ def groups(
     if not several:
         document |= {name: results[0][name] for name in _NAMES}
     return with_rows(GroupsResult(document), data, table, wrong, models=models)
+
+
+def _which_columns(data: Any, table: opt.TableOptions) -> InputError:
+    """Return the question that is asked where no feature is named, with those of the table."""
+    every = read_scores(data, {**table, "on_invalid": "drop", "repeats": True}).frame
+    hint = features_hint(describing_columns(every))
+    return InputError("which columns make the groups?", hint=hint)
 
 
 def _trend(

@@ -151,7 +151,8 @@ def monitor(
     coming = isinstance(sources, Iterator)
     waits = state is not None and time is not None and not coming
     known = None if baseline is None else monitoring.read_baselines(baseline, columns, group)
-    promise = None if policy is None else _promise(policy, table)
+    opt.refuse_mended(table, policy, "a policy")
+    promise = None if policy is None else Promise(policy)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
     counts = monitoring.PartCounts()
@@ -234,11 +235,6 @@ def monitor(
             "dropped": counts.dropped,
         }
     )
-
-
-def _promise(policy: str | Path, table: opt.TableOptions) -> Promise:
-    opt.refuse_mended(table, policy, "a policy")
-    return Promise(policy)
 
 
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:

@@ -13,6 +13,10 @@ from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.draws import class_numbers
 from calibrant.inputs.streams.engines import engine_named
+from calibrant.metrics import semantic
+from calibrant.metrics.binned import reliability_bins
+from calibrant.metrics.estimates import metric_estimates
+from calibrant.stats.splits import exact_cost
 
 _ANSWERS_SHOWN = 5
 # Multiplications up to which the law of all splits is worked out: a few seconds.
@@ -64,15 +68,12 @@ def _show_texts(hardest: list[dict[str, Any]], texts: pl.DataFrame) -> None:
 def _semantic_block(
     found: tuple[dict[str, str] | None, pl.DataFrame], *, options: AuditOptions
 ) -> dict[str, Any]:
-    # Loaded here: most audits hold no draws.
-    from calibrant.metrics.semantic import sem_ece_block
-
     group, part = found
     model = part["model"][0]
     names = ("sem_ece", model) if group is None else ("sem_ece", model, *group.items())
     rng = named_stream(options.seed, *names)
     columns = (_ids(part), class_numbers(part["class_id"]), _grades(part["correct"]))
-    block = sem_ece_block(
+    block = semantic.sem_ece_block(
         *columns,
         splits=_splits(*columns),
         unlimited_draws=options.unlimited_draws,
@@ -99,10 +100,7 @@ def _grades(column: pl.Series) -> Floats:
 
 def _splits(*columns: Array) -> Any:
     """All splits where their law can be worked out, so that no number depends on a seed."""
-    from calibrant.metrics.semantic import pool_draws
-    from calibrant.stats.splits import exact_cost
-
-    pool = pool_draws(*columns)
+    pool = semantic.pool_draws(*columns)
     half = np.maximum(pool.size // 2, 1)
     return "exact" if exact_cost(pool.counts, half) <= _AFFORDABLE else _SPLITS
 
@@ -113,12 +111,10 @@ def _stated(
     """Return Ver-ECE of confidences that the same draws state, with and without imputation."""
     if "stated_confidence" not in part.columns or part["stated_confidence"].is_null().all():
         return None
-    from calibrant.metrics.semantic import ver_ece
-
     graded = part.filter(pl.col("correct").is_not_null())
     columns = (_ids(graded), graded["stated_confidence"].to_numpy(), _grades(graded["correct"]))
     found = {
-        name: ver_ece(*columns, impute=impute, rng=rng, **_numbers(options))
+        name: semantic.ver_ece(*columns, impute=impute, rng=rng, **_numbers(options))
         for name, impute in (("left_out", None), ("imputed", 1.0))
     }
     return {
@@ -136,13 +132,11 @@ def _judging(
     """Return intervals that also cover errors of classes and grades, where a second judge is."""
     if SECOND_CLASS not in part.columns or SECOND_GRADE not in part.columns:
         return None
-    from calibrant.metrics import semantic as m
-
     first = (class_numbers(part["class_id"]), _grades(part["correct"]))
     second = (class_numbers(part[SECOND_CLASS]), _grades(part[SECOND_GRADE]))
-    errors = m.judge_errors(_ids(part), first, second)
-    pool = m.pool_draws(_ids(part), *first)
-    judged = m.judged_intervals(
+    errors = semantic.judge_errors(_ids(part), first, second)
+    pool = semantic.pool_draws(_ids(part), *first)
+    judged = semantic.judged_intervals(
         pool, block["sem1"], block["sem2"], errors, bins=options.meaning_bins, rng=rng
     )
     return {
@@ -186,12 +180,10 @@ def _moved(
     part: pl.DataFrame, other: pl.Expr | pl.Series, options: AuditOptions, rng: Any
 ) -> dict[str, Any] | None:
     """Return both errors minus those with other classes; None where the classes are the same."""
-    from calibrant.metrics.semantic import clustering_shift
-
     kept = pl.when(part["class_id"].is_null()).then(None).otherwise(other)
     classes = part.select(kept.alias("other"))["other"].to_numpy()
     grades = _grades(part["correct"])
-    found = clustering_shift(
+    found = semantic.clustering_shift(
         _ids(part),
         (class_numbers(part["class_id"]), grades),
         (classes, grades),
@@ -212,15 +204,11 @@ def pooled_block(draws: pl.DataFrame, options: AuditOptions) -> dict[str, Any] |
     """
     if draws["model"].n_unique() < 2:
         return None
-    from calibrant.metrics.binned import reliability_bins
-    from calibrant.metrics.estimates import metric_estimates
-    from calibrant.metrics.semantic import pool_draws, question_scores
-
     pairs = draws.select(pl.struct("question_id", "model").rank("dense")).to_series()
     columns = (pairs.to_numpy(), class_numbers(draws["class_id"]), _grades(draws["correct"]))
-    pool = pool_draws(*columns)
+    pool = semantic.pool_draws(*columns)
     rng = named_stream(options.seed, "sem_ece", "pooled")
-    scores = question_scores(pool, splits=_splits(*columns), rng=rng)
+    scores = semantic.question_scores(pool, splits=_splits(*columns), rng=rng)
     question = dict(zip(pairs.to_list(), draws["question_id"].to_list(), strict=True))
     units = np.array([question[pair] for pair in scores.ids.tolist()])
     shared: dict[str, Any] = {"units": units, **_numbers(options)}

@@ -8,7 +8,7 @@ it becomes that probability, otherwise its negative is kept as a score that only
 import math
 import pickletools
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,37 +58,25 @@ def read_lm_polygraph(builder: LogBuilder) -> None:
         replies = [None] * len(inputs)
     targets = _of_length(stats.get("target_texts"), len(inputs))
     scores = _scores(builder, saved["estimations"], len(inputs))
+
+    def exchanges(row: tuple[int, tuple[Any, ...]]) -> Iterator[Exchange]:
+        place, (text, reply, target, grade, confidences) = row
+        reason = None if grade is not None else "the file holds no grade of it"
+        right = target if isinstance(target, list) else [] if target is None else [target]
+        yield Exchange(
+            question_id=str(place),
+            question=str(text),
+            answer=reply,
+            model=model,
+            task=KIND,
+            draw=0,
+            grade=Grade(grade, reason, grader),
+            references=[str(one) for one in right],
+            scores=confidences,
+        )
+
     rows = enumerate(zip(inputs, replies, targets, grades, scores, strict=True))
-    read_exchanges(
-        builder,
-        ((f"input {place}", (place, *row)) for place, row in rows),
-        lambda row: [_exchange(model, grader, *row)],
-    )
-
-
-def _exchange(
-    model: str,
-    grader: str | None,
-    place: int,
-    text: Any,
-    reply: Any,
-    target: Any,
-    grade: float | None,
-    scores: Mapping[str, float],
-) -> Exchange:
-    reason = None if grade is not None else "the file holds no grade of it"
-    right = target if isinstance(target, list) else [] if target is None else [target]
-    return Exchange(
-        question_id=str(place),
-        question=str(text),
-        answer=reply,
-        model=model,
-        task=KIND,
-        draw=0,
-        grade=Grade(grade, reason, grader),
-        references=[str(one) for one in right],
-        scores=scores,
-    )
+    read_exchanges(builder, ((f"input {row[0]}", row) for row in rows), exchanges)
 
 
 def _pickle(path: Path) -> bytes:

@@ -19,6 +19,7 @@ from calibrant.planning.labelling.session import people_of
 from calibrant.records import Study
 from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.records.label_store import LabelStore
+from calibrant.records.tables import with_question_columns
 from calibrant.stats.graded.checks import Checked, Graded, choose_checks
 from calibrant.stats.graded.estimates import graded_accuracy
 from calibrant.stats.graded.summary import grader_report
@@ -163,9 +164,7 @@ def open_grades(data: Any, options: Mapping[str, Any], *, wave: int = 60) -> Gra
     if study.has("questions"):
         asked = study.read("questions")
         names = [n for n in ("text", "references", "choices") if n in asked.columns]
-        rows = rows.join(
-            asked.select("question_id", *names), on="question_id", how="left", maintain_order="left"
-        )
+        rows = with_question_columns(rows, asked, names)
     if not rows.height:
         raise InputError("no graded answer has a confidence", source=str(data))
     labels = options.get("labels")

@@ -173,9 +173,8 @@ def open_task(
     """
     head = document_head("label", table, seed=options.get("seed"))
     columns = {name: options[name] for name in opt.TABLE}
-    own = {name: options[name] for name in options if name in DEFAULTS}
-    for name in (*opt.TABLE, "precision", "threshold", "budget"):
-        own.pop(name, None)
+    others = {*opt.TABLE, "precision", "threshold", "budget"}
+    own = {name: options[name] for name in options if name in DEFAULTS.keys() - others}
     work = open_pool(table, columns=columns, wave=wave, create=create, **own)
     return OpenTask(work, head, columns, goals_of(options))
 

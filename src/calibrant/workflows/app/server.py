@@ -132,27 +132,19 @@ class AppServer(LocalServer):
     def routes(self, router: web.UrlDispatcher) -> None:
         """Add the page, its parts, what is saved and what is sent."""
         router.add_get("/", self._page)
-        for name, kind in (("app.js", "text/javascript"), ("app.css", "text/css")):
-            router.add_get(f"/{name}", _file(name, kind))
-        shown: dict[str, Handler] = {
-            "/api/picker": self._picker,
-            "/api/tab/{tab}": self._tab,
-            "/api/rows": self._rows,
-            "/api/row/{place}": self._row,
-            "/save/{name}": self._save,
-        }
-        sent: dict[str, Handler] = {
-            "/api/grade": self._grade,
-            "/api/cancel/{tab}": self._cancel,
-            "/api/again/{tab}": self._again,
-            "/api/open": self._open,
-            "/api/label": self._label,
-            "/api/read": self._read,
-        }
-        for path, answer in shown.items():
-            router.add_get(path, answer)
-        for path, answer in sent.items():
-            router.add_post(path, answer)
+        router.add_get("/app.js", _file("app.js", "text/javascript"))
+        router.add_get("/app.css", _file("app.css", "text/css"))
+        router.add_get("/api/picker", self._picker)
+        router.add_get("/api/tab/{tab}", self._tab)
+        router.add_get("/api/rows", self._rows)
+        router.add_get("/api/row/{place}", self._row)
+        router.add_get("/save/{name}", self._save)
+        router.add_post("/api/grade", self._grade)
+        router.add_post("/api/cancel/{tab}", self._cancel)
+        router.add_post("/api/again/{tab}", self._again)
+        router.add_post("/api/open", self._open)
+        router.add_post("/api/label", self._label)
+        router.add_post("/api/read", self._read)
 
     async def stop(self) -> None:
         """Stop listening and working."""
