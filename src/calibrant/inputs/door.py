@@ -12,7 +12,7 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Call, Hint
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened import Opened
-from calibrant.inputs.tables import OpenArrays, OpenTables
+from calibrant.inputs.tables import OpenArrays, OpenStudy, OpenTables
 from calibrant.records import Scores, Study, load_scores
 from calibrant.records.convert.recognise import recognise
 from calibrant.records.formats import database_part, entries_below, is_fetched, is_study, store_path
@@ -137,7 +137,7 @@ def open_input(
 
         return OpenLabels(data, store)
     if isinstance(data, Study) or (path and is_study(data)):
-        return _open_study(data)
+        return OpenStudy(data) if isinstance(data, Study) else OpenStudy(Study(data), data)
     given, outcomes = (data, outcomes) if path else plain_input(data, outcomes)
     if _is_array(given):
         return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
@@ -176,12 +176,6 @@ def read_scores(
 
 
 # What opens a kind of input is loaded where it is that kind: a table needs none of it.
-
-
-def _open_study(data: Any) -> Opened:
-    from calibrant.inputs.tables import OpenStudy
-
-    return OpenStudy(data) if isinstance(data, Study) else OpenStudy(Study(data), data)
 
 
 def _open_logs(

@@ -106,10 +106,8 @@ leave such rows out and have them counted
     require_choice("labels", labels, ("required", "optional"))
     options = {name: value for name, value in locals().items() if name != "source"}
     if mend is not None:
-        # Loaded here: most tables are taken at their word.
-        from calibrant.records.score_table import mended_scores
-
-        return mended_scores(load_scores(source, **{**options, "mend": None}), mend)
+        stated = load_scores(source, **{**options, "mend": None})
+        return score_table.mended_scores(stated, mend)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
     name = tables.source_name(source)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from calibrant.clients.endpoints.embeddings import open_embedder
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
@@ -233,7 +234,7 @@ def open_engine(
         kept.close()
         raise
     about = getattr(loaded, "embedding", None)
-    describe = None if about is None else QuestionEmbedding(about, _embedder()).described
+    describe = None if about is None else QuestionEmbedding(about, open_embedder()).described
     told = {
         "id": policy_id(policy),
         "method": method,
@@ -306,9 +307,3 @@ def _promise(promise: Mapping[str, Any]) -> str:
         f"at most {most:.0%} of the answers given are wrong, for questions like the labelled ones; "
         f"chance that this fails: {chance:.0%}"
     )
-
-
-def _embedder() -> Any:
-    from calibrant.clients.endpoints.embeddings import open_embedder
-
-    return open_embedder()

@@ -11,8 +11,9 @@ import numpy as np
 
 from calibrant.core.arrays import Indices
 from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
-from calibrant.inputs.audit_source import AuditOptions
+from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
 from calibrant.inputs.streams import streaming
 from calibrant.inputs.streams.engines import Engine, LocalEngine, engine_named
 from calibrant.records.batches import Part, parquet_files, table_parts
@@ -24,8 +25,6 @@ from calibrant.stats.cell_sums import CellSums
 if TYPE_CHECKING:
     import polars as pl
 
-    from calibrant.core.estimate import Estimate
-    from calibrant.inputs.audit_source import AuditSource, SourceBlock
     from calibrant.metrics.cell_block import CellBlock
 
 
@@ -71,9 +70,6 @@ def _source(
     parts: int,
     options: AuditOptions,
 ) -> AuditSource:
-    # Loaded here: the parts are read first, and reading needs none of it.
-    from calibrant.inputs.audit_source import AuditSource
-
     head = streaming.streamed_head(
         "audit", shown, files, seed=options.seed, settings=options.settings
     )
@@ -163,7 +159,6 @@ def _keyed_sums(total: PartSums, plan: SumPlan) -> Iterator[tuple[dict[str, str]
 
 def _blocks(total: PartSums, plan: SumPlan, options: AuditOptions) -> Iterator[SourceBlock]:
     from calibrant.claims.missing import Missing
-    from calibrant.inputs.audit_source import SourceBlock
 
     note = (
         f"streamed: every row is one question, and confidences within 1/{plan.grid.cells:,} of "
@@ -193,7 +188,6 @@ def _unscored(total: PartSums, plan: SumPlan, keys: Mapping[str, str]) -> Indice
 
 def _accuracy(graded: Indices, level: float) -> Estimate:
     """Return the share of right answers among all that are graded, wrong and right ones."""
-    from calibrant.core.estimate import Estimate
     from calibrant.stats.intervals import wilson_ends
 
     rows, right = int(graded.sum()), int(graded[1])
