@@ -258,13 +258,12 @@ class Rows:
         with self._turn:
             if name not in self._marks:
                 grades = self.index["correct"]
-                self._marks[name] = (
-                    self._disagreed()
-                    if name == "split"
-                    else grades.is_not_null()
-                    if name == "graded"
-                    else (grades < _HALF).fill_null(False)
-                )
+                made: dict[str, Callable[[], pl.Series]] = {
+                    "split": self._disagreed,
+                    "graded": grades.is_not_null,
+                    "wrong": lambda: (grades < _HALF).fill_null(False),
+                }
+                self._marks[name] = made[name]()
         return self._marks[name]
 
     def _disagreed(self) -> pl.Series:

@@ -31,20 +31,13 @@ def prices(
     price: Mapping[str, float] | Sequence[float] | None, models: Sequence[str]
 ) -> dict[str, float] | None:
     """Return the price of each model, from a list in the order of the models too."""
-    if price is None:
-        return None
-    if not isinstance(price, Mapping):
-        if len(price) != len(models):
-            raise InputError(
-                Hint(
-                    "{price} has {0} prices for {1} models, got {2}",
-                    len(price),
-                    len(models),
-                    ",".join(f"{value:g}" for value in price),
-                )
-            )
-        return dict(zip(models, map(float, price), strict=True))
-    return dict(price)
+    if price is None or isinstance(price, Mapping):
+        return None if price is None else dict(price)
+    if len(price) != len(models):
+        told = ",".join(f"{value:g}" for value in price)
+        rule = "{price} has {0} prices for {1} models, got {2}"
+        raise InputError(Hint(rule, len(price), len(models), told))
+    return dict(zip(models, map(float, price), strict=True))
 
 
 def refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str]) -> None:

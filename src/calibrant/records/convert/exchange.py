@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import json_text
 from calibrant.records.convert.log import LogBuilder, believed_tokens
 from calibrant.records.tables import read_table
 
+Raw: TypeAlias = Mapping[str, Any]
+"""An object of a log as its tool wrote it: a field may be missing, or of another kind."""
 CONFIDENCE = "confidence"
 GRADES = ("correct", "is_correct", "correctness", "accuracy", "acc", "exact_match", "em")
 """Names that tell right from wrong in every tool, most telling first."""
@@ -79,7 +81,7 @@ class Exchange:
     text: str | None = None
     draw: int | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Raw = field(default_factory=dict)
 
 
 class NoAnswerError(Exception):
@@ -190,7 +192,7 @@ def number_in(value: Any) -> float | None:
     return json_text.finite_number(value)
 
 
-def first_grade(values: Mapping[str, Any], names: Iterable[str]) -> Grade:
+def first_grade(values: Raw, names: Iterable[str]) -> Grade:
     """Return the first grade among values of these names, why there is none, and its name."""
     tried = list(names)
     for name in tried:
@@ -200,7 +202,7 @@ def first_grade(values: Mapping[str, Any], names: Iterable[str]) -> Grade:
     return Grade(None, f"no metric between 0 and 1 among {', '.join(tried) or 'none'}")
 
 
-def grade_among(values: Mapping[str, Any], name: str | None) -> Grade:
+def grade_among(values: Raw, name: str | None) -> Grade:
     """Return the grade among named values, the reason where there is none, and its name.
 
     Examples
@@ -248,7 +250,7 @@ def grade_value(value: Any) -> float | None:
     return number if number is not None and 0.0 <= number <= 1.0 else None
 
 
-def log_rows(builder: LogBuilder) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def log_rows(builder: LogBuilder) -> Iterator[tuple[str, Raw]]:
     """Yield places and rows of a log that is a table of any kind, or objects of JSON."""
     path = builder.path
     with path.open("rb") as file:
@@ -275,13 +277,13 @@ def _split_rows(path: Path, builder: LogBuilder) -> Iterator[dict[Any, Any]]:
             builder.problem(f"row {number}", "it has other columns than the table says")
 
 
-def mapping_in(value: Any) -> Mapping[str, Any]:
+def mapping_in(value: Any) -> Raw:
     """Return a mapping, also one that is written as JSON; an empty one for anything else."""
     found = json_in(value) if isinstance(value, str) else value
     return found if isinstance(found, Mapping) else {}
 
 
-def first_of(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+def first_of(row: Raw, names: Iterable[str]) -> Any:
     """Return the value under the first of the names that has one."""
     return next((row[name] for name in names if row.get(name) not in (None, "")), None)
 

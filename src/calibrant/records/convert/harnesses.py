@@ -20,6 +20,7 @@ from calibrant.records.convert.exchange import (
     Exchange,
     Grade,
     NoAnswerError,
+    Raw,
     first_grade,
     grade_value,
     most_likely,
@@ -46,7 +47,7 @@ def read_helm(builder: LogBuilder) -> None:
     builder.expected, builder.expected_unit = len(requests) if whole else None, "requests"
     seen: set[_Key] = set()
 
-    def exchanges(request: Mapping[str, Any]) -> Iterator[Exchange]:
+    def exchanges(request: Raw) -> Iterator[Exchange]:
         instance, trial = request["instance"], int(request["train_trial_index"])
         key = _key({**instance, "train_trial_index": trial}, instance["id"])
         seen.add(key)
@@ -106,14 +107,12 @@ def _grades(stats: list[Any] | None, builder: LogBuilder) -> dict[_Key, Grade]:
     return found
 
 
-def _key(entry: Mapping[str, Any], instance: Any) -> _Key:
+def _key(entry: Raw, instance: Any) -> _Key:
     perturbation = (entry.get("perturbation") or {}).get("name", "")
     return str(instance), str(perturbation), int(entry["train_trial_index"])
 
 
-def _completions(
-    request: Mapping[str, Any], key: _Key, grade: Grade, task: str
-) -> Iterator[Exchange]:
+def _completions(request: Raw, key: _Key, grade: Grade, task: str) -> Iterator[Exchange]:
     name, perturbation, trial = key
     if request.get("reference_index") is not None:
         raise NoAnswerError(f"instance {name}: options asked one by one are not read")
@@ -139,7 +138,7 @@ def _completions(
         )
 
 
-def _right_answers(instance: Mapping[str, Any]) -> list[str]:
+def _right_answers(instance: Raw) -> list[str]:
     return [
         str(reference["output"].get("text"))
         for reference in instance.get("references") or []
@@ -161,7 +160,7 @@ class _Row:
     gold: Sequence[int]
     texts: Sequence[str]
     logs: Sequence[float]
-    metrics: Mapping[str, Any]
+    metrics: Raw
     name: str | None = None
 
 
@@ -191,7 +190,7 @@ def read_lighteval(builder: LogBuilder) -> ForeignLog:
     model, task = _model_and_task(path)
     seen = _Seen()
 
-    def exchanges(numbered: tuple[int, Mapping[str, Any]]) -> Iterator[Exchange]:
+    def exchanges(numbered: tuple[int, Raw]) -> Iterator[Exchange]:
         number, values = numbered
         row = _nested(values) if nested else _flat(values)
         about = Exchange(
@@ -232,7 +231,7 @@ def _finished(builder: LogBuilder, seen: _Seen) -> ForeignLog:
     return replace(log, scores=log.scores.filter(pl.col("method") != "option_softmax"))
 
 
-def _nested(values: Mapping[str, Any]) -> _Row:
+def _nested(values: Raw) -> _Row:
     doc, reply = values["doc"], values["model_response"]
     return _Row(
         question=str(doc["query"]),
@@ -245,7 +244,7 @@ def _nested(values: Mapping[str, Any]) -> _Row:
     )
 
 
-def _flat(values: Mapping[str, Any]) -> _Row:
+def _flat(values: Raw) -> _Row:
     choices = [str(one) for one in _listed(values.get("choices"))]
     predictions = _listed(values["predictions"])
     likely = [_loglikelihood(one) for one in predictions] if len(choices) > 1 else []

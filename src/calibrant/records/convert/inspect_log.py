@@ -41,7 +41,7 @@ def _read_archive(builder: LogBuilder) -> None:
         _add_all(builder, head, _samples(archive, builder))
 
 
-def _samples(archive: ZipEntries, builder: LogBuilder) -> Iterator[Mapping[str, Any]]:
+def _samples(archive: ZipEntries, builder: LogBuilder) -> Iterator[exchange.Raw]:
     for name in archive.entries:
         if name.startswith("samples/") and name.endswith(".json"):
             sample = _content(archive, name, builder)
@@ -64,7 +64,7 @@ def _content(archive: ZipEntries, name: str, builder: LogBuilder) -> dict[str, A
     return found
 
 
-def _add_all(builder: LogBuilder, head: Mapping[str, Any], samples: Iterable[Any]) -> None:
+def _add_all(builder: LogBuilder, head: exchange.Raw, samples: Iterable[Any]) -> None:
     version = head.get("version", VERSIONS[0])
     if version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
@@ -82,7 +82,7 @@ def _add_all(builder: LogBuilder, head: Mapping[str, Any], samples: Iterable[Any
     )
     seen: set[tuple[str, int]] = set()
 
-    def exchanges(sample: Mapping[str, Any]) -> Iterator[exchange.Exchange]:
+    def exchanges(sample: exchange.Raw) -> Iterator[exchange.Exchange]:
         if run.scorer is None:
             run.scorer = graded_scorer(sample, builder)
         yield _sample(sample, run, builder.options)
@@ -117,7 +117,7 @@ def _place(sample: Any) -> str:
 
 
 def _note_missing(
-    builder: LogBuilder, head: Mapping[str, Any], spec: Mapping[str, Any], seen: set[Any]
+    builder: LogBuilder, head: exchange.Raw, spec: exchange.Raw, seen: set[Any]
 ) -> None:
     """List the samples that the header promises and the log does not hold."""
     status = head.get("status")
@@ -185,7 +185,7 @@ def grade_of(value: Any) -> tuple[float | None, str | None]:
     return None, "no answer" if value == "N" else f"not a grade: {value!r:.40}"
 
 
-def graded_scorer(sample: Mapping[str, Any], builder: LogBuilder) -> str | None:
+def graded_scorer(sample: exchange.Raw, builder: LogBuilder) -> str | None:
     """Return the first scorer of a sample that gives a grade."""
     scores = sample.get("scores")
     names = [
@@ -201,9 +201,7 @@ def graded_scorer(sample: Mapping[str, Any], builder: LogBuilder) -> str | None:
     return names[0] if names else None
 
 
-def _sample(
-    sample: Mapping[str, Any], run: _Run, options: json_text.ReadOptions
-) -> exchange.Exchange:
+def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> exchange.Exchange:
     """Return a sample as one draw."""
     attachments = sample.get("attachments") or {}
     output, scores = sample.get("output") or {}, sample.get("scores") or {}
@@ -236,7 +234,7 @@ def _sample(
 
 
 def _grade(
-    sample: Mapping[str, Any], score: Mapping[str, Any] | None, scorer: str | None
+    sample: exchange.Raw, score: exchange.Raw | None, scorer: str | None
 ) -> tuple[float | None, str | None]:
     if score is not None:
         return grade_of(score.get("value"))
@@ -246,7 +244,7 @@ def _grade(
     return None, "no scorer gives a grade" if scorer is None else f"not scored by {scorer!r}"
 
 
-def _stated(scores: Mapping[str, Any], options: json_text.ReadOptions) -> dict[str, float]:
+def _stated(scores: exchange.Raw, options: json_text.ReadOptions) -> dict[str, float]:
     """Return the confidences that scorers recorded, by method."""
     found: dict[str, float] = {}
     for name, score in scores.items():

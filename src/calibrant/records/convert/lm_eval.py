@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import json_text
@@ -17,6 +17,7 @@ from calibrant.records.convert.exchange import (
     Exchange,
     Grade,
     NoAnswerError,
+    Raw,
     first_grade,
     most_likely,
     read_exchanges,
@@ -27,7 +28,6 @@ from calibrant.records.convert.recognise import ROWS, fits
 KIND = "lm-eval"
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 _GRADES = ("acc", "exact_match", "em", "exact", "correct")
-_Row: TypeAlias = Mapping[str, Any]
 _QUESTION_KEYS = ("question", "query", "prompt", "input", "text", "problem")
 
 
@@ -38,7 +38,7 @@ class _Run:
     task: str
     model: str = "model"
     expected: int | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Raw = field(default_factory=dict)
 
 
 def read_lm_eval(builder: LogBuilder) -> None:
@@ -46,7 +46,7 @@ def read_lm_eval(builder: LogBuilder) -> None:
     path, options = builder.path, builder.options
     run = _run(path, builder)
     builder.expected = run.expected
-    documents: dict[str, dict[str, _Row]] = {}
+    documents: dict[str, dict[str, Raw]] = {}
     for number, row in json_text.json_lines(path, builder):
         if not fits(row, ROWS[KIND]):
             builder.problem(f"line {number}", "not a row of a samples file")
@@ -60,7 +60,7 @@ def read_lm_eval(builder: LogBuilder) -> None:
     _check_filter(filters, options)
     _note_missing_filters(builder, documents, filters)
 
-    def exchanges(document: tuple[str, Mapping[str, _Row]]) -> Iterable[Exchange]:
+    def exchanges(document: tuple[str, Mapping[str, Raw]]) -> Iterable[Exchange]:
         question, own = document
         rows = [row for name, row in own.items() if options.filter in (None, name)]
         if not rows:
@@ -77,12 +77,12 @@ def read_lm_eval(builder: LogBuilder) -> None:
         )
 
 
-def _filter(row: _Row) -> str:
+def _filter(row: Raw) -> str:
     return str(row.get("filter", "none"))
 
 
 def _note_missing_filters(
-    builder: LogBuilder, documents: Mapping[str, Mapping[str, _Row]], filters: Sequence[str]
+    builder: LogBuilder, documents: Mapping[str, Mapping[str, Raw]], filters: Sequence[str]
 ) -> None:
     """List the filters that do not have a row for every question: their grades are lost."""
     for name in filters:
@@ -129,7 +129,7 @@ def _run(path: Path, builder: LogBuilder) -> _Run:
 
 
 def _document(
-    builder: LogBuilder, question: str, rows: Sequence[_Row], run: _Run
+    builder: LogBuilder, question: str, rows: Sequence[Raw], run: _Run
 ) -> Iterable[Exchange]:
     first = rows[0]
     pairs = _is_pair(first)
@@ -151,7 +151,7 @@ def _document(
     return _replies(builder, about, rows, run)
 
 
-def _values(row: _Row) -> list[Any]:
+def _values(row: Raw) -> list[Any]:
     given = row.get("arguments") or {}
     return list(given.values()) if isinstance(given, Mapping) else list(given)
 
@@ -163,14 +163,14 @@ def _arguments(value: Any) -> tuple[str, str]:
     return str(value[0]), str(value[1])
 
 
-def _question_text(row: _Row, asked: Sequence[tuple[str, str]]) -> str:
+def _question_text(row: Raw, asked: Sequence[tuple[str, str]]) -> str:
     document = row.get("doc")
     held = document if isinstance(document, Mapping) else {}
     texts = (held[key] for key in _QUESTION_KEYS if isinstance(held.get(key), str))
     return next(texts, asked[0][0] if asked else "")
 
 
-def _references(row: _Row, choices: Sequence[str]) -> list[str]:
+def _references(row: Raw, choices: Sequence[str]) -> list[str]:
     target = row.get("target")
     if isinstance(target, list):
         return [str(text) for text in target]
@@ -180,18 +180,18 @@ def _references(row: _Row, choices: Sequence[str]) -> list[str]:
     return [text] if text else []
 
 
-def _is_pair(row: _Row) -> bool:
+def _is_pair(row: Raw) -> bool:
     """Return whether replies are (log-likelihood, greedy) pairs rather than texts."""
     response = row["resps"][0][0]
     return isinstance(response, list | tuple) and len(response) == 2
 
 
-def _grade(row: _Row, wanted: str | None) -> Grade:
+def _grade(row: Raw, wanted: str | None) -> Grade:
     """Return the grade, the reason where there is none, and the metric that gave it."""
     return first_grade(row, [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])])
 
 
-def _choice(about: Exchange, row: _Row, options: json_text.ReadOptions) -> Exchange:
+def _choice(about: Exchange, row: Raw, options: json_text.ReadOptions) -> Exchange:
     logs = [float(response[0][0]) for response in row["resps"]]
     # Mutual-information accuracy asks every option a second time, without the question.
     if len(set(about.choices)) * 2 == len(logs):
@@ -206,7 +206,7 @@ def _choice(about: Exchange, row: _Row, options: json_text.ReadOptions) -> Excha
     )
 
 
-def _choice_grade(row: _Row, chosen: int, options: json_text.ReadOptions) -> Grade:
+def _choice_grade(row: Raw, chosen: int, options: json_text.ReadOptions) -> Grade:
     """Return the grade of the most likely option: the harness's, or else from the target."""
     if options.grade not in (None, "acc"):
         raise InputError(
@@ -223,7 +223,7 @@ def _choice_grade(row: _Row, chosen: int, options: json_text.ReadOptions) -> Gra
 
 
 def _replies(
-    builder: LogBuilder, about: Exchange, rows: Sequence[_Row], run: _Run
+    builder: LogBuilder, about: Exchange, rows: Sequence[Raw], run: _Run
 ) -> Iterator[Exchange]:
     texts = [str(text) for text in rows[0]["resps"][0]]
     read, answers = _read_answers(builder, rows, texts, run)
@@ -254,7 +254,7 @@ def _replies(
 
 
 def _read_answers(
-    builder: LogBuilder, rows: Sequence[_Row], texts: list[str], run: _Run
+    builder: LogBuilder, rows: Sequence[Raw], texts: list[str], run: _Run
 ) -> tuple[bool, list[str]]:
     """Return the answer in each repeat, read in the way of the first filter where it is known."""
     name = _filter(rows[0])
@@ -285,7 +285,7 @@ class Extraction:
         return text
 
 
-def extraction(config: Mapping[str, Any], name: str) -> Extraction | None:
+def extraction(config: Raw, name: str) -> Extraction | None:
     """Return the steps of a filter up to the one that chooses among repeats.
 
     Parameters
@@ -319,7 +319,7 @@ def extraction(config: Mapping[str, Any], name: str) -> Extraction | None:
     return Extraction(tuple(steps))
 
 
-def _step(function: str, setting: Mapping[str, Any]) -> Callable[[str], str] | None:
+def _step(function: str, setting: Raw) -> Callable[[str], str] | None:
     if function == "lowercase":
         return str.lower
     if function == "uppercase":

@@ -28,14 +28,14 @@ class _Sample:
 
     run: str
     name: str
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    asked: exchange.Raw = field(default_factory=dict)
     graded: dict[str, Any] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
 
 def read_openai_evals(builder: LogBuilder) -> None:
     """Read the samples of the runs in a log; a sample that several runs have is drawn again."""
-    runs: dict[str, Mapping[str, Any]] = {}
+    runs: dict[str, exchange.Raw] = {}
     samples: dict[tuple[str, str], _Sample] = {}
     for number, row in json_text.json_lines(builder.path, builder):
         if isinstance(described := row.get("spec"), Mapping):
@@ -57,7 +57,7 @@ def read_openai_evals(builder: LogBuilder) -> None:
     )
 
 
-def _add_event(sample: _Sample, data: Mapping[str, Any], kind: Any) -> None:
+def _add_event(sample: _Sample, data: exchange.Raw, kind: Any) -> None:
     if kind == "sampling":
         sample.asked = data
     elif kind in ("match", "metrics"):
@@ -66,7 +66,7 @@ def _add_event(sample: _Sample, data: Mapping[str, Any], kind: Any) -> None:
         sample.errors.append(str(data.get("message") or data))
 
 
-def _sample(sample: _Sample, run: Mapping[str, Any], grade: str | None) -> exchange.Exchange:
+def _sample(sample: _Sample, run: exchange.Raw, grade: str | None) -> exchange.Exchange:
     asked, graded = sample.asked, sample.graded
     if sample.errors:
         raise exchange.NoAnswerError(f"it failed: {sample.errors[0]!r:.120}")
@@ -87,7 +87,7 @@ def _sample(sample: _Sample, run: Mapping[str, Any], grade: str | None) -> excha
     )
 
 
-def _sample_grade(graded: Mapping[str, Any], name: str | None) -> exchange.Grade:
+def _sample_grade(graded: exchange.Raw, name: str | None) -> exchange.Grade:
     if name is None and "correct" not in graded:
         # A grading model gives a choice, and a score where the eval says what choices are worth.
         score = exchange.grade_value(graded.get("score"))

@@ -56,7 +56,9 @@ def read_lm_polygraph(builder: LogBuilder) -> None:
     if len(replies) != len(inputs):
         builder.problem("greedy_texts", f"{len(replies)} replies for {len(inputs)} inputs")
         replies = [None] * len(inputs)
-    targets = _of_length(stats.get("target_texts"), len(inputs))
+    targets = stats.get("target_texts")
+    if not isinstance(targets, list) or len(targets) != len(inputs):
+        targets = [None] * len(inputs)
     scores = _scores(builder, saved["estimations"], len(inputs))
 
     def exchanges(row: tuple[int, tuple[Any, ...]]) -> Iterator[Exchange]:
@@ -159,10 +161,6 @@ def _scores(
             else:
                 found[place][method] = confidence_of(number)
     return found
-
-
-def _of_length(values: Any, count: int) -> Sequence[Any]:
-    return values if isinstance(values, list) and len(values) == count else [None] * count
 
 
 @dataclass(frozen=True, slots=True)

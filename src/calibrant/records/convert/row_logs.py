@@ -14,7 +14,6 @@ from calibrant.records.convert import exchange
 from calibrant.records.convert.json_text import KINDS, ReadOptions, as_text, json_lines
 from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
 
-_Row = Mapping[str, Any]
 _QUESTIONS = ("user_input", "question", "request", "inputs")
 _ANSWERS = ("response", "answer", "outputs", "predictions")
 _REFERENCES = ("reference", "ground_truth", "expected_response/value", "ground_truths", "targets")
@@ -28,7 +27,8 @@ _UNGRADED = exchange.Grade(None, "a batch output holds no grades")
 
 
 def _read(
-    exchanges: Callable[[ReadOptions, _Row], Iterable[exchange.Exchange]], builder: LogBuilder
+    exchanges: Callable[[ReadOptions, exchange.Raw], Iterable[exchange.Exchange]],
+    builder: LogBuilder,
 ) -> None:
     rows = list(exchange.log_rows(builder))
     builder.expected, builder.expected_unit = len(rows) + len(builder.problems), "rows"
@@ -36,7 +36,7 @@ def _read(
 
 
 def _read_batch(
-    exchanges: Callable[[_Row], Iterable[exchange.Exchange]], builder: LogBuilder
+    exchanges: Callable[[exchange.Raw], Iterable[exchange.Exchange]], builder: LogBuilder
 ) -> None:
     builder.note(f"{_UNGRADED.reason}: import it and grade the draws")
     rows = ((f"line {number}", row) for number, row in json_lines(builder.path, builder))
@@ -46,7 +46,7 @@ def _read_batch(
 # -- frames of ragas, tables of MLflow -------------------------------------------------------------
 
 
-def _table_row(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
+def _table_row(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     asked, said, right = (
         exchange.first_of(row, names) for names in (_QUESTIONS, _ANSWERS, _REFERENCES)
     )
@@ -83,7 +83,7 @@ read_ragas = read_mlflow = partial(_read, _table_row)
 # -- experiments: the frame of LangSmith, the rows of Braintrust and DSPy --------------------------
 
 
-def _langsmith(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
+def _langsmith(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a row; repetitions of an example are draws of one question."""
     parts: dict[str, dict[str, Any]] = {}
     for name, value in row.items():
@@ -106,7 +106,7 @@ def _langsmith(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
     )
 
 
-def _braintrust(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
+def _braintrust(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a row; the same input again is another draw."""
     if row.get("error"):
         raise exchange.NoAnswerError(f"the task failed: {row['error']!r:.120}")
@@ -124,7 +124,7 @@ def _braintrust(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
     )
 
 
-def _dspy(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
+def _dspy(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a row: fields of the example and of the prediction, and the metric as the last one."""
     said = {name.removeprefix("pred_"): x for name, x in row.items() if name.startswith("pred_")}
     right = {name.removeprefix("example_"): x for name, x in row.items() if name[:8] == "example_"}
@@ -147,7 +147,7 @@ def _dspy(options: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
     )
 
 
-def _one(held: _Row, names: Iterable[str]) -> str:
+def _one(held: exchange.Raw, names: Iterable[str]) -> str:
     """Return the value under the first of the names, or the only value there is."""
     found = exchange.first_of({str(name).casefold(): value for name, value in held.items()}, names)
     return _text(next(iter(held.values())) if found is None and len(held) == 1 else found)
@@ -164,7 +164,7 @@ read_dspy = partial(_read, _dspy)
 # -- samples of Every Eval Ever, the shared format of the EvalEval coalition -----------------------
 
 
-def _sample(_: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
+def _sample(_: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a sample. Of several replies to it nobody knows which is graded: none is."""
     if row.get("error"):
         raise exchange.NoAnswerError(f"the sample failed: {row['error']!r:.120}")
@@ -191,7 +191,7 @@ def _sample(_: ReadOptions, row: _Row) -> Iterator[exchange.Exchange]:
         )
 
 
-def _replies(row: _Row) -> list[str]:
+def _replies(row: exchange.Raw) -> list[str]:
     """Return the replies to a sample; of a conversation its last message."""
     raw = (row.get("output") or {}).get("raw") or []
     said = [m.get("content") for m in row.get("messages") or () if m.get("role") == "assistant"]
@@ -212,7 +212,7 @@ read_every_eval_ever = partial(_read, _sample)
 # -- outputs of batches: a line per request --------------------------------------------------------
 
 
-def _openai(row: _Row) -> Iterator[exchange.Exchange]:
+def _openai(row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Every choice is a draw of the question named by ``custom_id``."""
     question, response = str(row["custom_id"]), row["response"]
     if row.get("error") or response is None or response.get("status_code", 200) != 200:
@@ -237,7 +237,7 @@ def _openai(row: _Row) -> Iterator[exchange.Exchange]:
         )
 
 
-def _as_choice(body: _Row) -> dict[str, Any]:
+def _as_choice(body: exchange.Raw) -> dict[str, Any]:
     """Return what the Responses interface answered as the choice of a chat completion."""
     messages = [item for item in body["output"] if item.get("type") == "message"]
     parts = [part for item in messages for part in item["content"] if "text" in part]
@@ -250,7 +250,7 @@ def _as_choice(body: _Row) -> dict[str, Any]:
     }
 
 
-def _anthropic(row: _Row) -> Iterator[exchange.Exchange]:
+def _anthropic(row: exchange.Raw) -> Iterator[exchange.Exchange]:
     question, result = str(row["custom_id"]), row["result"]
     if result["type"] != "succeeded":
         why = (result.get("error") or {}).get("error") or result["type"]
@@ -270,7 +270,7 @@ def _anthropic(row: _Row) -> Iterator[exchange.Exchange]:
     )
 
 
-def _gemini(row: _Row) -> Iterator[exchange.Exchange]:
+def _gemini(row: exchange.Raw) -> Iterator[exchange.Exchange]:
     question, response = str(row["key"]), row.get("response")
     if row.get("error") or not isinstance(response, Mapping):
         raise exchange.NoAnswerError(f"the request {question} failed: {row.get('error')!r:.120}")

@@ -14,6 +14,7 @@ from calibrant.records.convert.exchange import (
     Exchange,
     Grade,
     NoAnswerError,
+    Raw,
     first_of,
     grade_among,
     json_in,
@@ -27,7 +28,6 @@ from calibrant.records.convert.exchange import (
 from calibrant.records.convert.json_text import ReadOptions, joined_objects, numbered
 from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
 
-_Row = Mapping[str, Any]
 _OWN = "calibrant."
 """Before the method in the name of an evaluation that calibrant itself wrote."""
 
@@ -63,7 +63,7 @@ def read_otel(builder: LogBuilder) -> None:
     )
 
 
-def _spans(row: _Row) -> Iterator[_Span]:
+def _spans(row: Raw) -> Iterator[_Span]:
     for resource in row.get("resourceSpans") or ():
         for scope in resource.get("scopeSpans") or ():
             for span in scope.get("spans") or ():
@@ -72,7 +72,7 @@ def _spans(row: _Row) -> Iterator[_Span]:
         yield _span(row["context"]["trace_id"], row["context"]["span_id"], row)
 
 
-def _span(trace: Any, own: Any, row: _Row) -> _Span:
+def _span(trace: Any, own: Any, row: Raw) -> _Span:
     events = [
         (str(event["name"]), _attributes(event.get("attributes")))
         for event in row.get("events") or ()
@@ -138,7 +138,7 @@ def _by_span(
     return found
 
 
-def _exchanges(span: _Span, said: Mapping[str, Any], options: ReadOptions) -> Iterator[Exchange]:
+def _exchanges(span: _Span, said: Raw, options: ReadOptions) -> Iterator[Exchange]:
     asked = _messages(
         span, "gen_ai.input.messages", "gen_ai.prompt", ("gen_ai.user.message", "gen_ai.prompt")
     )
@@ -169,7 +169,7 @@ def _exchanges(span: _Span, said: Mapping[str, Any], options: ReadOptions) -> It
 
 def read_langchain(builder: LogBuilder) -> None:
     """Read runs, with their children inside or as rows of their own: one answer per whole run."""
-    traces: dict[str, list[_Row]] = defaultdict(list)
+    traces: dict[str, list[Raw]] = defaultdict(list)
     for _, row in log_rows(builder):
         for run in _inside(row):
             traces[str(run.get("trace_id") or run.get("id"))].append(run)
@@ -177,13 +177,13 @@ def read_langchain(builder: LogBuilder) -> None:
     read_exchanges(builder, rows, lambda runs: [_run(runs, builder.options)])
 
 
-def _inside(run: _Row) -> Iterator[_Row]:
+def _inside(run: Raw) -> Iterator[Raw]:
     yield run
     for child in run.get("child_runs") or ():
         yield from _inside(child)
 
 
-def _run(runs: list[_Row], options: ReadOptions) -> Exchange:
+def _run(runs: list[Raw], options: ReadOptions) -> Exchange:
     whole = next((run for run in runs if not run.get("parent_run_id")), runs[0])
     if whole.get("error"):
         raise NoAnswerError(f"the run failed: {whole['error']!r:.120}")
@@ -205,20 +205,20 @@ def _run(runs: list[_Row], options: ReadOptions) -> Exchange:
     )
 
 
-def _generation(outputs: Any) -> _Row:
+def _generation(outputs: Any) -> Raw:
     """Return the first generation of a call, of which a list of lists is kept."""
     found = mapping_in(outputs).get("generations") or [{}]
     first = found[0][0] if isinstance(found[0], list) else found[0]
     return mapping_in(first)
 
 
-def _feedback(run: _Row) -> dict[str, Any]:
+def _feedback(run: Raw) -> dict[str, Any]:
     """Return what LangSmith adds to a run: means of feedback by name."""
     held = mapping_in(run.get("feedback_stats"))
     return {name: mapping_in(one).get("avg") for name, one in held.items()}
 
 
-def _unwrapped(message: Any) -> _Row:
+def _unwrapped(message: Any) -> Raw:
     """Return the fields of a message, which LangChain keeps as the arguments of its class."""
     found = mapping_in(message)
     return mapping_in(found.get("kwargs")) or found

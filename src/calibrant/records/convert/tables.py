@@ -6,7 +6,7 @@ or cannot be read, and writes what is left as calibrant's own tables.
 
 import ast
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import Exchange, Grade, grade_value, read_exchanges
+from calibrant.records.convert.exchange import Exchange, Grade, Raw, grade_value, read_exchanges
 from calibrant.records.convert.json_text import KINDS, as_text, finite_number, json_lines
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 from calibrant.records.formats import column_separator, file_format
@@ -141,7 +141,7 @@ def _responses(
     grade: str | None,
     scorers: Sequence[str],
     question: str,
-    row: Mapping[str, Any],
+    row: Raw,
 ) -> Iterator[Exchange]:
     response = as_text(row["response"])
     if response is None:

@@ -33,7 +33,7 @@ def read_promptfoo(builder: LogBuilder) -> None:
     rows = _results(builder.path, builder)
     several = len({str(row.get("promptIdx")) for _, row in rows if isinstance(row, dict)}) > 1
 
-    def exchanges(row: Mapping[str, Any]) -> Iterator[exchange.Exchange]:
+    def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
         response = row.get("response") or {}
         if row.get("failureReason") == _ERROR or response.get("error"):
             why = response.get("error") or row.get("error")
@@ -69,7 +69,7 @@ def _results(path: Path, builder: LogBuilder) -> list[tuple[str, Any]]:
 
 
 def _result(
-    row: Mapping[str, Any], response: Mapping[str, Any], grade: str | None, *, several_prompts: bool
+    row: exchange.Raw, response: exchange.Raw, grade: str | None, *, several_prompts: bool
 ) -> exchange.Exchange:
     provider = row["provider"]
     name = provider if isinstance(provider, str) else provider.get("label") or provider["id"]
@@ -89,7 +89,7 @@ def _result(
     )
 
 
-def _test_grade(row: Mapping[str, Any], name: str | None) -> tuple[float | None, str | None]:
+def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
     graded = row.get("gradingResult") or {}
     if name is not None:
         value = json_text.finite_number((row.get("namedScores") or {}).get(name))
@@ -131,7 +131,7 @@ def read_deepeval(builder: LogBuilder) -> None:
     )
 
 
-def _case(case: Mapping[str, Any], model: str, grade: str | None) -> exchange.Exchange:
+def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchange:
     expected = json_text.as_text(case.get("expectedOutput"))
     held = case.get("metadata") or case.get("additionalMetadata") or {}
     return exchange.Exchange(
@@ -144,7 +144,7 @@ def _case(case: Mapping[str, Any], model: str, grade: str | None) -> exchange.Ex
     )
 
 
-def _case_grade(case: Mapping[str, Any], name: str | None) -> tuple[float | None, str | None]:
+def _case_grade(case: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
     found = case.get("metricsData") or []
     chosen = [one for one in found if name is None or one.get("name") == name]
     if not chosen:
@@ -209,7 +209,7 @@ def _is_row(line: bytes) -> bool:
 
 
 def _answer(
-    builder: LogBuilder, question: str, entry: Mapping[str, Any], judged: Mapping[str, Any]
+    builder: LogBuilder, question: str, entry: exchange.Raw, judged: exchange.Raw
 ) -> exchange.Exchange:
     correct, text = exchange.grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
     confidence, reference = (

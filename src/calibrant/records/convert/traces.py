@@ -33,7 +33,7 @@ def read_phoenix(builder: LogBuilder) -> None:
     """Read spans or runs; the same input asked again is another draw of it."""
     rows, annotations = _content(builder)
 
-    def exchanges(row: Mapping[str, Any]) -> Iterator[exchange.Exchange]:
+    def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
         if fits(row, ROWS["phoenix"]):
             yield _run(row, builder.options.grade)
         elif _is_reply(row):
@@ -44,7 +44,7 @@ def read_phoenix(builder: LogBuilder) -> None:
 
 def _content(
     builder: LogBuilder,
-) -> tuple[Iterable[tuple[str, Mapping[str, Any]]], Mapping[str, dict[str, Any]]]:
+) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, dict[str, Any]]]:
     """Return the rows, and the annotations by span."""
     if (path := builder.path).is_dir():
         spans, notes = _named(path, "spans"), _named(path, "annotations")
@@ -57,11 +57,11 @@ def _content(
     return exchange.log_rows(builder), {}
 
 
-def _table(path: Path) -> list[Mapping[str, Any]]:
+def _table(path: Path) -> list[exchange.Raw]:
     return list(read_table(path).iter_rows(named=True))
 
 
-def _by_span(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _by_span(rows: Sequence[exchange.Raw]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         name = as_text(row.get("annotation_name") or row.get("name"))
@@ -71,19 +71,19 @@ def _by_span(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _opinion(row: Mapping[str, Any], before: str = "") -> Any:
+def _opinion(row: exchange.Raw, before: str = "") -> Any:
     """Return the score of an annotation, or its label where it has none."""
     score = row.get(f"{before}score", row.get("score"))
     return row.get(f"{before}label", row.get("label")) if score is None else score
 
 
-def _is_reply(row: Mapping[str, Any]) -> bool:
+def _is_reply(row: exchange.Raw) -> bool:
     kind = next((row[name] for name in _KIND if row.get(name)), "LLM")
     return kind == "LLM" and row.get("attributes.output.value") not in (None, "")
 
 
 def _span(
-    row: Mapping[str, Any], annotations: Mapping[str, dict[str, Any]], grade: str | None
+    row: exchange.Raw, annotations: Mapping[str, dict[str, Any]], grade: str | None
 ) -> exchange.Exchange:
     values = dict(annotations.get(str(row.get(_SPAN)), {}))
     for name, value in row.items():
@@ -102,7 +102,7 @@ def _span(
     )
 
 
-def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _metadata(row: exchange.Raw) -> exchange.Raw:
     inner = {
         name.removeprefix("attributes.metadata."): value
         for name, value in row.items()
@@ -111,7 +111,7 @@ def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**exchange.mapping_in(row.get("attributes.metadata")), **inner}
 
 
-def _run(row: Mapping[str, Any], grade: str | None) -> exchange.Exchange:
+def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
     if row.get("error"):
         raise exchange.NoAnswerError(f"the run failed: {row['error']!r:.120}")
     values = {
@@ -156,14 +156,14 @@ def read_langfuse(builder: LogBuilder) -> None:
 # -- what the files hold --------------------------------------------------------------------------
 
 
-def _rows(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
+def _rows(path: Path, builder: LogBuilder) -> list[exchange.Raw]:
     if path.suffix == ".csv":
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             return [dict(row) for row in csv.DictReader(file)]
     return [row for _, row in json_rows(path, builder)]
 
 
-def _unfolded(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unfolded(row: exchange.Raw) -> exchange.Raw:
     """Return the answer of a trace: itself, or its generation where it has no output."""
     inner = row.get("observations")
     held = [one for one in inner or () if isinstance(one, Mapping)]
@@ -178,7 +178,7 @@ def _unfolded(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return filled
 
 
-def _scheduled(builder: LogBuilder) -> list[Mapping[str, Any]]:
+def _scheduled(builder: LogBuilder) -> list[exchange.Raw]:
     """Join the observations of a scheduled export with their scores, or those of their trace."""
     path, scores = builder.path, dict[str, dict[str, Any]]()
     for row in _all_rows(path / "scores", builder):
@@ -187,7 +187,7 @@ def _scheduled(builder: LogBuilder) -> list[Mapping[str, Any]]:
             value = row["string_value"]
         key = str(row.get("observation_id") or row.get("trace_id"))
         scores.setdefault(key, {})[str(name)] = value
-    found: list[Mapping[str, Any]] = []
+    found: list[exchange.Raw] = []
     # The enriched table has every observation of the plain one.
     folders = (path / name for name in ("observations_v2", "observations"))
     for row in _all_rows(next((one for one in folders if one.is_dir()), path), builder):
@@ -199,7 +199,7 @@ def _scheduled(builder: LogBuilder) -> list[Mapping[str, Any]]:
     return found
 
 
-def _all_rows(folder: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
+def _all_rows(folder: Path, builder: LogBuilder) -> list[exchange.Raw]:
     files = [file for file in entries_below(folder) if file.is_file()]
     return [row for file in files for row in _rows(file, builder)]
 
@@ -207,13 +207,13 @@ def _all_rows(folder: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
 # -- what a row says ------------------------------------------------------------------------------
 
 
-def _is_answer(row: Mapping[str, Any]) -> bool:
+def _is_answer(row: exchange.Raw) -> bool:
     kind = row.get("type")
     wanted = kind is None or kind in _ANSWERS
     return wanted and row.get("output") not in (None, "")
 
 
-def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
+def _scores(row: exchange.Raw) -> dict[str, Any]:
     """Return the scores by name: a list of objects, a mapping, or a column each."""
     held = row.get("scores")
     found: dict[str, Any] = {}
@@ -247,7 +247,7 @@ def _single(value: Any) -> Any:
 
 
 def _require_zeros(
-    answers: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], builder: LogBuilder
+    answers: Sequence[tuple[exchange.Raw, exchange.Raw]], builder: LogBuilder
 ) -> None:
     """Refuse grades of a table from which the scores of 0 are missing.
 
@@ -271,9 +271,7 @@ def _require_zeros(
         )
 
 
-def _exchange(
-    grade: str | None, row: Mapping[str, Any], scores: Mapping[str, Any]
-) -> exchange.Exchange:
+def _exchange(grade: str | None, row: exchange.Raw, scores: exchange.Raw) -> exchange.Exchange:
     metadata = exchange.mapping_in(row.get("metadata"))
     graded = {name: value for name, value in scores.items() if name != exchange.CONFIDENCE}
     model = row.get("model") or row.get("provided_model_name") or row.get("providedModelName")

@@ -234,13 +234,9 @@ def _between(estimate: Mapping[str, Any] | None, unit: str) -> str:
 
 
 def _written(value: float, unit: str) -> str:
-    if unit == "share":
-        return percent(value)
-    return (
-        points(value).lstrip("+")
-        if unit == "points" and value >= 0
-        else (points(value) if unit == "points" else f"{value:.2f}")
-    )
+    if unit == "points":
+        return points(value).lstrip("+")
+    return percent(value) if unit == "share" else f"{value:.2f}"
 
 
 def _decision(document: Mapping[str, Any]) -> dict[str, Any]:
