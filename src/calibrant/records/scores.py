@@ -157,13 +157,8 @@ leave such rows out and have them counted
         labels=labels == "required",
         answer=bool(roles["answer"]),
     )
-    checked = _checked(
-        frame,
-        name,
-        on_invalid=on_invalid,
-        repeats=repeats or not roles["question_id"],
-        checks=checks,
-    )
+    alone = repeats or not roles["question_id"]
+    checked = _checked(frame, name, on_invalid=on_invalid, repeats=alone, checks=checks)
     told_apart = {"question_id": roles["question_id"] or repeated}
     told_apart |= {role: roles[role] for role in ("model", "method")}
     assumed = tuple(role for role, held in told_apart.items() if not held)

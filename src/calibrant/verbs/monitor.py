@@ -220,13 +220,7 @@ def monitor(
         {
             **head,
             "reading": counts.reading.to_dict(),
-            "data": {
-                "warnings": [
-                    *counts.warnings(),
-                    *waiting_warnings(results),
-                    *late_warnings(counts.late),
-                ]
-            },
+            "data": {"warnings": _warnings(counts, results)},
             "claims": claims,
             **({} if told is None else {"traffic": told}),
             "results": results,
@@ -235,6 +229,10 @@ def monitor(
             "dropped": counts.dropped,
         }
     )
+
+
+def _warnings(counts: monitoring.PartCounts, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [*counts.warnings(), *waiting_warnings(results), *late_warnings(counts.late)]
 
 
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:

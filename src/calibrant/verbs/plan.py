@@ -166,20 +166,10 @@ def plan(
     columns = dict(table)
     from_table = stages == plan_table.MEASURED
     if scores is None:
-        _refuse_without_table(
-            {
-                "rank": rank,
-                "claim": claim,
-                "stages": plan_table.MEASURED if from_table else None,
-                **columns,
-            }
-        )
+        of_table = {"rank": rank, "claim": claim, "stages": stages if from_table else None}
+        _refuse_without_table({**of_table, **columns})
     threshold = None if claim is None else parse_claim(claim)
-    for name, given in (("precision", precision), ("error_rate", error_rate), ("drift", drift)):
-        # Below, the labels needed are more than a number can hold.
-        if given is not None and 0 < given < _LEAST_SHARE:
-            rule = "{" + name + "} is 0 or from {0} on, got {1}"
-            raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
+    _refuse_tiny(precision=precision, error_rate=error_rate, drift=drift)
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
         pool, labelled = plan_table.pool_and_labels(scores, columns, by=by, ranked=rank is not None)
@@ -237,19 +227,8 @@ def plan(
     document["data"] = {"warnings": [*_known(pool, labelled), *_unseen(measured, goal)]}
     with error_source(source):
         _rank(document, labelled, rank, by, seed)
-        document["plans"] = (
-            []
-            if pool is None or (threshold is None and labels is None)
-            else claim_entries(
-                pool.frame,
-                threshold=threshold,
-                labels=labels,
-                power=power,
-                by=by,
-                target=target,
-                seed=seed,
-            )
-        )
+        how: dict[str, Any] = {"power": power, "by": by, "target": target, "seed": seed}
+        document["plans"] = _plans(pool, threshold, labels, **how)
     asked_for = theory_document(
         theory,
         error_rate=error_rate,
@@ -286,6 +265,23 @@ def _rank(
     document["leaderboard"] = plan_table.ranked_models(ranked, rank, seed)
     if by:
         document["subjects"] = subject_rankings(ranked.frame, by[0], seed=seed)
+
+
+def _refuse_tiny(**shares: float | None) -> None:
+    """Refuse shares below which the labels needed are more than a number can hold."""
+    for name, given in shares.items():
+        if given is not None and 0 < given < _LEAST_SHARE:
+            rule = "{" + name + "} is 0 or from {0} on, got {1}"
+            raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
+
+
+def _plans(
+    pool: Scores | None, threshold: float | None, labels: int | None, **how: Any
+) -> list[dict[str, Any]]:
+    """Return what labels of the pool can show, where a claim or a number of labels is named."""
+    if pool is None or (threshold is None and labels is None):
+        return []
+    return claim_entries(pool.frame, threshold=threshold, labels=labels, **how)
 
 
 def _refuse_without_table(options: dict[str, Any]) -> None:
