@@ -123,6 +123,20 @@ def test_rows_without_a_confidence_or_a_grade_are_listed(table):
     assert "No number counts" not in third
 
 
+def test_rows_of_weight_0_are_listed_and_say_that_they_do_not_count(table):
+    frame = pl.read_csv(table).with_row_index("n")
+    frame.with_columns(weights=(pl.col("n") > 2).cast(pl.Float64)).drop("n").write_csv(table)
+
+    async def work(session, base, server):
+        every = (await got(session, f"{base}/api/rows"))[1]
+        return [every] + [(await got(session, f"{base}/api/row/{n}"))[1] for n in (2, 3)]
+
+    every, without, counted = served(table, work)
+    assert "of 600 answers" in every
+    assert "No number counts this row: its weight is 0" in without
+    assert "No number counts" not in counted
+
+
 def test_a_dot_of_the_watch_lists_its_rows(table):
     frame = pl.read_csv(table).with_row_index("n")
     days = [f"2026-05-{1 + n // 60:02}" for n in range(600)]

@@ -71,17 +71,26 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
 
 def _every(scores: Scores) -> pl.DataFrame:
     """Return all rows, also those that break a rule: what cannot be read is empty there."""
-    left = scores.rejected
+    left, weightless = scores.rejected, scores.weightless
+    if weightless.height:
+        weightless = weightless.with_columns(pl.lit("its weight is 0").alias(LEFT_OUT))
     if not left.height:
-        return scores.frame
+        return _in_order([scores.frame, weightless])
     named = pl.col("question_id", "model", "method")
     own = left.with_columns(
         *(pl.when(pl.col(n).is_between(0, 1)).then(n).alias(n) for n in ("confidence", "correct")),
         pl.col("rule").replace_strict(_SENTENCES, default=None).alias(LEFT_OUT),
         pl.when(named.cast(pl.String).str.len_chars() > 0).then(named).otherwise(pl.lit(UNNAMED)),
     )
-    rows = pl.concat([scores.frame, own.drop("rule", "row")], how="diagonal_relaxed")
-    # As the file has them.
+    return _in_order([scores.frame, weightless, own.drop("rule", "row")])
+
+
+def _in_order(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of all parts as the file has them."""
+    filled = [part for part in parts if part.height]
+    if len(filled) < 2:
+        return filled[0] if filled else parts[0]
+    rows = pl.concat(filled, how="diagonal_relaxed")
     return rows.sort(ROW, maintain_order=True) if ROW in rows.columns else rows
 
 
