@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
+from calibrant.documents.plain.head import Estimate, Said, Subject
+
 Outcome: TypeAlias = Literal["shown", "equivalent", "undecided", "depends"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 # The most often that any one sentence may be false.
@@ -51,7 +53,7 @@ class Claim(Struct, frozen=True):
     """
 
     id: str
-    subject: Mapping[str, Any]
+    subject: Subject
     outcome: Outcome
     text: str
     value: float | None = None
@@ -61,11 +63,11 @@ class Claim(Struct, frozen=True):
     margin: float | None = None
     n: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Said:
         """Return the JSON form, keys in the order that the documents promise."""
         return {
             "id": self.id,
-            "subject": dict(self.subject),
+            "subject": {**self.subject},
             "outcome": self.outcome,
             "value": _number(self.value),
             "low": _number(self.low),
@@ -114,8 +116,8 @@ class ClaimRule(Struct, frozen=True):
         outcome: Outcome,
         facts: Facts,
         *,
-        subject: Mapping[str, Any],
-        estimate: Mapping[str, Any] | None = None,
+        subject: Subject,
+        estimate: Estimate | None = None,
         p_adjusted: float | None = None,
         margin: float | None = None,
         n: int | None = None,

@@ -1,10 +1,18 @@
 """What a monitor may say: calibration or traffic has changed; a promise is no longer kept."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from calibrant.claims.claim import Claim, Facts
 from calibrant.claims.words import count, joined, percent, point_number, rule, subject_name
+from calibrant.documents.plain.head import Estimate, Subject, Warned
+from calibrant.documents.plain.labels import (
+    Announced,
+    MonitorDocument,
+    MonitorEntry,
+    Traffic,
+    WatchedMix,
+    WatchedPromise,
+)
 
 _LABELS = 100
 
@@ -37,7 +45,7 @@ TRAFFIC = rule(
 )
 
 
-def traffic_claim(check: Mapping[str, Any]) -> Claim:
+def traffic_claim(check: Traffic) -> Claim:
     """Return the claim of a look at unlabelled traffic, from its plain data."""
     changes = check["changes"]
     return TRAFFIC.claim(
@@ -49,13 +57,14 @@ def traffic_claim(check: Mapping[str, Any]) -> Claim:
     )
 
 
-def traffic_step(document: Mapping[str, Any]) -> tuple[str, str] | None:
+def traffic_step(document: MonitorDocument) -> tuple[str, str] | None:
     """Return what to do next after a look at the traffic, in words and as a command."""
-    seen = document.get("traffic") or {}
-    if not seen.get("next"):
+    seen = document.get("traffic")
+    step = seen.get("next") if seen else None
+    if not seen or not step:
         return None
     certify = seen["outcome"] == "mix changed"
-    return "Certify for the new mix" if certify else "Label rows of the traffic", seen["next"]
+    return "Certify for the new mix" if certify else "Label rows of the traffic", step
 
 
 # What a table without columns of models and methods holds.
@@ -63,14 +72,14 @@ _UNNAMED = ("model", "confidence")
 _CONFIDENCE = "its confidence says"
 
 
-def _where(facts: Mapping[str, Any]) -> str:
+def _where(facts: Facts) -> str:
     if facts["bin"] is None:
         return ""
     low, high = facts["bin"]
     return f" at confidences from {percent(low)} to {percent(high)}"
 
 
-def _moved(facts: Mapping[str, Any]) -> str:
+def _moved(facts: Facts) -> str:
     fewer = "fewer" if facts["shift"] < 0 else "more"
     size = point_number(abs(facts["shift"]))
     group = facts.get("group")
@@ -78,13 +87,13 @@ def _moved(facts: Mapping[str, Any]) -> str:
     return f"{size} points {fewer} right answers{_where(facts)}{most}"
 
 
-def _times(facts: Mapping[str, Any]) -> str:
+def _times(facts: Facts) -> str:
     """Say how often: after an alarm the monitor learns anew and may find another change."""
     several = len(facts["alarms"])
     return f" {several} times. Last," if several > 1 else ":"
 
 
-def _changed(facts: Mapping[str, Any]) -> str:
+def _changed(facts: Facts) -> str:
     """Without a baseline nobody knows whether it was ever better."""
     return "is off" if facts["before"] == _CONFIDENCE else "has changed"
 
@@ -98,7 +107,7 @@ ALARM = rule(
 )
 
 
-def _errors(facts: Mapping[str, Any]) -> str:
+def _errors(facts: Facts) -> str:
     error, given = facts["error"], count(facts["given"], "answer")
     if error is None:
         return "no answer given alone has a label yet"
@@ -109,9 +118,7 @@ PROMISE = rule("monitor.promise", errors=_errors)
 MIX = rule("monitor.mix", same=lambda facts: "yes" if facts["quality"] else "no")
 
 
-def _promise_claim(
-    promise: Mapping[str, Any], subject: Mapping[str, Any], shared: Mapping[str, Any]
-) -> Claim:
+def _promise_claim(promise: WatchedPromise, subject: Subject, shared: Facts) -> Claim:
     broken = promise["broken"]
     facts = {**promise, **shared}
     if broken is not None:
@@ -127,17 +134,17 @@ def _promise_claim(
     )
 
 
-def _mix_claim(
-    entry: Mapping[str, Any], subject: Mapping[str, Any], shared: Mapping[str, Any]
-) -> Claim:
-    change, n = entry["mix"]["alarm"], entry["n"]
-    moved = None if change is None else {"value": change["now"] - change["before"], "n": n}
+def _mix_claim(entry: MonitorEntry, mix: WatchedMix, subject: Subject, shared: Facts) -> Claim:
+    change, n = mix["alarm"], entry["n"]
+    moved: Estimate | None = (
+        None if change is None else {"value": change["now"] - change["before"], "n": n}
+    )
     return MIX.claim(
         "undecided" if change is None else "shown",
         {**shared, **(change or {}), "quality": entry["alarm"] is None},
         subject=subject,
         estimate=moved,
-        p_adjusted=entry["mix"]["p_value"],
+        p_adjusted=mix["p_value"],
         n=n,
     )
 
@@ -147,12 +154,12 @@ def _before(reference: str, alarms: int) -> str:
     return _CONFIDENCE if reference.startswith("perfect") and alarms < 2 else "before"
 
 
-def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
+def monitor_claims(entries: Sequence[MonitorEntry]) -> list[Claim]:
     """Return the claims of a watch, from its entries as plain data."""
     named = len(entries) > 1
     claims = []
     for entry in entries:
-        subject = {name: entry[name] for name in ("model", "method")}
+        subject: Subject = {"model": entry["model"], "method": entry["method"]}
         shared = {"name": subject_name(subject), "named": named}
         alarm = entry["alarm"]
         before = _before(entry["reference"], len(entry["alarms"]))
@@ -167,16 +174,16 @@ def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
                 n=entry["n"],
             )
         )
-        if entry.get("mix") is not None:
-            claims.append(_mix_claim(entry, subject, shared))
-        if entry.get("promise") is not None:
-            claims.append(_promise_claim(entry["promise"], subject, shared))
+        if (mix := entry.get("mix")) is not None:
+            claims.append(_mix_claim(entry, mix, subject, shared))
+        if (promise := entry.get("promise")) is not None:
+            claims.append(_promise_claim(promise, subject, shared))
     return claims
 
 
-def waiting_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def waiting_warnings(entries: Sequence[MonitorEntry]) -> list[Warned]:
     """Return what a reader has to know of labels that wait until their day is complete."""
-    found = []
+    found: list[Warned] = []
     for entry in entries:
         waits, days = entry["waiting"]["labels"], entry["waiting"]["days"]
         until = entry["waiting"].get("until")
@@ -190,12 +197,12 @@ def waiting_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
                     f" Until {until} the watch learns how long labels take and judges complete "
                     "days alone. Give that number of days to judge sooner."
                 )
-            subject = {"models": [entry["model"]]}
-            found.append({"id": "data.waiting_labels", "subject": subject, "text": text})
+            about: Subject = {"models": [entry["model"]]}
+            found.append({"id": "data.waiting_labels", "subject": about, "text": text})
     return found
 
 
-def late_warnings(late: int) -> list[dict[str, Any]]:
+def late_warnings(late: int) -> list[Warned]:
     """Return what a reader has to know of labels that came late."""
     if not late:
         return []
@@ -206,7 +213,7 @@ def late_warnings(late: int) -> list[dict[str, Any]]:
     return [{"id": "data.late_labels", "subject": {"models": []}, "text": text}]
 
 
-def announcement(told: Mapping[str, Any]) -> str:
+def announcement(told: Announced) -> str:
     """Return the line about a batch that decides: an alarm, or a promise that is broken."""
     whose = "" if (told["model"], told["method"]) == _UNNAMED else f" ({subject_name(told)})"
     broken = told.get("promise")

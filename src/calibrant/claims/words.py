@@ -121,7 +121,7 @@ def joined(names: Sequence[str], *, most: int = 3) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def subject_name(subject: Mapping[str, Any]) -> str:
+def subject_name(subject: Mapping[str, object]) -> str:
     """Return how a sentence calls its subject: model, method where it says more, group.
 
     Examples
@@ -132,9 +132,11 @@ def subject_name(subject: Mapping[str, Any]) -> str:
     'The confidence'
     """
     model, method = subject.get("model"), subject.get("method")
-    group = subject.get("group") or {}
+    group = subject.get("group")
     more = [method_name(str(method), aside=True)] if method not in (None, "confidence") else []
-    more += [f"{name} {value}" for name, value in group.items()]
+    more += (
+        [f"{name} {value}" for name, value in group.items()] if isinstance(group, Mapping) else []
+    )
     name = "The confidence" if model in (None, "model") else str(model)
     return f"{name} ({', '.join(more)})" if more else name
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from calibrant.claims import data
+from calibrant.documents.plain.head import Warned
 from calibrant.records import Scores
 from calibrant.records.reading import Reading
 from calibrant.records.score_table import row_weights
@@ -101,7 +102,7 @@ def reading_warnings(
     likely_weights: str | None = None,
     paired: bool = False,
     reading: Reading | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Warned]:
     """Say how rows were read: their weights, their ids, columns that were known by their names."""
     found = []
     if weightless:

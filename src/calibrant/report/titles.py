@@ -8,6 +8,8 @@ from typing import Any
 from calibrant.claims.words import count
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_name, method_words
+from calibrant.documents.plain.audit import AuditEntry
+from calibrant.documents.plain.head import Document
 from calibrant.report.answers import source_name, whole_entries
 from calibrant.report.glossary import kind_words
 
@@ -39,7 +41,7 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     return " · ".join([*parts, page_date()] if dated else parts)
 
 
-def without_one_method(document: Mapping[str, Any], *lists: str) -> dict[str, Any]:
+def without_one_method(document: Any, *lists: str) -> Any:
     """Leave the method out of the rows of these lists where there is only one; the title has it.
 
     Examples
@@ -54,7 +56,7 @@ def without_one_method(document: Mapping[str, Any], *lists: str) -> dict[str, An
     return {**document, **short, "one_method": methods.pop()}
 
 
-def named_table(words: str, document: Mapping[str, Any]) -> str:
+def named_table(words: str, document: Document) -> str:
     """Return the title of a table: whose rows, and the confidence where it is named only here.
 
     Examples
@@ -103,7 +105,7 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     return []
 
 
-def _audited(whole: list[Mapping[str, Any]], pool: int | None, asked: int | None) -> list[str]:
+def _audited(whole: list[AuditEntry], pool: int | None, asked: int | None) -> list[str]:
     methods = {str(entry["method"]) for entry in whole}
     models = {str(entry["model"]) for entry in whole}
     found = [f"{len(methods)} confidences"]

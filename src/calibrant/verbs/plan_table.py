@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,8 @@ from calibrant.comparison.questions import align_models
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import as_generator, named_stream
+from calibrant.documents.plain.audit import AuditEntry, Tests
+from calibrant.documents.plain.head import Warned
 from calibrant.inputs.door import open_input
 from calibrant.inputs.labelled_rows import OpenLabels, block_of
 from calibrant.planning import leaderboard, self_evaluation, temperature_error, verification_block
@@ -79,7 +81,7 @@ def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
             }
         )
     # The same tests, with the same correction, as in an audit of the table.
-    adjust_p_values(blocks)
+    adjust_p_values(cast("list[AuditEntry]", blocks))
     return blocks
 
 
@@ -163,7 +165,7 @@ def _graded(block: ScoreBlock, source: str) -> ScoreBlock:
     return replace(block, **rows, frame=block.frame.filter(known))
 
 
-def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
+def _tests(block: ScoreBlock, seed: int) -> Tests:
     rng = as_generator(seed)
     rows = block_of(block, probability=True, bins=_BINS, level=0.95, resamples=20, rng=rng)
     with warnings.catch_warnings():
@@ -178,7 +180,7 @@ def ungraded_rows(table: Scores | None) -> dict[str, int]:
     return {"correct_missing": missing} if graded and missing else {}
 
 
-def rankable(table: Scores) -> tuple[Scores, list[dict[str, Any]]]:
+def rankable(table: Scores) -> tuple[Scores, list[Warned]]:
     """Return the graded rows of models that are not never right, and what is said of the others.
 
     Their answers are empty, or were never graded as right: nothing that a ranking measures.
