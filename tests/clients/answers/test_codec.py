@@ -1,5 +1,6 @@
-"""Completions as bytes: what goes into the ledger comes out of it."""
+"""Completions as bytes: what goes into the ledger comes out of it, of this version and before."""
 
+import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,3 +33,13 @@ def test_columns_are_a_sequence_of_entries(logprobs):
     assert columns[-1] == logprobs[-1]
     assert columns[1:] == tuple(logprobs[1:])
     assert tuple(columns.without_last()) == tuple(logprobs[:-1])
+
+
+def test_alternatives_as_they_were_written_before_are_read():
+    body = orjson.loads(encode_completion(completion_of(None)))
+    body |= {"tokens": ["Par", "is"], "logprobs": [-0.2, -0.1]}
+    body["top"] = [[["Par", -0.2], ["Lon", -2.0]], []]
+    assert tuple(decode_completion(orjson.dumps(body)).logprobs) == (
+        TokenLogprob("Par", -0.2, (("Par", -0.2), ("Lon", -2.0))),
+        TokenLogprob("is", -0.1),
+    )

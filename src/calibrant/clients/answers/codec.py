@@ -82,6 +82,13 @@ def encode_completion(completion: Completion) -> bytes:
 _FIELDS = [field for field in msgspec.structs.fields(Completion) if field.name != "logprobs"]
 
 
+class StoredAlternative(msgspec.Struct, array_like=True, gc=False):
+    """An alternative as the ledger kept it before."""
+
+    token: str
+    logprob: float
+
+
 class StoredTops(msgspec.Struct):
     """The alternatives of all tokens as the ledger keeps them."""
 
@@ -91,11 +98,12 @@ class StoredTops(msgspec.Struct):
 
 
 class StoredCompletion(Completion, frozen=True, kw_only=True, rename={"values": "logprobs"}):
-    """A completion as the ledger keeps it."""
+    """A completion as the ledger keeps it; `top` is how `tops` was written before."""
 
     tokens: list[str] | None = None
     values: list[float] | None = None
     tops: StoredTops | None = None
+    top: list[list[StoredAlternative]] | None = None
 
 
 _decoder = msgspec.json.Decoder(StoredCompletion)
@@ -104,10 +112,14 @@ _decoder = msgspec.json.Decoder(StoredCompletion)
 def decode_completion(payload: bytes) -> Completion:
     """Return the completion that `encode_completion` wrote."""
     body = _decoder.decode(payload)
-    logprobs = tops = None
-    if body.tops is not None:
-        tops = Alternatives(body.tops.counts, body.tops.tokens, body.tops.logprobs)
+    logprobs = None
     if body.tokens is not None:
-        logprobs = TokenLogprobs(body.tokens, body.values or [], tops)
+        logprobs = TokenLogprobs(body.tokens, body.values or [], _alternatives(body))
     same = {field.name: getattr(body, field.name) for field in _FIELDS}
     return Completion(logprobs=logprobs, **same)
+
+
+def _alternatives(body: StoredCompletion) -> Alternatives | None:
+    if body.tops is not None:
+        return Alternatives(body.tops.counts, body.tops.tokens, body.tops.logprobs)
+    return None if body.top is None else Alternatives.joined(body.top)
