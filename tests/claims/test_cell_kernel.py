@@ -21,6 +21,7 @@ from calibrant.stats.cell_bounds import (
 from calibrant.stats.cells import ValueSums, cell_table, structure_z
 from calibrant.stats.clusters import ClusterSums, column_effect
 from calibrant.stats.perfect_law import (
+    _largest_tail,
     cells_p_value,
     combined_p_value,
     joined_neighbours,
@@ -269,3 +270,32 @@ def test_very_many_values_have_the_law_of_their_stretches(kind):
             factor = 1 - 2 * chance if tilted else np.ones(chance.size)
             tails.append(sum_p_value(factor, chance, float((factor * off).sum()), times))
         assert tails[1] == pytest.approx(tails[0], rel=1e-3)
+
+
+def test_what_an_upper_end_inverts_rises_with_the_error() -> None:
+    # Halving finds the end only if the quotient passes a number of standard errors once.
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        scale = 10 ** rng.uniform(-3, -0.3)
+        bound = UpperBound(
+            rng.uniform(0, 3) * scale,
+            scale,
+            (scale * rng.uniform(0.1, 2)) ** 2,
+            rng.choice([0.0, 1e-4]),
+        )
+        at = [bound.z_below(error) for error in np.linspace(0.0, 8 * scale, 50)]
+        assert np.all(np.diff(at) > -1e-9)
+
+
+def test_a_bound_of_rare_sums_is_the_least_over_every_tilt() -> None:
+    rng = np.random.default_rng(6)
+    for cells in (1, 3, 20):
+        for size in (0.5, 2.0, 6.0, 30.0):
+            spread = rng.uniform(0.1, 2.0, cells)
+            scale = np.sqrt((spread**2).sum())
+            seen = size * scale
+            tilts = np.geomspace(0.1, 40.0, 200)
+            each = tilts[:, None] * (spread / scale)
+            logs = (each**2 / 2 + np.log(2 * stats.norm.cdf(each))).sum(axis=1) - tilts * size
+            expected = np.exp(np.clip(logs.min(), -700, 0))
+            assert _largest_tail(seen, spread) == pytest.approx(expected, rel=1e-9)
