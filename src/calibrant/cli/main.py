@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import io
 import os
 import signal
@@ -18,7 +17,6 @@ from calibrant.core.errors import CalibrantError, InputError, did_you_mean, prin
 
 _BROKEN_PIPE = 141
 _INTERRUPTED = 130
-_COLLECT = (50_000, 20, 20)
 # A full disk, a used-up quota.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
@@ -101,9 +99,6 @@ def _say_version(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the command line; errors of the data end with one message and exit code 2."""
-    # Libraries and documents are many objects and hardly a cycle among them: looking for cycles as
-    # often as by default takes a tenth of a short command.
-    gc.set_threshold(*_COLLECT)
     _prepare_output()
     # Whoever ends a command from outside (a supervisor, `timeout`) is obeyed as Ctrl-C is.
     signal.signal(signal.SIGTERM, _stop)
