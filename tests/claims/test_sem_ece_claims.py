@@ -76,7 +76,7 @@ def test_the_guide_never_says_that_the_truth_lies_between():
 
 @pytest.mark.parametrize("guessed", [[], ["samples"]])
 def test_guesses_are_warnings(guessed):
-    warnings = sample_warnings({"samples": "answers"}, guessed, ["one row was odd"])
-    texts = [warning["text"] for warning in warnings]
+    how = {"columns": {"samples": "answers"}, "guessed": guessed, "notes": ["one row was odd"]}
+    texts = [warning["text"] for warning in sample_warnings(how)]
     assert ("Guessed columns: answers (sampled answers)." in texts) == bool(guessed)
     assert "One row was odd." in texts

@@ -10,7 +10,6 @@ from calibrant.bench.measures.significance import ALPHA
 from calibrant.claims.claim import Claim, Facts, Outcome
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.claims.words import joined, labels_text, points, rule
-from calibrant.documents.plain.head import Subject
 from calibrant.stats.multiplicity import holm
 
 # The power of a forecast: 80 %.
@@ -140,7 +139,7 @@ def _best(document: Mapping[str, Any], *, named: bool) -> list[Claim]:
     return made
 
 
-def _subject(entry: Mapping[str, Any]) -> Subject:
+def _subject(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": entry["model"], "method": entry["method"]}
 
 

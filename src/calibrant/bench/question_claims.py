@@ -7,7 +7,6 @@ from scipy.special import betaincinv
 
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.words import count, rule
-from calibrant.documents.plain.head import Subject
 
 # Places with fewer questions than asked for that a sentence names.
 _SHORT_SHOWN = 2
@@ -64,7 +63,7 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
         "first": f"First: {first}" if (first := _first_finding(document)) else "",
     }
     rule = HOLD if document["ok"] and not numbers["called_wrong"] else BROKEN
-    subject: Subject = {"domains": [entry["domain"] for entry in document["results"]]}
+    subject = {"domains": [entry["domain"] for entry in document["results"]]}
     outcome: Outcome = "undecided" if rule is HOLD and facts["only_listed"] else "shown"
     made = [rule.claim(outcome, facts, subject=subject, n=document["questions"])]
     return [*made, *_spot(document.get("spot_check"))]

@@ -1,7 +1,7 @@
 """What an audit may say: over- or under-confident, off along the scale, able to separate."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
@@ -12,8 +12,6 @@ from calibrant.claims.margins import more_labels
 from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import subject_name
 from calibrant.core.method_words import method_name
-from calibrant.documents.plain.audit import AuditEntry, Test, Tests
-from calibrant.documents.plain.head import Coverage, Estimate, Said, Subject
 
 _ONE_SIDED = (0.0, 1.0)
 # A headline names the best and the worst of at least so many models.
@@ -21,9 +19,9 @@ _NAMES_ENDS = 3
 
 
 def audit_claims(
-    entries: Sequence[AuditEntry],
+    entries: Sequence[Mapping[str, Any]],
     margin: float,
-    coverage: Sequence[Coverage] = (),
+    coverage: Sequence[Mapping[str, Any]] = (),
 ) -> list[Claim]:
     """Return the claims of an audit, from its entries as plain data with corrected tests.
 
@@ -57,52 +55,53 @@ def audit_claims(
     return [*_summaries(told, claims, constant), *claims]
 
 
-def _is_mixed(entry: AuditEntry) -> bool:
+def _is_mixed(entry: Mapping[str, Any]) -> bool:
     """Return whether a model is neither always nor never right."""
     return entry["metrics"]["accuracy"]["value"] not in _ONE_SIDED
 
 
 def _entry_claims(
-    entry: AuditEntry, margin: float, constant: set[Any], *, named: bool, methods: bool
+    entry: Mapping[str, Any], margin: float, constant: set[Any], *, named: bool, methods: bool
 ) -> Iterable[Claim]:
-    model, method = entry["model"], entry["method"]
-    subject: Subject = {"model": model, "method": method, "group": entry["group"]}
+    subject = {name: entry[name] for name in ("model", "method", "group")}
     # One method needs no name; of one model only the method tells confidences apart.
-    called: Subject = subject if methods else {**subject, "method": None}
+    called = subject if methods else {**subject, "method": None}
     shared = {"name": subject_name(called), "named": named or bool(entry["group"])}
     error = _error_claim(entry, margin, subject, shared)
     off = error.outcome == "shown"
     direction = _direction_claim(entry, margin, subject, {**shared, "off_along": off})
     yield on_grades(OVER if direction.id == OVER.id else UNDER, direction, entry, "gap")
     yield on_grades(MISCALIBRATED, error, entry, "error")
-    varies = (model, method) not in constant
+    varies = (entry["model"], entry["method"]) not in constant
     separates = _separates_claim(entry, subject, {**shared, "varies": varies})
     if separates is not None:
         yield on_grades(SEPARATES, separates, entry, "auroc")
 
 
-def _is_shown(test: Test | None) -> bool:
+def _is_shown(test: Mapping[str, Any] | None) -> bool:
     return test is not None and test["p_adjusted"] <= ALPHA
 
 
-def _few_clusters(entry: AuditEntry) -> int | None:
+def _few_clusters(entry: Mapping[str, Any]) -> int | None:
     """Return the number of clusters where they are too few to speak of others."""
     return None if entry["significance"]["gap"] is not None else entry["questions"]
 
 
-def _direction_claim(entry: AuditEntry, margin: float, subject: Subject, shared: Facts) -> Claim:
+def _direction_claim(
+    entry: Mapping[str, Any], margin: float, subject: Mapping[str, Any], shared: Facts
+) -> Claim:
     tests, metrics = entry["significance"], entry["metrics"]
     gap, test = metrics["confidence_gap"], tests["gap"]
     above = (gap["value"] or 0) >= 0
     rule = OVER if above else UNDER
     low, high = gap["low"], gap["high"]
     # The size of the gap in the direction of the claim.
-    turned: Estimate = {
+    turned = {
         "value": -gap["value"],
         "low": None if high is None else -high,
         "high": None if low is None else -low,
     }
-    sized: Estimate = gap if above else {**gap, **turned}
+    sized = gap if above else {**gap, **turned}
     outcome, missing = _direction_outcome(entry)
     lost = entry.get("missing") or {}
     right, of_all = _right_shares(entry)
@@ -134,7 +133,7 @@ def _direction_claim(entry: AuditEntry, margin: float, subject: Subject, shared:
     )
 
 
-def _right_shares(entry: AuditEntry) -> tuple[float, float]:
+def _right_shares(entry: Mapping[str, Any]) -> tuple[float, float]:
     """Return the share of right answers among those with a confidence, and among all."""
     said, gap, of_all = (
         entry["metrics"][name]["value"]
@@ -144,7 +143,7 @@ def _right_shares(entry: AuditEntry) -> tuple[float, float]:
     return (of_all if math.isclose(right, of_all, abs_tol=1e-9) else right), of_all
 
 
-def _direction_outcome(entry: AuditEntry) -> tuple[Outcome, str | None]:
+def _direction_outcome(entry: Mapping[str, Any]) -> tuple[Outcome, str | None]:
     """Return the outcome, and on what it rests where answers have no confidence."""
     tests = entry["significance"]
     test, lost = tests["gap"], entry.get("missing")
@@ -160,7 +159,7 @@ def _direction_outcome(entry: AuditEntry) -> tuple[Outcome, str | None]:
     return ("depends" if on_rows and _is_shown(tests["calibration"]) else "undecided"), None
 
 
-def _more_labels(gap: Estimate, margin: float, tests: Tests) -> float | None:
+def _more_labels(gap: Mapping[str, Any], margin: float, tests: Mapping[str, Any]) -> float | None:
     """Return how many more labels would decide, all tests of the audit being counted."""
     test, within = tests["gap"], tests["within_margin"]["gap"]
     if test is None or within is None:
@@ -176,16 +175,19 @@ def _more_labels(gap: Estimate, margin: float, tests: Tests) -> float | None:
     return more_labels(gap, margin, shown=levels[0], within=levels[1], among=among)
 
 
-def _error_claim(entry: AuditEntry, margin: float, subject: Subject, shared: Facts) -> Claim:
+def _error_claim(
+    entry: Mapping[str, Any], margin: float, subject: Mapping[str, Any], shared: Facts
+) -> Claim:
     tests, error = entry["significance"], entry["metrics"]["error"]
     within, test = tests["within_margin"]["error"], tests["calibration"]
     outcome: Outcome = "shown" if _is_shown(test) else "undecided"
     if within["holds"]:
         outcome = "equivalent"
+    names = ("upper", "at_best", "tested", "values", "slices")
     facts = {
         **shared,
         **error,
-        **within,
+        **{name: within[name] for name in names},
         "margin": margin,
         "few_clusters": _few_clusters(entry),
     }
@@ -199,7 +201,9 @@ def _error_claim(entry: AuditEntry, margin: float, subject: Subject, shared: Fac
     )
 
 
-def _separates_claim(entry: AuditEntry, subject: Subject, shared: Facts) -> Claim | None:
+def _separates_claim(
+    entry: Mapping[str, Any], subject: Mapping[str, Any], shared: Facts
+) -> Claim | None:
     auroc = entry["metrics"].get("auroc")
     test = entry["significance"].get("separation")
     if auroc is None or auroc["value"] is None or test is None:
@@ -220,7 +224,7 @@ def _separates_claim(entry: AuditEntry, subject: Subject, shared: Facts) -> Clai
 
 
 def _summaries(
-    entries: Sequence[AuditEntry], claims: Sequence[Claim], constant: set[Any]
+    entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim], constant: set[Any]
 ) -> list[Claim]:
     """Return how many models say more than they know: by every method at once, or one by one.
 
@@ -266,14 +270,14 @@ def _aside(method: str) -> str:
 
 def _summary(
     over: Sequence[Claim],
-    entries: Sequence[AuditEntry],
+    entries: Sequence[Mapping[str, Any]],
     method: str | None,
     *,
     before: str = "",
     behind: str = "",
 ) -> Claim:
     sizes = [claim.value for claim in over if claim.value is not None]
-    models = list(dict.fromkeys(str(claim.subject["model"]) for claim in over))
+    models = list(dict.fromkeys(claim.subject["model"] for claim in over))
     best, *_, worst = sorted(entries, key=lambda entry: entry["metrics"]["error"]["value"])
     errors = [entry["metrics"]["error"] for entry in (best, worst)]
     # Ends are named only where the intervals tell them apart.
@@ -297,7 +301,7 @@ def _summary(
     )
 
 
-def calibration_word(claims: Iterable[Claim | Said]) -> str:
+def calibration_word(claims: Iterable[Claim | Mapping[str, Any]]) -> str:
     """Return the verdict of one entry as a word, from its claims.
 
     Examples

@@ -1,9 +1,10 @@
 """What `cascade` may say: what the chosen policy reaches, against the largest model."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from calibrant.claims.claim import Claim, Facts, Outcome
 from calibrant.claims.words import percent, points_range, rule
-from calibrant.documents.plain.head import Subject
-from calibrant.documents.plain.policy import CascadeEntry, CascadePromise
 
 _MARGIN = 0.02
 # Questions from which on a policy is chosen.
@@ -35,7 +36,7 @@ REACHES = rule(
 )
 
 
-def cascade_claims(entry: CascadeEntry) -> list[Claim]:
+def cascade_claims(entry: Mapping[str, Any]) -> list[Claim]:
     """Return the claims about the policy that was chosen.
 
     Parameters
@@ -54,10 +55,7 @@ def cascade_claims(entry: CascadeEntry) -> list[Claim]:
         "chosen": policy["chosen"],
         "cost": promise["relative_cost"]["value"],
     }
-    subject: Subject = {
-        "strategy": policy["rule"],
-        "models": [model["model"] for model in entry["models"]],
-    }
+    subject = {"strategy": policy["rule"], "models": [model["model"] for model in entry["models"]]}
     made = []
     if promise["guarantee"] is not None:
         made.append(_guarantee(promise, facts, subject))
@@ -66,7 +64,7 @@ def cascade_claims(entry: CascadeEntry) -> list[Claim]:
     return made
 
 
-def _too_few(entry: CascadeEntry) -> Claim:
+def _too_few(entry: Mapping[str, Any]) -> Claim:
     n = int(entry["n"])
     return REACHES.claim(
         "undecided",
@@ -83,9 +81,8 @@ def _too_few(entry: CascadeEntry) -> Claim:
     )
 
 
-def _guarantee(promise: CascadePromise, facts: Facts, subject: Subject) -> Claim:
+def _guarantee(promise: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     given = promise["guarantee"]
-    assert given is not None
     return GUARANTEE.claim(
         "shown" if given["certified"] else "undecided",
         {**facts, **given},
@@ -95,7 +92,7 @@ def _guarantee(promise: CascadePromise, facts: Facts, subject: Subject) -> Claim
     )
 
 
-def _against_largest(promise: CascadePromise, facts: Facts, subject: Subject) -> Claim:
+def _against_largest(promise: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     gain = promise["gain"]
     outcome: Outcome = "undecided"
     if gain["low"] > 0 or gain["high"] < 0:

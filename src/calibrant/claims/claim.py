@@ -11,8 +11,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from calibrant.documents.plain.head import Estimate, Said, Subject
-
 Outcome: TypeAlias = Literal["shown", "equivalent", "undecided", "depends"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 # The most often that any one sentence may be false.
@@ -53,7 +51,7 @@ class Claim(Struct, frozen=True):
     """
 
     id: str
-    subject: Subject
+    subject: Mapping[str, Any]
     outcome: Outcome
     text: str
     value: float | None = None
@@ -63,11 +61,11 @@ class Claim(Struct, frozen=True):
     margin: float | None = None
     n: int | None = None
 
-    def to_dict(self) -> Said:
+    def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, keys in the order that the documents promise."""
         return {
             "id": self.id,
-            "subject": {**self.subject},
+            "subject": dict(self.subject),
             "outcome": self.outcome,
             "value": _number(self.value),
             "low": _number(self.low),
@@ -116,8 +114,8 @@ class ClaimRule(Struct, frozen=True):
         outcome: Outcome,
         facts: Facts,
         *,
-        subject: Subject,
-        estimate: Estimate | None = None,
+        subject: Mapping[str, Any],
+        estimate: Mapping[str, Any] | None = None,
         p_adjusted: float | None = None,
         margin: float | None = None,
         n: int | None = None,

@@ -8,8 +8,6 @@ from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.margins import COMPARISON_MARGIN, more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points_range, rule
 from calibrant.core.method_words import method_name
-from calibrant.documents.plain.compare import Footing, League, Pair
-from calibrant.documents.plain.head import Estimate, MissingRow, Subject
 
 LEAST_QUESTIONS = 20
 """Questions that two models must share. With 10, intervals of equal models exclude 0 in up to 15 %
@@ -99,7 +97,7 @@ _RULES = {
 }
 
 
-def pair_claim(pair: Pair, *, margin: float, named: bool) -> Claim:
+def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
     """Return the claim about the calibration of one pair, from its entry as plain data.
 
     Parameters
@@ -115,23 +113,19 @@ def pair_claim(pair: Pair, *, margin: float, named: bool) -> Claim:
     evidence = pair["evidence"]
     gap = evidence["footings"]["raw"]["gap"]
     first = pair["winner"] == pair["a"]
-    estimate = sized(gap, first=True) if pair["winner"] and first else gap
+    estimate = sized(gap, first=True) if pair["winner"] and first else dict(gap)
     if pair["verdict"] == "only more accurate":
         estimate = sized(pair["accuracy_gap"], first=not first)
-    loser, errors = pair["b" if first else "a"], [pair["errors"]["a"], pair["errors"]["b"]]
+    own, other = ("a", "b") if first else ("b", "a")
     facts: dict[str, Any] = {
         **subject_of(pair, named),
         **estimate,
-        "n": pair["n"],
-        "pairs": pair["pairs"],
-        "winner": pair["winner"],
-        "depends_on": pair["depends_on"],
-        "rests_on": pair["rests_on"],
-        "loser": loser,
+        **{name: pair[name] for name in ("n", "pairs", "winner", "depends_on", "rests_on")},
+        "loser": pair[other],
         "margin": margin,
         "level": evidence["level"],
-        "error": errors[not first],
-        "other_error": errors[first],
+        "error": pair["errors"][own],
+        "other_error": pair["errors"][other],
         "at_least": evidence["at_least"],
         "lead": abs(pair["accuracy_gap"]["value"]),
         "graded": pair["accuracy_gap"]["n"],
@@ -148,34 +142,31 @@ def pair_claim(pair: Pair, *, margin: float, named: bool) -> Claim:
     return told.claim(
         outcome,  # type: ignore[arg-type]
         facts,
-        subject=_pair_subject(pair),
+        subject={name: pair[name] for name in ("a", "b", "method", "group")},
         estimate=estimate,
         p_adjusted=pair["p_verdict_adjusted"] if told is BETTER else None,
         margin=margin,
     )
 
 
-def _pair_subject(pair: Pair) -> Subject:
-    return {"a": pair["a"], "b": pair["b"], "method": pair["method"], "group": pair["group"]}
-
-
-def subject_of(entry: Pair | League | MissingRow, named: bool) -> Facts:
+def subject_of(entry: Mapping[str, Any], named: bool) -> dict[str, Any]:
     """Return what a sentence is about: the pair, its group, and its method among several."""
-    pair = {name: value for name, value in entry.items() if name in ("a", "b")}
-    return {**pair, "method": entry["method"] if named else None, "group": entry["group"]}
+    shown = {name: entry[name] for name in ("a", "b") if name in entry}
+    return {**shown, "method": entry["method"] if named else None, "group": entry["group"]}
 
 
-def sized(gap: Estimate, *, first: bool) -> Estimate:
+def sized(gap: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
     """Return the size of a gap in favour of the winner."""
     if not first:
-        return gap
-    value, low, high = (
-        None if end is None else -end for end in (gap["value"], gap["high"], gap["low"])
-    )
-    return {**gap, "value": value, "low": low, "high": high}
+        return dict(gap)
+    turned = {"value": gap["value"], "low": gap["high"], "high": gap["low"]}
+    return {
+        **gap,
+        **{name: None if value is None else -value for name, value in turned.items()},
+    }
 
 
-def _turned(footings: Mapping[str, Footing]) -> dict[str, float]:
+def _turned(footings: Mapping[str, Any]) -> dict[str, float]:
     """Return by how much the order is one way as answered, and the other at equal accuracy."""
     equal = [abs(footings[name]["gap"]["value"]) for name in ("os_weakest", "os_strongest", "sda")]
     return {
@@ -185,7 +176,7 @@ def _turned(footings: Mapping[str, Footing]) -> dict[str, float]:
     }
 
 
-def _opposites(pair: Pair, margin: float) -> dict[str, Any]:
+def _opposites(pair: Mapping[str, Any], margin: float) -> dict[str, Any]:
     """Return the footing with the clearest gap, and the one that denies it most."""
     gaps = {name: pair["evidence"]["footings"][name]["gap"] for name in WHERE}
     values = {name: gap["value"] for name, gap in gaps.items()}
@@ -252,10 +243,10 @@ JUDGES = rule("compare.judges_better", place=place, interval=_interval, more=_mo
 
 
 def comparison_claims(
-    pairs: Sequence[Pair],
+    pairs: Sequence[Mapping[str, Any]],
     sentences: Sequence[Claim],
-    leagues: Sequence[League],
-    missing: Sequence[MissingRow],
+    leagues: Sequence[Mapping[str, Any]],
+    missing: Sequence[Mapping[str, Any]],
     *,
     level: float = 0.95,
 ) -> list[Claim]:
@@ -271,7 +262,7 @@ def comparison_claims(
     return [*claims, *(claim for pair in pairs for claim in _accuracy_claims(pair, named, level))]
 
 
-def _judge_claims(pair: Pair, named: bool, level: float) -> Iterable[Claim]:
+def _judge_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
     """Yield what the candidate-aligned view shows: it explains the verdict, and decides nothing."""
     judges = pair.get("judges")
     if judges is None or judges["p_adjusted"] is None:
@@ -283,19 +274,19 @@ def _judge_claims(pair: Pair, named: bool, level: float) -> Iterable[Claim]:
     yield JUDGES.claim(
         "shown" if judges["shown"] else "undecided",
         facts,
-        subject=_pair_subject(pair),
+        subject={name: pair[name] for name in ("a", "b", "method", "group")},
         estimate=estimate,
         p_adjusted=judges["p_adjusted"],
     )
 
 
-def _accuracy_claims(pair: Pair, named: bool, level: float) -> Iterable[Claim]:
+def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
     gap, p_adjusted = pair["accuracy_gap"], pair["p_accuracy_adjusted"]
     if p_adjusted is None:
         return
     shown = p_adjusted <= MORE_ACCURATE_SHARE * (1 - level)
     first = gap["value"] > 0
-    estimate = gap if first or not shown else sized(gap, first=True)
+    estimate = dict(gap) if first or not shown else sized(gap, first=True)
     facts = {**subject_of(pair, named), **estimate, "more": more_labels(gap, 0.0), "level": level}
     facts |= {"winner": pair["a"] if first else pair["b"]}
     facts |= {"loser": pair["b"] if first else pair["a"]}
@@ -303,7 +294,7 @@ def _accuracy_claims(pair: Pair, named: bool, level: float) -> Iterable[Claim]:
     claim = MORE_ACCURATE.claim(
         "shown" if shown else "undecided",
         facts,
-        subject=_pair_subject(pair),
+        subject={name: pair[name] for name in ("a", "b", "method", "group")},
         estimate=estimate,
         p_adjusted=p_adjusted,
     )
@@ -313,7 +304,7 @@ def _accuracy_claims(pair: Pair, named: bool, level: float) -> Iterable[Claim]:
     yield claim
 
 
-def _league_claims(league: League, named: bool) -> Iterable[Claim]:
+def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     entries, verdicts = league["entries"], league["verdicts"]
     if len(entries) < 3:
         return
@@ -344,7 +335,7 @@ def _league_claims(league: League, named: bool) -> Iterable[Claim]:
     )
 
 
-def _missing_claims(row: MissingRow, named: bool) -> Iterable[Claim]:
+def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     if not row["related"]:
         return
     here, there = row["others_right_here"], row["others_right_missing"]
@@ -359,7 +350,7 @@ def _missing_claims(row: MissingRow, named: bool) -> Iterable[Claim]:
     yield MISSING.claim(
         "shown",
         facts,
-        subject={"model": row["model"], "method": row["method"], "group": row["group"]},
+        subject={name: row[name] for name in ("model", "method", "group")},
         estimate={"value": there - here, "n": row["missing"]},
         p_adjusted=row["p_adjusted"],
     )

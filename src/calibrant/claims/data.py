@@ -8,8 +8,6 @@ from msgspec.structs import replace
 from calibrant.claims.claim import Claim
 from calibrant.claims.words import count, joined, percent
 from calibrant.core.method_words import method_name
-from calibrant.documents.plain.audit import AuditEntry
-from calibrant.documents.plain.head import Coverage, Warned
 
 # Fewer rows may all be right or all wrong by chance.
 LEAST_ONE_SIDED = 30
@@ -20,12 +18,12 @@ _SOME_MISSING = 0.01
 _RELATED = 0.01
 
 
-def coverage_document(models: list[Any], **whole: Any) -> dict[str, Any]:
+def coverage_document(models: list[dict[str, Any]], **whole: Any) -> dict[str, Any]:
     """Return the part of a document that comes before any claim."""
     return {**whole, "models": models, "warnings": data_warnings(models)}
 
 
-def data_warnings(models: Sequence[Coverage]) -> list[Warned]:
+def data_warnings(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return warnings about the data, the gravest first, each with an id and a sentence.
 
     Parameters
@@ -48,15 +46,15 @@ def data_warnings(models: Sequence[Coverage]) -> list[Warned]:
     ]
 
 
-def _warning(name: str, models: Iterable[str], text: str) -> Warned:
+def _warning(name: str, models: Iterable[str], text: str) -> dict[str, Any]:
     return {"id": f"data.{name}", "subject": {"models": list(models)}, "text": text}
 
 
-def _names(entries: Iterable[Coverage]) -> list[str]:
+def _names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(str(entry["model"]) for entry in entries))
 
 
-def kept_shares(models: Sequence[Coverage]) -> dict[tuple[str, str], float]:
+def kept_shares(models: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
     """Return the share of rows that is left, by model and method, where that is worth a word.
 
     Examples
@@ -100,7 +98,7 @@ def _tells(share: float, related: bool) -> bool:
     return share > MUCH_MISSING or related
 
 
-def _emptied(models: Sequence[Coverage]) -> Iterable[Warned]:
+def _emptied(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     """Yield models of which no row is left in any method."""
     left = {entry["model"] for entry in models if entry["n"]}
     gone = _names(entry for entry in models if not entry["n"] and entry["model"] not in left)
@@ -115,8 +113,8 @@ def _it(names: Sequence[str]) -> str:
     return "it" if len(names) == 1 else "them"
 
 
-def _one_sided(models: Sequence[Coverage]) -> Iterable[Warned]:
-    known: dict[str, list[Coverage]] = {}
+def _one_sided(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    known: dict[str, list[Mapping[str, Any]]] = {}
     for entry in models:
         if entry["n"]:
             known.setdefault(str(entry["model"]), []).append(entry)
@@ -133,13 +131,13 @@ def _one_sided(models: Sequence[Coverage]) -> Iterable[Warned]:
             yield _warning(word.replace(" ", "_"), [name], f"{called} is {word}{why}.")
 
 
-def _end(entry: Coverage) -> float | None:
+def _end(entry: Mapping[str, Any]) -> float | None:
     """Return 0 or 1 where so many answers are all wrong or all right, else None."""
     accuracy = entry["accuracy"]
     return accuracy if entry["n"] >= LEAST_ONE_SIDED and accuracy in (0.0, 1.0) else None
 
 
-def unranked_warning(model: str, answers: int) -> Warned:
+def unranked_warning(model: str, answers: int) -> dict[str, Any]:
     """Say that a model that is never right has no rank: it ties with nobody, and tells nothing.
 
     Examples
@@ -151,9 +149,9 @@ def unranked_warning(model: str, answers: int) -> Warned:
     return _warning("never_right", [model], text)
 
 
-def _missing(models: Sequence[Coverage]) -> Iterable[Warned]:
+def _missing(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     """Yield one warning for all models of a method that lack rows, the worst as an example."""
-    by_method: dict[str, list[tuple[float, bool, Coverage]]] = {}
+    by_method: dict[str, list[tuple[float, bool, Mapping[str, Any]]]] = {}
     for entry in models:
         share, related = _missing_share(entry)
         if share >= _SOME_MISSING:
@@ -168,7 +166,7 @@ def _missing(models: Sequence[Coverage]) -> Iterable[Warned]:
         yield _warning("missing", names, text)
 
 
-def _missing_share(entry: Coverage) -> tuple[float, bool]:
+def _missing_share(entry: Mapping[str, Any]) -> tuple[float, bool]:
     """Return the share of rows that are missing, and whether they differ from the others."""
     lost, whole = entry.get("dropped", 0) + entry.get("missing", 0), entry.get("expected", 0)
     if not entry["n"] or not whole or not lost:
@@ -177,7 +175,7 @@ def _missing_share(entry: Coverage) -> tuple[float, bool]:
     return share, p_value is not None and p_value < _RELATED and share >= _SOME_MISSING
 
 
-def _missing_text(worst: tuple[float, bool, Coverage], many: int, method: str) -> str:
+def _missing_text(worst: tuple[float, bool, Mapping[str, Any]], many: int, method: str) -> str:
     share, related, entry = worst
     column = "" if entry.get("only_method", True) else f" ({method_name(method, aside=True)})"
     name = entry["model"] if entry["model"] != "model" else "the table"
@@ -195,7 +193,7 @@ def _missing_text(worst: tuple[float, bool, Coverage], many: int, method: str) -
     return f"{text} They are about as often right as the rest ({lost} against {kept})."
 
 
-def _few_values(models: Sequence[Coverage]) -> Iterable[Warned]:
+def _few_values(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     found: dict[tuple[int, str], list[str]] = {}
     for entry in models:
         values = entry.get("values")
@@ -208,7 +206,7 @@ def _few_values(models: Sequence[Coverage]) -> Iterable[Warned]:
         yield _warning("few_values", names, f"{who} {how}.")
 
 
-def _repeated(models: Sequence[Coverage]) -> Iterable[Warned]:
+def _repeated(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     twice = [entry for entry in models if entry.get("repeated_texts")]
     if twice:
         most = max(int(entry["repeated_texts"]) for entry in twice)
@@ -216,7 +214,7 @@ def _repeated(models: Sequence[Coverage]) -> Iterable[Warned]:
         yield _warning("duplicates", _names(twice), text)
 
 
-def explained_warnings(entries: Sequence[AuditEntry]) -> list[Warned]:
+def explained_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Warn of columns that explain part of the errors: rows of one topic are then alike.
 
     Examples
@@ -267,7 +265,7 @@ def unequal_note(effective: float, *, repeated: bool = False) -> str:
     return f"{how}: this tells as much as {effective:,.0f} equal {of}{few}"
 
 
-def unequal_warnings(entries: Sequence[AuditEntry]) -> list[Warned]:
+def unequal_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Warn of models whose rows or questions weigh so unequally that few of them decide.
 
     Examples
@@ -276,7 +274,7 @@ def unequal_warnings(entries: Sequence[AuditEntry]) -> list[Warned]:
     >>> unequal_warnings([entry])[0]["text"]
     'Weights are unequal: a tells as much as 3 equal rows, too few for a firm interval.'
     """
-    found: dict[str, AuditEntry] = {}
+    found: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
         effective = entry.get("effective_n")
         if entry["group"] is None and effective is not None and effective < LEAST_ONE_SIDED:
@@ -285,7 +283,7 @@ def unequal_warnings(entries: Sequence[AuditEntry]) -> list[Warned]:
                 found[entry["model"]] = entry
     if not found:
         return []
-    worst = min(found.values(), key=lambda entry: entry["effective_n"])
+    worst = min(found.values(), key=lambda entry: float(entry["effective_n"]))
     note = unequal_note(worst["effective_n"], repeated=worst["questions"] < worst["n"])
     name = "this" if worst["model"] == "model" else f"{worst['model']}"
     others = f" So it is with {count(len(found) - 1, 'other model')}." if len(found) > 1 else ""
@@ -293,7 +291,7 @@ def unequal_warnings(entries: Sequence[AuditEntry]) -> list[Warned]:
     return [_warning("few_equal_rows", found, f"{text}{others}")]
 
 
-def weightless_warning(rows: int) -> Warned:
+def weightless_warning(rows: int) -> dict[str, Any]:
     """Say how many rows have a weight of 0, and are taken as left out.
 
     Examples
@@ -305,13 +303,13 @@ def weightless_warning(rows: int) -> Warned:
     return _warning("weightless", [], f"{count(rows, 'row')} {verbs} left out.")
 
 
-def paired_warning() -> Warned:
+def paired_warning() -> dict[str, Any]:
     """Say that rows of tables without ids are held against each other by their numbers."""
     text = "The tables have no question ids: rows of the same number are taken as one question."
     return _warning("paired_by_row", [], text)
 
 
-def likely_weights_warning(column: str) -> Warned:
+def likely_weights_warning(column: str) -> dict[str, Any]:
     """Say that a column that is called so is not taken for the weights.
 
     Examples
@@ -324,11 +322,11 @@ def likely_weights_warning(column: str) -> Warned:
     return {"id": "data.likely_weights", "subject": {"columns": {"weights": column}}, "text": text}
 
 
-def unused_weights_warning() -> Warned:
+def unused_weights_warning() -> dict[str, Any]:
     """Say that the weights of a table play no part here."""
     return _warning("weights_unused", [], "The weights are not used: every row counts once.")
 
 
-def reading_note(sentence: str) -> Warned:
+def reading_note(sentence: str) -> dict[str, Any]:
     """Say how the table was read, where something was guessed."""
     return _warning("reading", [], sentence)

@@ -1,12 +1,12 @@
 """What `decide` may say: an error limit that is kept, and what a threshold saves."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from calibrant.claims.claim import Claim, Facts
 from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.words import joined, percent, rule, subject_name
-from calibrant.documents.plain.head import Subject
-from calibrant.documents.plain.policy import DecideEntry
 
 
 def _where(facts: Facts) -> str:
@@ -78,7 +78,7 @@ CHEAPER = rule(
 )
 
 
-def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> list[Claim]:
+def decide_claims(entry: Mapping[str, Any], *, named: bool, stated: float = 1.0) -> list[Claim]:
     """Return the claims of one model.
 
     Parameters
@@ -90,7 +90,7 @@ def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> li
     stated
         Share of its graded answers that have a confidence.
     """
-    subject: Subject = {"model": entry.get("model"), "method": entry.get("method")}
+    subject = {"model": entry.get("model"), "method": entry.get("method")}
     facts = {
         "name": subject_name(subject),
         "named": named,
@@ -109,7 +109,7 @@ def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> li
     return made
 
 
-def _limit_claim(entry: DecideEntry, facts: Facts, subject: Subject) -> Claim:
+def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     shown, needed = entry["certified"], entry["labels_needed"]
     fewest = math.ceil(math.log(entry["delta"]) / math.log1p(-entry["max_error"]) - 1e-9)
     # A threshold with fewer rows passes no test, whatever its error.
@@ -136,7 +136,7 @@ def _limit_claim(entry: DecideEntry, facts: Facts, subject: Subject) -> Claim:
     return claim
 
 
-def _cost_claim(entry: DecideEntry, facts: Facts, subject: Subject) -> Claim:
+def _cost_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     saved = entry["cost"]["saved"]
     shown = saved["low"] > 0
     half = (saved["high"] - saved["low"]) / 2

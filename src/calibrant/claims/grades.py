@@ -5,7 +5,7 @@ only if it does so when the grader's odds are off by up to a factor; else it dep
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts
 from calibrant.claims.margins import gap_within
@@ -14,10 +14,7 @@ from calibrant.claims.words import count, percent, points_range
 from calibrant.core.document import given_places
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call
-from calibrant.documents.plain.audit import AuditEntry, Foretold, Grading, Tests
-from calibrant.documents.plain.head import Warned
 
-Quantity: TypeAlias = Literal["accuracy", "gap", "error", "auroc"]
 # The metrics of an audit that grading error is carried into.
 _METRICS = {
     "accuracy": "accuracy", "gap": "confidence_gap", "error": "error", "auroc": "auroc"
@@ -67,24 +64,21 @@ def take_checks(entry: dict[str, Any], margin: float, level: float) -> None:
     tests["separation"] = separation_test(metrics["auroc"])
 
 
-def _decided(tests: Tests | None) -> list[str]:
+def _decided(tests: Mapping[str, Any] | None) -> list[str]:
     """Return what the grades alone would have shown, test by test."""
     if tests is None:
         return []
+    named = {"gap": "gap", "error": "calibration", "auroc": "separation"}
     within = tests["within_margin"]
-    named = {
-        "gap": (tests["gap"], within["gap"]),
-        "error": (tests["calibration"], within["error"]),
-        "auroc": (tests["separation"],),
-    }
+    equal = {"gap": within["gap"], "error": within["error"], "auroc": None}
     return [
         name
-        for name, own in named.items()
-        if any(test is not None and test["p_value"] <= ALPHA for test in own)
+        for name, key in named.items()
+        if any(test is not None and test["p_value"] <= ALPHA for test in (tests[key], equal[name]))
     ]
 
 
-def on_grades(rule: ClaimRule, claim: Claim, entry: AuditEntry, quantity: Quantity) -> Claim:
+def on_grades(rule: ClaimRule, claim: Claim, entry: Mapping[str, Any], quantity: str) -> Claim:
     """Return a claim of an audit, as one that depends on the grades where they could overturn it.
 
     Parameters
@@ -102,7 +96,7 @@ def on_grades(rule: ClaimRule, claim: Claim, entry: AuditEntry, quantity: Quanti
     return depending(rule, claim, grading, quantity)
 
 
-def depending(rule: ClaimRule, claim: Claim, grading: Grading, quantity: Quantity) -> Claim:
+def depending(rule: ClaimRule, claim: Claim, grading: Mapping[str, Any], quantity: str) -> Claim:
     """Return the claim as one that depends on the grades, with its sentence as graded inside."""
     ends = grading[quantity]
     facts = {"grades": grading, "as_graded": claim.text, "quantity": quantity}
@@ -110,14 +104,13 @@ def depending(rule: ClaimRule, claim: Claim, grading: Grading, quantity: Quantit
         "depends",
         facts,
         subject=claim.subject,
-        estimate={"value": claim.value, "low": ends["low"], "high": ends["high"]},
+        estimate={"value": claim.value, "low": ends["low"], "high": ends["high"], "n": claim.n},
         p_adjusted=claim.p_adjusted,
         margin=claim.margin,
-        n=claim.n,
     )
 
 
-def _overturned(claim: Claim, grading: Grading, quantity: Quantity) -> bool:
+def _overturned(claim: Claim, grading: Mapping[str, Any], quantity: str) -> bool:
     if grading["odds_factor"] is None:
         # The checks are in the numbers already: what they leave open the grades had decided.
         return claim.outcome == "undecided" and quantity in grading["as_graded"]["decided"]
@@ -191,7 +184,7 @@ def grades_sentence(facts: Facts) -> str:
     )
 
 
-def grading_warnings(entries: Iterable[AuditEntry]) -> list[Warned]:
+def grading_warnings(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return sentences on models whose grades are often doubtful, or were checked.
 
     Models of which no grade is checked share one.
@@ -207,7 +200,7 @@ def grading_warnings(entries: Iterable[AuditEntry]) -> list[Warned]:
     are off by up to 3, accuracy lies between 57 % and 66 %. 60 checked grades would tell it to
     within 5.5 points.
     """
-    told: dict[str, Grading] = {}
+    told: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
         grading = entry.get("grading")
         if not grading or entry.get("group"):
@@ -227,7 +220,7 @@ def grading_warnings(entries: Iterable[AuditEntry]) -> list[Warned]:
     ]
 
 
-def _unchecked(graded: Mapping[str, Grading]) -> str:
+def _unchecked(graded: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the one sentence for several models of which no grade is checked."""
     shares = sorted(grading["doubtful"] for grading in graded.values())
     share = " to ".join(dict.fromkeys(map(percent, (shares[0], shares[-1]))))
@@ -244,12 +237,12 @@ def _unchecked(graded: Mapping[str, Grading]) -> str:
     )
 
 
-def _accuracy_ends(grading: Grading) -> tuple[float, float]:
+def _accuracy_ends(grading: Mapping[str, Any]) -> tuple[float, float]:
     low, high = (min(max(grading["accuracy"][end], 0.0), 1.0) for end in ("low", "high"))
     return low, high
 
 
-def _how_graded(grading: Grading) -> str:
+def _how_graded(grading: Mapping[str, Any]) -> str:
     accuracy, more = grading["accuracy"], grading["foretold"]
     low, high = map(percent, _accuracy_ends(grading))
     start = f"graded by rules, {percent(grading['doubtful'])} of the grades are doubtful"
@@ -272,5 +265,5 @@ def _how_graded(grading: Grading) -> str:
     )
 
 
-def _half(foretold: Foretold) -> str:
+def _half(foretold: Mapping[str, Any]) -> str:
     return f"{50 * foretold['width']:.2g} points"

@@ -1,9 +1,10 @@
 """What `groups` may say: for whom the confidence is wrong, and what recalibration mends."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome
 from calibrant.claims.words import count, rule, subject_name
-from calibrant.documents.plain.head import Subject
-from calibrant.documents.plain.policy import GroupDifference, GroupEntry, GroupsEntry
 
 # Differences between groups below this are not worth a correction of their own.
 GROUP_MARGIN = 0.05
@@ -30,7 +31,7 @@ DIFFERENCE = rule("groups.difference", margin=GROUP_MARGIN)
 DECISION_RISK = rule("groups.decision_risk")
 
 
-def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> list[Claim]:
+def groups_claims(entry: Mapping[str, Any], *, named: bool, costs: bool) -> list[Claim]:
     """Return the claims of one model and method, in the order of a headline.
 
     Parameters
@@ -42,7 +43,7 @@ def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> list[Claim
     costs
         Whether costs were given; without them nobody asked for decisions.
     """
-    subject: Subject = {"model": entry.get("model"), "method": entry.get("method")}
+    subject = {"model": entry.get("model"), "method": entry.get("method")}
     facts = {"name": subject_name(subject), "named": named}
     # The question of the verb first: for whom is it wrong? Then what would mend it.
     # Whoever names a group asks about it: the answer comes before what was searched for.
@@ -55,7 +56,7 @@ def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> list[Claim
     return made
 
 
-def _recalibration(entry: GroupsEntry, facts: Facts, subject: Subject) -> Claim:
+def _recalibration(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     loss = entry["calibration_loss"]
     return RECALIBRATION.claim(
         "shown" if loss["low"] > 0 else "undecided",
@@ -65,7 +66,7 @@ def _recalibration(entry: GroupsEntry, facts: Facts, subject: Subject) -> Claim:
     )
 
 
-def _grouping(entry: GroupsEntry, facts: Facts, subject: Subject) -> Claim:
+def _grouping(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     loss, p = entry["grouping_loss"], entry["grouping_loss_p"]
     # The ratio grows with the root of the labels; a ratio near 0 says nothing about the rest.
     more = None if loss["value"] <= 0 else entry["n"] * 2.0
@@ -78,7 +79,7 @@ def _grouping(entry: GroupsEntry, facts: Facts, subject: Subject) -> Claim:
     )
 
 
-def _stands_out(entry: GroupsEntry, facts: Facts, subject: Subject) -> list[Claim]:
+def _stands_out(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> list[Claim]:
     found = [group for group in entry["groups"] if group["kind"] == "found"]
     made = [
         _group(STANDS_OUT, group, {**facts, "before": place}, subject)
@@ -102,7 +103,9 @@ def _stands_out(entry: GroupsEntry, facts: Facts, subject: Subject) -> list[Clai
     return made
 
 
-def _group(rule: ClaimRule, group: GroupEntry, facts: Facts, subject: Subject) -> Claim:
+def _group(
+    rule: ClaimRule, group: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]
+) -> Claim:
     beyond = group["beyond"]
     low, high = beyond["low"], beyond["high"]
     outcome: Outcome = "shown" if group["flagged"] else "undecided"
@@ -130,7 +133,7 @@ def _group(rule: ClaimRule, group: GroupEntry, facts: Facts, subject: Subject) -
     )
 
 
-def _difference(pair: GroupDifference, facts: Facts, subject: Subject) -> Claim:
+def _difference(pair: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     gap = pair["gap"]
     value, half = gap["value"], (gap["high"] - gap["low"]) / 2
     narrow = half * 1.645 / 1.96
@@ -160,7 +163,7 @@ def _difference(pair: GroupDifference, facts: Facts, subject: Subject) -> Claim:
     )
 
 
-def _decision_risk(entry: GroupsEntry, facts: Facts, subject: Subject) -> Claim:
+def _decision_risk(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     saved, today = entry["decision"]["saved"], entry["decision"]["today"]["value"]
     half = saved["value"] - saved["low"]
     more = None

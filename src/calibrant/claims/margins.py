@@ -1,9 +1,10 @@
 """Is a difference small enough not to matter? Two one-sided tests, and what would decide."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from calibrant.core.estimate import Estimate
-from calibrant.documents.plain.head import Estimate as PlainEstimate
 from calibrant.stats.few_numbers import ndtri, stdtr, stdtrit
 
 # Two points for the calibration error of one model, five for the difference of two models.
@@ -44,7 +45,7 @@ def gap_within(gap: Estimate, margin: float) -> float | None:
 
 
 def more_labels(
-    gap: PlainEstimate,
+    gap: Mapping[str, Any],
     margin: float,
     *,
     shown: float = 0.05,
@@ -73,7 +74,7 @@ def more_labels(
     >>> round(more_labels({"value": 0.03, "low": -0.01, "high": 0.07, "n": 500}, 0.02))
     6266
     """
-    value, low, high, n = gap["value"], gap["low"], gap["high"], gap["n"]
+    value, low, high, n = (gap[name] for name in ("value", "low", "high", "n"))
     if value is None or low is None or high is None or not n:
         return None
     error, size = (high - low) / (2 * _TWO_SIDED), abs(value)

@@ -1,9 +1,10 @@
 """What `mend` may say: how far off the mended confidence is, and what it gains."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from calibrant.claims.claim import Claim
 from calibrant.claims.words import rule, subject_name
-from calibrant.documents.plain.head import Subject
-from calibrant.documents.plain.policy import MendColumns, MendEntry
 
 _OUTCOME = {"mended": "shown", "not worth it": "equivalent", "too few": "undecided"}
 
@@ -15,7 +16,7 @@ COLUMNS = rule(
 )
 
 
-def mend_claims(entry: MendEntry, *, named: bool) -> list[Claim]:
+def mend_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
     """Return the claims of one map.
 
     Parameters
@@ -25,7 +26,7 @@ def mend_claims(entry: MendEntry, *, named: bool) -> list[Claim]:
     named
         Whether the sentences name the model: there are several.
     """
-    subject: Subject = {"model": entry["model"], "method": entry["method"]}
+    subject = {"model": entry["model"], "method": entry["method"]}
     promise, n = entry["promise"], entry["n"]
     facts = {
         "name": subject_name(subject),
@@ -56,32 +57,27 @@ def mend_claims(entry: MendEntry, *, named: bool) -> list[Claim]:
             n=n,
         )
     )
-    columns = entry["columns"]
-    return made if columns is None else [*made, _columns(columns, n, subject, named=named)]
+    return made if entry["columns"] is None else [*made, _columns(entry, named=named)]
 
 
-def _columns(columns: MendColumns, n: int, subject: Subject, *, named: bool) -> Claim:
+def _columns(entry: Mapping[str, Any], *, named: bool) -> Claim:
     """Return what other columns of the rows gain beyond the confidence."""
-    promise = columns["promise"]
-    off_by, gain, low = (
-        (None, None, None)
-        if promise is None
-        else (promise["off_by"], promise["gain"], promise["gain_low"])
-    )
+    columns, subject = entry["columns"], {"model": entry["model"], "method": entry["method"]}
+    promise = columns["promise"] or {}
     return COLUMNS.claim(
         _OUTCOME[columns["verdict"]],  # type: ignore[arg-type]
         {
             "name": subject_name(subject),
             "named": named,
-            "n": n,
+            "n": entry["n"],
             **columns,
-            "off_by": off_by,
-            "gain": gain,
-            "low": low,
+            "off_by": promise.get("off_by"),
+            "gain": promise.get("gain"),
+            "low": promise.get("gain_low"),
             "margin": COLUMNS.margin,
         },
         subject=subject,
-        estimate={"value": gain, "low": low},
+        estimate={"value": promise.get("gain"), "low": promise.get("gain_low")},
         margin=COLUMNS.margin,
-        n=n,
+        n=entry["n"],
     )

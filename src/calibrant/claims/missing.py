@@ -7,7 +7,6 @@ import numpy as np
 from msgspec import Struct
 
 from calibrant.core.estimate import Estimate
-from calibrant.documents.plain.audit import MissingConfidences, MissingView
 from calibrant.stats.cells import ValueSums
 from calibrant.stats.few_numbers import ndtr, ndtri
 
@@ -35,7 +34,7 @@ class Missing(Struct, frozen=True, dict=True):
         return self.right + self.wrong
 
 
-def missing_entry(sums: ValueSums, gap: Estimate, missing: Missing) -> MissingConfidences:
+def missing_entry(sums: ValueSums, gap: Estimate, missing: Missing) -> dict[str, Any]:
     """Return what is known about all graded answers of a block, and about the missing ones.
 
     Parameters
@@ -71,11 +70,11 @@ def missing_entry(sums: ValueSums, gap: Estimate, missing: Missing) -> MissingCo
     }
 
 
-def _view(value: float | None, low: float, high: float, p_value: float = 1.0) -> MissingView:
+def _view(value: float | None, low: float, high: float, p_value: float = 1.0) -> dict[str, Any]:
     return {"value": value, "low": low, "high": high, "p_value": p_value}
 
 
-def _reweighted(sums: ValueSums, missing: Missing, level: float) -> MissingView | None:
+def _reweighted(sums: ValueSums, missing: Missing, level: float) -> dict[str, Any] | None:
     """Return the mean gap if missing confidences were like others of their outcome."""
     right = sums.right
     wrong = sums.rows - right
@@ -98,7 +97,7 @@ def _reweighted(sums: ValueSums, missing: Missing, level: float) -> MissingView 
     return _view(value, value - reach, value + reach, p_value)
 
 
-def _worst_case(sums: ValueSums, missing: Missing, level: float) -> MissingView:
+def _worst_case(sums: ValueSums, missing: Missing, level: float) -> dict[str, Any]:
     """Return the ends of the mean gap if all missing confidences were 0, or were 1."""
     rows, right = sums.rows, sums.right
     whole = float(rows.sum()) + missing.count

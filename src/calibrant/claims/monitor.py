@@ -1,18 +1,10 @@
 """What a monitor may say: calibration or traffic has changed; a promise is no longer kept."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from calibrant.claims.claim import Claim, Facts
 from calibrant.claims.words import count, joined, percent, point_number, rule, subject_name
-from calibrant.documents.plain.head import Estimate, Subject, Warned
-from calibrant.documents.plain.labels import (
-    Announced,
-    MonitorDocument,
-    MonitorEntry,
-    Traffic,
-    WatchedMix,
-    WatchedPromise,
-)
 
 _LABELS = 100
 
@@ -45,7 +37,7 @@ TRAFFIC = rule(
 )
 
 
-def traffic_claim(check: Traffic) -> Claim:
+def traffic_claim(check: Mapping[str, Any]) -> Claim:
     """Return the claim of a look at unlabelled traffic, from its plain data."""
     changes = check["changes"]
     return TRAFFIC.claim(
@@ -57,14 +49,13 @@ def traffic_claim(check: Traffic) -> Claim:
     )
 
 
-def traffic_step(document: MonitorDocument) -> tuple[str, str] | None:
+def traffic_step(document: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return what to do next after a look at the traffic, in words and as a command."""
-    seen = document.get("traffic")
-    step = seen.get("next") if seen else None
-    if not seen or not step:
+    seen = document.get("traffic") or {}
+    if not seen.get("next"):
         return None
     certify = seen["outcome"] == "mix changed"
-    return "Certify for the new mix" if certify else "Label rows of the traffic", step
+    return "Certify for the new mix" if certify else "Label rows of the traffic", seen["next"]
 
 
 # What a table without columns of models and methods holds.
@@ -72,14 +63,14 @@ _UNNAMED = ("model", "confidence")
 _CONFIDENCE = "its confidence says"
 
 
-def _where(facts: Facts) -> str:
+def _where(facts: Mapping[str, Any]) -> str:
     if facts["bin"] is None:
         return ""
     low, high = facts["bin"]
     return f" at confidences from {percent(low)} to {percent(high)}"
 
 
-def _moved(facts: Facts) -> str:
+def _moved(facts: Mapping[str, Any]) -> str:
     fewer = "fewer" if facts["shift"] < 0 else "more"
     size = point_number(abs(facts["shift"]))
     group = facts.get("group")
@@ -87,13 +78,13 @@ def _moved(facts: Facts) -> str:
     return f"{size} points {fewer} right answers{_where(facts)}{most}"
 
 
-def _times(facts: Facts) -> str:
+def _times(facts: Mapping[str, Any]) -> str:
     """Say how often: after an alarm the monitor learns anew and may find another change."""
     several = len(facts["alarms"])
     return f" {several} times. Last," if several > 1 else ":"
 
 
-def _changed(facts: Facts) -> str:
+def _changed(facts: Mapping[str, Any]) -> str:
     """Without a baseline nobody knows whether it was ever better."""
     return "is off" if facts["before"] == _CONFIDENCE else "has changed"
 
@@ -107,7 +98,7 @@ ALARM = rule(
 )
 
 
-def _errors(facts: Facts) -> str:
+def _errors(facts: Mapping[str, Any]) -> str:
     error, given = facts["error"], count(facts["given"], "answer")
     if error is None:
         return "no answer given alone has a label yet"
@@ -118,7 +109,9 @@ PROMISE = rule("monitor.promise", errors=_errors)
 MIX = rule("monitor.mix", same=lambda facts: "yes" if facts["quality"] else "no")
 
 
-def _promise_claim(promise: WatchedPromise, subject: Subject, shared: Facts) -> Claim:
+def _promise_claim(
+    promise: Mapping[str, Any], subject: Mapping[str, Any], shared: Mapping[str, Any]
+) -> Claim:
     broken = promise["broken"]
     facts = {**promise, **shared}
     if broken is not None:
@@ -134,17 +127,17 @@ def _promise_claim(promise: WatchedPromise, subject: Subject, shared: Facts) -> 
     )
 
 
-def _mix_claim(entry: MonitorEntry, mix: WatchedMix, subject: Subject, shared: Facts) -> Claim:
-    change, n = mix["alarm"], entry["n"]
-    moved: Estimate | None = (
-        None if change is None else {"value": change["now"] - change["before"], "n": n}
-    )
+def _mix_claim(
+    entry: Mapping[str, Any], subject: Mapping[str, Any], shared: Mapping[str, Any]
+) -> Claim:
+    change, n = entry["mix"]["alarm"], entry["n"]
+    moved = None if change is None else {"value": change["now"] - change["before"], "n": n}
     return MIX.claim(
         "undecided" if change is None else "shown",
         {**shared, **(change or {}), "quality": entry["alarm"] is None},
         subject=subject,
         estimate=moved,
-        p_adjusted=mix["p_value"],
+        p_adjusted=entry["mix"]["p_value"],
         n=n,
     )
 
@@ -154,12 +147,12 @@ def _before(reference: str, alarms: int) -> str:
     return _CONFIDENCE if reference.startswith("perfect") and alarms < 2 else "before"
 
 
-def monitor_claims(entries: Sequence[MonitorEntry]) -> list[Claim]:
+def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
     """Return the claims of a watch, from its entries as plain data."""
     named = len(entries) > 1
     claims = []
     for entry in entries:
-        subject: Subject = {"model": entry["model"], "method": entry["method"]}
+        subject = {name: entry[name] for name in ("model", "method")}
         shared = {"name": subject_name(subject), "named": named}
         alarm = entry["alarm"]
         before = _before(entry["reference"], len(entry["alarms"]))
@@ -174,16 +167,16 @@ def monitor_claims(entries: Sequence[MonitorEntry]) -> list[Claim]:
                 n=entry["n"],
             )
         )
-        if (mix := entry.get("mix")) is not None:
-            claims.append(_mix_claim(entry, mix, subject, shared))
-        if (promise := entry.get("promise")) is not None:
-            claims.append(_promise_claim(promise, subject, shared))
+        if entry.get("mix") is not None:
+            claims.append(_mix_claim(entry, subject, shared))
+        if entry.get("promise") is not None:
+            claims.append(_promise_claim(entry["promise"], subject, shared))
     return claims
 
 
-def waiting_warnings(entries: Sequence[MonitorEntry]) -> list[Warned]:
+def waiting_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return what a reader has to know of labels that wait until their day is complete."""
-    found: list[Warned] = []
+    found = []
     for entry in entries:
         waits, days = entry["waiting"]["labels"], entry["waiting"]["days"]
         until = entry["waiting"].get("until")
@@ -197,12 +190,12 @@ def waiting_warnings(entries: Sequence[MonitorEntry]) -> list[Warned]:
                     f" Until {until} the watch learns how long labels take and judges complete "
                     "days alone. Give that number of days to judge sooner."
                 )
-            about: Subject = {"models": [entry["model"]]}
-            found.append({"id": "data.waiting_labels", "subject": about, "text": text})
+            subject = {"models": [entry["model"]]}
+            found.append({"id": "data.waiting_labels", "subject": subject, "text": text})
     return found
 
 
-def late_warnings(late: int) -> list[Warned]:
+def late_warnings(late: int) -> list[dict[str, Any]]:
     """Return what a reader has to know of labels that came late."""
     if not late:
         return []
@@ -213,7 +206,7 @@ def late_warnings(late: int) -> list[Warned]:
     return [{"id": "data.late_labels", "subject": {"models": []}, "text": text}]
 
 
-def announcement(told: Announced) -> str:
+def announcement(told: Mapping[str, Any]) -> str:
     """Return the line about a batch that decides: an alarm, or a promise that is broken."""
     whose = "" if (told["model"], told["method"]) == _UNNAMED else f" ({subject_name(told)})"
     broken = told.get("promise")

@@ -1,11 +1,10 @@
 """What a plan may say: labels that a claim needs, what labels can claim, who leads by how far."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from calibrant.claims.claim import Claim, Facts
+from calibrant.claims.claim import Claim
 from calibrant.claims.words import count, percent, points, points_range, rule, subject_name
-from calibrant.documents.plain.head import Subject, Warned
-from calibrant.documents.plain.labels import ClaimPlan, Leaderboard
 
 
 def _rounded(labels: int) -> str:
@@ -26,7 +25,7 @@ SHOWS = rule("plan.labels_show")
 _METRICS = {"accuracy": "accuracy", "brier": "Brier score", "ece": "calibration error"}
 
 
-def _ahead(facts: Facts) -> str:
+def _ahead(facts: Mapping[str, Any]) -> str:
     others = facts["models"] - 1
     return f", ahead of all {others} others" if others > 1 else ""
 
@@ -36,13 +35,13 @@ LEADER = rule(
 )
 
 
-def _pairs(facts: Facts) -> str:
+def _pairs(facts: Mapping[str, Any]) -> str:
     if facts["pairs"] == 1:
         return "two"
     return "all" if facts["apart"] == facts["pairs"] else "some"
 
 
-def _ties(facts: Facts) -> str:
+def _ties(facts: Mapping[str, Any]) -> str:
     left = facts["pairs"] - facts["apart"]
     return f"; {left:,} {'is a tie' if left == 1 else 'are ties'}" if left else ""
 
@@ -50,7 +49,7 @@ def _ties(facts: Facts) -> str:
 ORDER = rule("plan.order", which=_pairs, ties=_ties)
 
 
-def leaderboard_claims(board: Leaderboard) -> list[Claim]:
+def leaderboard_claims(board: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of a ``calibrant.leaderboard/1`` document, as plain data."""
     first, second = (entry["model"] for entry in board["results"][:2])
     pairs = board["pairs"]
@@ -69,7 +68,7 @@ def leaderboard_claims(board: Leaderboard) -> list[Claim]:
         "pairs": len(pairs),
         "apart": sum(not pair["tie"] for pair in pairs),
     }
-    shared: Subject = {"metric": board["metric"]}
+    shared = {"metric": board["metric"]}
     leads = board["results"][0]["rank_high"] == 1
     return [
         LEADER.claim(
@@ -85,18 +84,14 @@ def leaderboard_claims(board: Leaderboard) -> list[Claim]:
     ]
 
 
-def plan_claims(entries: Sequence[ClaimPlan]) -> list[Claim]:
+def plan_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
     """Return the claims of a plan, from its entries as plain data."""
     named = len(entries) > 1
     return [claim for entry in entries for claim in _entry_claims(entry, named=named)]
 
 
-def _entry_claims(entry: ClaimPlan, *, named: bool) -> Iterable[Claim]:
-    subject: Subject = {
-        "model": entry["model"],
-        "method": entry["method"],
-        "group": entry["group"],
-    }
+def _entry_claims(entry: Mapping[str, Any], *, named: bool) -> Iterable[Claim]:
+    subject = {name: entry[name] for name in ("model", "method", "group")}
     shared = {"name": subject_name(subject), "named": named, "items": entry["items"]}
     needed, shows = entry["needed"], entry["shows"]
     if needed is not None:
@@ -116,20 +111,18 @@ def _entry_claims(entry: ClaimPlan, *, named: bool) -> Iterable[Claim]:
             margin=needed["threshold"],
         )
     if shows is not None:
-        reach, below = shows["calibrated"], shows["half"]
-        otherwise = (
-            "" if below is None else f"; below {points(below)}, if its error is half of that"
-        )
+        reach, half = shows["calibrated"], shows["half"]
+        otherwise = "" if half is None else f"; below {points(half)}, if its error is half of that"
         facts = {**shared, **shows, "margin": reach, "otherwise": otherwise}
         yield SHOWS.claim(
             "undecided" if reach is None else "depends",
             facts,
             subject=subject,
-            estimate={"value": reach, "low": reach, "high": below, "n": shows["labels"]},
+            estimate={"value": reach, "low": reach, "high": half, "n": shows["labels"]},
         )
 
 
-def no_error_warning(rate: float) -> Warned:
+def no_error_warning(rate: float) -> dict[str, Any]:
     """Say which error rate the worst case takes where no answer is wrong.
 
     Examples
@@ -144,7 +137,7 @@ def no_error_warning(rate: float) -> Warned:
     return {"id": "data.no_error", "subject": {}, "text": text}
 
 
-def labelled_warning(rows: int) -> Warned:
+def labelled_warning(rows: int) -> dict[str, Any]:
     """Say that nothing is left to label, so that the labels themselves answer.
 
     Examples

@@ -9,8 +9,6 @@ from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.words import count, joined, points, rule
-from calibrant.documents.plain.audit import AuditEntry, MeaningsEntry
-from calibrant.documents.plain.head import Subject, Warned
 from calibrant.stats.multiplicity import holm
 
 ROLES = {
@@ -24,7 +22,7 @@ ROLES = {
 }
 
 
-def reading_guide(block: MeaningsEntry) -> str:
+def reading_guide(block: Mapping[str, Any]) -> str:
     """Say what Sem1-ECE and Sem2-ECE measure, with the noise floor where it is known.
 
     Examples
@@ -41,41 +39,41 @@ def reading_guide(block: MeaningsEntry) -> str:
     )
 
 
-def sample_warnings(
-    columns: Mapping[str, str], guessed: Iterable[str], notes: Sequence[str]
-) -> list[Warned]:
+def sample_warnings(how: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what a reader should know about sampled answers before any claim.
 
     Examples
     --------
-    >>> sample_warnings({"samples": "answers", "question": "id"}, ["question"], [])[0]["text"]
+    >>> how = {"columns": {"samples": "answers", "question": "id"}, "guessed": ["question"]}
+    >>> sample_warnings({**how, "notes": []})[0]["text"]
     'Guessed columns: id (question ids).'
     """
-    shown = [f"{columns[role]} ({ROLES[role]})" for role in guessed]
-    texts = [f"Guessed columns: {joined(shown, most=6)}."] if shown else []
-    texts += [f"{note[0].upper()}{note[1:]}." for note in notes]
-    names = ["guessed_columns"] * bool(shown) + ["samples"] * len(notes)
+    guessed = [f"{how['columns'][role]} ({ROLES[role]})" for role in how["guessed"]]
+    texts = [f"Guessed columns: {joined(guessed, most=6)}."] if guessed else []
+    texts += [f"{note[0].upper()}{note[1:]}." for note in how["notes"]]
+    names = ["guessed_columns"] * bool(guessed) + ["samples"] * len(how["notes"])
     return [
         {"id": f"data.{name}", "subject": {"models": []}, "text": text}
         for name, text in zip(names, texts, strict=True)
     ]
 
 
-def judge_limit_warning(asked: int, refused: int) -> list[Warned]:
+def judge_limit_warning(semantics: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the warning that a limit kept questions from the judge: rules decided there.
 
     Examples
     --------
-    >>> judge_limit_warning(7, 693)[0]["text"][:82]
+    >>> judge_limit_warning({"judge_calls": 7, "judge_calls_refused": 693})[0]["text"][:82]
     'The judge was asked 7 questions, the limit. Rules decided 693 more that it was not'
-    >>> judge_limit_warning(7, 0)
+    >>> judge_limit_warning({"judge_calls": 7, "judge_calls_refused": 0})
     []
     """
-    if not refused:
+    left = semantics["judge_calls_refused"]
+    if not left:
         return []
     text = (
-        f"The judge was asked {count(asked, 'question')}, the limit. Rules decided {refused:,} "
-        "more that it was not asked. With a larger limit it is asked these too; "
+        f"The judge was asked {count(semantics['judge_calls'], 'question')}, the limit. Rules "
+        f"decided {left:,} more that it was not asked. With a larger limit it is asked these too; "
         "no reply is paid for twice."
     )
     return [{"id": "data.judge_limit", "subject": {"models": []}, "text": text}]
@@ -85,7 +83,7 @@ def judge_limit_warning(asked: int, refused: int) -> list[Warned]:
 _MANY_SPLIT = 0.05
 
 
-def several_right_warning(several: int, questions: int) -> list[Warned]:
+def several_right_warning(several: int, questions: int) -> list[dict[str, Any]]:
     """Return the warning that one right answer was given in wordings that stayed apart.
 
     Examples
@@ -139,8 +137,8 @@ MISCALIBRATED = rule("audit.meanings_miscalibrated")
 
 
 def meaning_claims(
-    blocks: Sequence[MeaningsEntry],
-    results: Sequence[AuditEntry],
+    blocks: Sequence[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
     margin: float,
     tested: Sequence[Claim] = (),
 ) -> list[Claim]:
@@ -176,21 +174,21 @@ def meaning_claims(
     return claims
 
 
-def _place(entry: AuditEntry | MeaningsEntry | Subject) -> tuple[str, str]:
-    return str(entry["model"]), str(entry.get("group"))
+def _place(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return entry["model"], str(entry.get("group"))
 
 
-def _subject(block: MeaningsEntry) -> Subject:
+def _subject(block: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": block["model"], "method": "meanings", "group": block.get("group")}
 
 
-def _name(block: MeaningsEntry) -> str:
+def _name(block: Mapping[str, Any]) -> str:
     parts = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
     return ", ".join([str(block["model"]), *parts])
 
 
 def _direction_claims(
-    blocks: Sequence[MeaningsEntry],
+    blocks: Sequence[Mapping[str, Any]],
     margin: float,
     *,
     named: bool,
@@ -217,14 +215,14 @@ def _direction_claims(
         )
 
 
-def _facts(block: MeaningsEntry, margin: float, named: bool) -> dict[str, Any]:
+def _facts(block: Mapping[str, Any], margin: float, named: bool) -> dict[str, Any]:
     found = block["leading"]
     shown = {"gap": found["gap"], "said": found["confidence"], "right": found["accuracy"]}
     about = {"draws": block["draws"], "margin": margin, "name": _name(block), "named": named}
     return {**shown, **about}
 
 
-def _retold(claim: Claim, block: MeaningsEntry, margin: float, *, named: bool) -> Claim:
+def _retold(claim: Claim, block: Mapping[str, Any], margin: float, *, named: bool) -> Claim:
     """Return the direction of Sem2 as a claim about the answer that leads the draws."""
     told = OVER if claim.id.endswith("over_confident") else UNDER
     sized = {name: getattr(claim, name) for name in ("value", "low", "high")}
@@ -235,7 +233,7 @@ def _retold(claim: Claim, block: MeaningsEntry, margin: float, *, named: bool) -
     return replace(own, text=" ".join(text.split()))
 
 
-def _miscalibration_claims(blocks: Sequence[MeaningsEntry], *, named: bool) -> Iterable[Claim]:
+def _miscalibration_claims(blocks: Sequence[Mapping[str, Any]], *, named: bool) -> Iterable[Claim]:
     tested = [block for block in blocks if block["noise_floor"]["sem2"] is not None]
     adjusted = holm([block["noise_floor"]["sem2"]["p"] for block in tested])
     for block, p_adjusted in zip(tested, adjusted, strict=True):

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from calibrant.claims.margins import gap_within
 from calibrant.core.estimate import Estimate
-from calibrant.documents.plain.audit import (
-    AuditEntry,
-    ClassicTest,
-    ErrorTest,
-    MissingConfidences,
-    Test,
-    Tests,
-)
-from calibrant.documents.plain.head import Family, Multiplicity
 from calibrant.stats.clusters import FEWEST
 from calibrant.stats.few_numbers import logit, ndtr, ndtri, stdtr, stdtrit
 from calibrant.stats.perfect_law import rank_p_value
@@ -32,12 +23,7 @@ from calibrant.claims.claim import ALPHA
 from calibrant.core.arrays import Floats
 from calibrant.stats.multiplicity import holm
 
-_NOTHING_TESTED: ClassicTest = {
-    "expected_ece": None,
-    "high_ece": None,
-    "p_value": None,
-    "simulations": 0,
-}
+_NOTHING_TESTED = {"expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0}
 SEPARATION_MARGIN = 0.05
 
 
@@ -64,10 +50,10 @@ def gap_p_value(gap: Estimate, other: float) -> float:
 
 def block_tests(
     block: RowBlock | CellBlock,
-    metrics: Mapping[str, Estimate],
+    metrics: Mapping[str, Any],
     margin: float,
-    missing: MissingConfidences | None = None,
-) -> Tests:
+    missing: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Return the tests of one block, each with its own p-value.
 
     Parameters
@@ -105,10 +91,10 @@ def block_tests(
     }
 
 
-def classic_test(block: RowBlock | CellBlock) -> ClassicTest:
+def classic_test(block: RowBlock | CellBlock) -> dict[str, Any]:
     """Return what a calibrated model would show in bins of equal width: a number, no claim."""
     if not block.independent:
-        return {**_NOTHING_TESTED}
+        return dict(_NOTHING_TESTED)
     test = block.calibration_test(block.bins)
     return {
         "expected_ece": test.expected,
@@ -118,11 +104,11 @@ def classic_test(block: RowBlock | CellBlock) -> ClassicTest:
     }
 
 
-def _test(p_value: float) -> Test | None:
+def _test(p_value: float) -> dict[str, Any] | None:
     return None if math.isnan(p_value) else {"p_value": p_value}
 
 
-def _with_missing(p_value: float, missing: MissingConfidences | None) -> Test | None:
+def _with_missing(p_value: float, missing: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the test of the mean gap of all answers, those without a confidence too.
 
     It holds whatever they would have said, or else on the rows with a confidence and on all rows,
@@ -131,9 +117,8 @@ def _with_missing(p_value: float, missing: MissingConfidences | None) -> Test | 
     if missing is None or math.isnan(p_value):
         return _test(p_value)
     likely = missing["reweighted"]
-    both = 1.0
-    if likely is not None and likely["value"] * missing["with_confidence"]["value"] > 0:
-        both = max(p_value, likely["p_value"])
+    same = likely is not None and likely["value"] * missing["with_confidence"]["value"] > 0
+    both = max(p_value, likely["p_value"]) if same else 1.0
     return {"p_value": min(both, missing["worst_case"]["p_value"]), "p_rows": p_value}
 
 
@@ -144,7 +129,7 @@ def _gap_p_value(block: RowBlock | CellBlock, gap: Estimate) -> float:
     return gap_p_value(gap, cells.p_gap)
 
 
-def _rank_p_value(block: RowBlock | CellBlock, metrics: Mapping[str, Estimate]) -> float:
+def _rank_p_value(block: RowBlock | CellBlock, metrics: Mapping[str, Any]) -> float:
     """Return the p-value of ranks where rows are alike; elsewhere that of the interval stands."""
     if not block.independent or block.shares is not None:
         return 0.0
@@ -154,7 +139,7 @@ def _rank_p_value(block: RowBlock | CellBlock, metrics: Mapping[str, Estimate]) 
 
 def separation_test(
     auroc: Estimate, rank_p: float = 0.0, margin: float = SEPARATION_MARGIN
-) -> Test | None:
+) -> dict[str, Any] | None:
     """Return the p-values of 'the AUROC is not 0.5' and of 'it is within a margin of 0.5'.
 
     The first is the larger of that of ranks and that of the interval of the AUROC, taken as
@@ -189,15 +174,11 @@ HARDLY_SEPARATES_LEVEL = 0.03
 _CALIBRATION, _SEPARATION = 0.7, 0.3
 # Where groups are looked at, whole models keep so much of the level.
 _WHOLE = 2 / 3
-_MARGIN_TESTS: tuple[Literal["gap", "error"], ...] = ("gap", "error")
-_NAMES: tuple[Literal["calibration", "gap", "separation"], ...] = (
-    "calibration",
-    "gap",
-    "separation",
-)
+_MARGIN_TESTS = ("gap", "error")
+_NAMES = ("calibration", "gap", "separation")
 
 
-def adjust_p_values(entries: Sequence[AuditEntry]) -> Multiplicity:
+def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Give every test of every entry its adjusted p-value, in place, and say what was done.
 
     Whole models keep two thirds of the level where groups are looked at too.
@@ -230,11 +211,11 @@ def adjust_p_values(entries: Sequence[AuditEntry]) -> Multiplicity:
     }
 
 
-def _adjust_family(family: Sequence[Tests], share: float) -> Family:
+def _adjust_family(family: Sequence[dict[str, Any]], share: float) -> dict[str, int]:
     """Adjust the tests of one family, which has this share of every level."""
     for name in _MARGIN_TESTS:
         _adjust(
-            [test for tests in family if (test := tests["within_margin"][name])],
+            [tests["within_margin"][name] for tests in family if tests["within_margin"][name]],
             share * WITHIN_LEVEL,
         )
     for tests in family:
@@ -254,12 +235,12 @@ def _scaled(p: float, level: float) -> float:
     return min(p * ALPHA / level, 1.0)
 
 
-def _adjust(tests: Sequence[Test], level: float) -> None:
+def _adjust(tests: Sequence[dict[str, Any]], level: float) -> None:
     for test, p in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
         test["p_adjusted"] = _scaled(float(p), level)
 
 
-def _judge_within(test: ErrorTest | None, level: float) -> None:
+def _judge_within(test: dict[str, Any] | None, level: float) -> None:
     """Say whether the rows could show it, and whether all four conditions hold."""
     if test is None:
         return
@@ -268,7 +249,7 @@ def _judge_within(test: ErrorTest | None, level: float) -> None:
     test["holds"] = test["tested"] and low and test["accuracy_agrees"] and test["smooth"]
 
 
-def _adjust_models(family: Sequence[Tests], level: float) -> None:
+def _adjust_models(family: Sequence[dict[str, Any]], level: float) -> None:
     """Adjust what is shown about each model: a model all of whose tests are shown frees its level.
 
     A direction needs the error shown too: if the confidences are calibrated, both are false.
@@ -276,14 +257,14 @@ def _adjust_models(family: Sequence[Tests], level: float) -> None:
     needed = np.array([_needed_levels(tests) for tests in family]).reshape(-1, len(_NAMES))
     for tests, own in zip(family, _among_models(needed), strict=True):
         for name, need in zip(_NAMES, own, strict=True):
-            if (test := tests[name]) is not None:
-                test["p_adjusted"] = _scaled(float(need), level)
+            if tests[name] is not None:
+                tests[name]["p_adjusted"] = _scaled(float(need), level)
 
 
-def _needed_levels(tests: Tests) -> tuple[float, ...]:
+def _needed_levels(tests: dict[str, Any]) -> tuple[float, ...]:
     """Return the least level of this model at which each of its three tests is shown."""
     error, gap, ranks = (
-        math.nan if (test := tests[name]) is None else test["p_value"] for name in _NAMES
+        math.nan if tests[name] is None else tests[name]["p_value"] for name in _NAMES
     )
     off, separates = weighted_holm(error, ranks)
     direction, still = weighted_holm(gap, ranks)

@@ -121,7 +121,7 @@ def joined(names: Sequence[str], *, most: int = 3) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def subject_name(subject: Mapping[str, object]) -> str:
+def subject_name(subject: Mapping[str, Any]) -> str:
     """Return how a sentence calls its subject: model, method where it says more, group.
 
     Examples
@@ -132,11 +132,9 @@ def subject_name(subject: Mapping[str, object]) -> str:
     'The confidence'
     """
     model, method = subject.get("model"), subject.get("method")
-    group = subject.get("group")
+    group = subject.get("group") or {}
     more = [method_name(str(method), aside=True)] if method not in (None, "confidence") else []
-    more += (
-        [f"{name} {value}" for name, value in group.items()] if isinstance(group, Mapping) else []
-    )
+    more += [f"{name} {value}" for name, value in group.items()]
     name = "The confidence" if model in (None, "model") else str(model)
     return f"{name} ({', '.join(more)})" if more else name
 

@@ -11,7 +11,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from calibrant.claims.monitor import announcement
 from calibrant.core.errors import printable
-from calibrant.documents.plain.labels import Announced
 
 _SHOWN_AFTER_S = 1.0
 
@@ -122,7 +121,7 @@ class StepBar:
             self._progress.update(self._task, completed=done, total=total)
 
 
-def announce(alarm: Announced) -> None:
+def announce(alarm: dict[str, Any]) -> None:
     """Say on standard error that calibration has changed, or that a promise is broken."""
     sys.stderr.write(printable(announcement(alarm)) + "\n")
     sys.stderr.flush()

@@ -13,7 +13,6 @@ from calibrant.comparison.decision import ALPHA, Decision, adjusted, decide_pair
 from calibrant.comparison.evidence import PairEvidence
 from calibrant.comparison.league import place_models
 from calibrant.core.document import plain
-from calibrant.documents.plain.head import Said
 
 CONTROL = "holm"
 # What a reader looks for first.
@@ -58,7 +57,7 @@ def decide_document(
     return {"control": CONTROL, "alpha": ALPHA, **counts}
 
 
-def document_claims(parts: Sequence[Mapping[str, Any]], *, level: float) -> list[Said]:
+def document_claims(parts: Sequence[Mapping[str, Any]], *, level: float) -> list[dict[str, Any]]:
     """Return the claims of all decided parts, as the document holds them."""
     pairs = [pair for part in parts for pair in part["told"]]
     sentences = [claim for part in parts for claim in part["sentences"]]

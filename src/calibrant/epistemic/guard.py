@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -25,7 +25,6 @@ from calibrant.claims.monitor import traffic_claim
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.hints import Call
 from calibrant.core.stored import Stored
-from calibrant.documents.plain.labels import Traffic, TrafficChange
 
 ANSWER, ANSWER_LENGTH = "answer", "answer length"
 _CELLS = 10
@@ -107,13 +106,13 @@ class GuardCheck:
             return Call("decide", labelled, max_error=limit, traffic=traffic, group=group)
         return Call("label serve", traffic) if self.outcome == "expired" else None
 
-    def to_dict(self) -> Traffic:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {
             "outcome": self.outcome,
             "rows": self.rows,
             "new_groups": dict(self.new_groups),
-            "changes": [cast("TrafficChange", change.to_dict()) for change in self.changes],
+            "changes": [change.to_dict() for change in self.changes],
             "unchecked": list(self.unchecked),
             "next": None if self.call is None else self.call.shell(),
         }

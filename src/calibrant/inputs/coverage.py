@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from calibrant.claims import data
-from calibrant.documents.plain.head import Warned
 from calibrant.records import Scores
 from calibrant.records.reading import Reading
 from calibrant.records.score_table import row_weights
@@ -102,7 +101,7 @@ def reading_warnings(
     likely_weights: str | None = None,
     paired: bool = False,
     reading: Reading | None = None,
-) -> list[Warned]:
+) -> list[dict[str, Any]]:
     """Say how rows were read: their weights, their ids, columns that were known by their names."""
     found = []
     if weightless:

@@ -10,8 +10,6 @@ from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.places import bare_name
-from calibrant.documents.plain.audit import AuditEntry
-from calibrant.documents.plain.head import Warned
 from calibrant.report.glossary import kind_words
 
 SYMBOLS = {
@@ -97,9 +95,9 @@ def claims_of(document: Mapping[str, Any]) -> list[Claim]:
     ]
 
 
-def warnings_of(document: Mapping[str, Any]) -> list[Warned]:
+def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what a reader has to know about the data before any number."""
-    found: list[Warned] = list((document.get("data") or {}).get("warnings") or ())
+    found: list[Mapping[str, Any]] = list((document.get("data") or {}).get("warnings") or ())
     return found
 
 
@@ -248,7 +246,7 @@ def _traded(claim: Claim) -> Badge:
     return Badge(claim.outcome, "more accurate" if claim.outcome == "shown" else claim.outcome)
 
 
-def _tested(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
+def _tested(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [entry for entry in entries if entry["probability"]]
 
 
@@ -272,13 +270,13 @@ def graded_without(entry: Mapping[str, Any]) -> bool:
     return bool(entry["metrics"]["accuracy"]["n"] != stated["n"])
 
 
-def whole_entries(document: Mapping[str, Any]) -> list[AuditEntry]:
+def whole_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the entries of whole models; where there are none, all entries."""
-    results: list[AuditEntry] = list(document["results"])
+    results: list[Mapping[str, Any]] = list(document["results"])
     return [entry for entry in results if not entry.get("group")] or results
 
 
-def entry_tone(entry: Mapping[str, object], claims: Mapping[str, Sequence[Claim]]) -> str:
+def entry_tone(entry: Mapping[str, Any], claims: Mapping[str, Sequence[Claim]]) -> str:
     """Return the verdict on one audited confidence, from the claims by entry."""
     if not entry.get("probability", True):
         return "not_tested"
@@ -295,7 +293,7 @@ def claims_by_entry(claims: Sequence[Claim]) -> dict[str, list[Claim]]:
     return found
 
 
-def entry_key(entry: Mapping[str, object]) -> str:
+def entry_key(entry: Mapping[str, Any]) -> str:
     """Return what a link opens: model, method and group of an entry, as JSON would name them.
 
     Examples
@@ -303,10 +301,8 @@ def entry_key(entry: Mapping[str, object]) -> str:
     >>> entry_key({"model": "a", "method": "verb", "group": {"topic": "law"}})
     'a␟verb␟topic=law'
     """
-    group = entry.get("group")
-    parts = group.items() if isinstance(group, Mapping) else ()
-    named = ", ".join(f"{name}={value}" for name, value in parts)
-    return "␟".join([str(entry["model"]), str(entry["method"]), named])
+    group = ", ".join(f"{name}={value}" for name, value in (entry.get("group") or {}).items())
+    return "␟".join([str(entry["model"]), str(entry["method"]), group])
 
 
 def source_name(document: Mapping[str, Any]) -> str:

@@ -64,7 +64,7 @@ def _cell(value: Any) -> Cell:
     return value if isinstance(value, str) else number_cell(value)
 
 
-def entry_name(entry: Mapping[str, object]) -> str:
+def entry_name(entry: Mapping[str, Any]) -> str:
     """Return whose confidence an entry is about."""
     return f"{entry['model']} / {entry['method']}"
 

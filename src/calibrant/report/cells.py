@@ -1,19 +1,15 @@
 """What a table holds: numbers with their intervals, names and words, each writer spells them."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 # The least p-value that the law of the error tells apart.
-from calibrant.documents.plain.head import Estimate
-
 _LEAST_P = 1e-10
 
 Unit = Literal["share", "points", "probability", "p", "count", "money", "seconds"]
-AnyEstimate = Estimate | Mapping[str, float | None]
-"""An estimate of a document, or numbers that are shown like one."""
 Form = Literal["whole", "stacked", "half", "bare"]
 """An interval beside its number, below it, as half its width, or left out."""
 
@@ -144,7 +140,7 @@ def number_cell(value: float | None, *, digits: int = 3, missing: str = "undefin
     return Number(value, unit=unit, digits=digits, missing=missing)
 
 
-def estimate_cell(estimate: AnyEstimate | None, *, digits: int = 3, mark: str = "") -> Number:
+def estimate_cell(estimate: Mapping[str, Any] | None, *, digits: int = 3, mark: str = "") -> Number:
     """Return an estimate with its interval; that it has none is said.
 
     Examples
@@ -169,12 +165,12 @@ def share_cell(share: float | None, *, digits: int = 0) -> Number:
     return Number(share, unit="share", digits=digits)
 
 
-def percent_cell(estimate: AnyEstimate | None) -> Number:
+def percent_cell(estimate: Mapping[str, Any] | None) -> Number:
     """Return an estimated share in percent, with its interval."""
     return _of(estimate, Number(None, unit="share", digits=1))
 
 
-def points_cell(estimate: AnyEstimate | None, *, sign: bool = True) -> Number:
+def points_cell(estimate: Mapping[str, Any] | None, *, sign: bool = True) -> Number:
     """Return an estimated difference of shares in points, with its interval.
 
     Examples
@@ -185,7 +181,7 @@ def points_cell(estimate: AnyEstimate | None, *, sign: bool = True) -> Number:
     return _of(estimate, Number(None, unit="points", digits=1, signed=sign))
 
 
-def turned(estimate: Estimate) -> Estimate:
+def turned(estimate: Mapping[str, Any]) -> dict[str, Any]:
     """Return a gap of labels (right minus says) as readers see gaps everywhere: says minus right.
 
     Examples
@@ -193,11 +189,9 @@ def turned(estimate: Estimate) -> Estimate:
     >>> turned({"value": -0.2, "low": -0.3, "high": -0.1})
     {'value': 0.2, 'low': 0.1, 'high': 0.3}
     """
-    value, low, high = (
-        None if end is None else 0.0 - end
-        for end in (estimate["value"], estimate.get("high"), estimate.get("low"))
-    )
-    return {**estimate, "value": value, "low": low, "high": high}
+    ends = {"value": "value", "low": "high", "high": "low"}
+    known = {name: estimate.get(other) for name, other in ends.items()}
+    return {**estimate, **{name: None if v is None else 0.0 - v for name, v in known.items()}}
 
 
 def p_cell(p_value: float | None) -> Number:
@@ -238,7 +232,7 @@ def rank_cell(low: int, high: int) -> Number:
     return said_cell(low, str(low) if low == high else f"{low} to {high}")
 
 
-def _of(estimate: AnyEstimate | None, form: Number) -> Number:
+def _of(estimate: Mapping[str, Any] | None, form: Number) -> Number:
     if estimate is None:
         return form
     return replace(form, **{name: estimate[name] for name in ("value", "low", "high")})

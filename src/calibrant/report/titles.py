@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.words import count
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_name, method_words
-from calibrant.documents.plain.audit import AuditEntry
-from calibrant.documents.plain.head import Document
 from calibrant.report.answers import source_name, whole_entries
 from calibrant.report.glossary import kind_words
 
@@ -41,7 +39,7 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     return " · ".join([*parts, page_date()] if dated else parts)
 
 
-def without_one_method(document: Any, *lists: str) -> Any:
+def without_one_method(document: Mapping[str, Any], *lists: str) -> dict[str, Any]:
     """Leave the method out of the rows of these lists where there is only one; the title has it.
 
     Examples
@@ -56,7 +54,7 @@ def without_one_method(document: Any, *lists: str) -> Any:
     return {**document, **short, "one_method": methods.pop()}
 
 
-def named_table(words: str, document: Document) -> str:
+def named_table(words: str, document: Mapping[str, Any]) -> str:
     """Return the title of a table: whose rows, and the confidence where it is named only here.
 
     Examples
@@ -105,7 +103,7 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     return []
 
 
-def _audited(whole: list[AuditEntry], pool: int | None, asked: int | None) -> list[str]:
+def _audited(whole: list[Mapping[str, Any]], pool: int | None, asked: int | None) -> list[str]:
     methods = {str(entry["method"]) for entry in whole}
     models = {str(entry["model"]) for entry in whole}
     found = [f"{len(methods)} confidences"]

@@ -22,7 +22,6 @@ from calibrant.claims.significance import adjust_p_values, block_tests, classic_
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
-from calibrant.documents.plain.audit import AuditEntry, MissingConfidences
 from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
 from calibrant.metrics.together import work_ahead
 from calibrant.planning import verifications_of
@@ -46,7 +45,7 @@ _NO_PROBABILITY = (
 # So many times as many of them take longer than other processes need to start.
 _MANY = 4
 
-Made: TypeAlias = Callable[[Sequence[SourceBlock]], list[AuditEntry]]
+Made: TypeAlias = Callable[[Sequence[SourceBlock]], list[dict[str, Any]]]
 
 
 def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> AuditResult:
@@ -112,7 +111,7 @@ def _is_of_meanings(claim: Claim) -> bool:
 
 def _meaning_claims(
     meanings: list[dict[str, Any]],
-    told: list[AuditEntry],
+    told: list[dict[str, Any]],
     margin: float,
     tested: Sequence[Claim],
 ) -> list[Claim]:
@@ -124,7 +123,7 @@ def _meaning_claims(
     return meaning_claims(plain(meanings), told, margin, tested)
 
 
-def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[AuditEntry]:
+def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:
     made = partial(_made, options=options, margin=margin)
     with _quiet_and_steady():
         return list((_parallel if source.parallel else _in_turn)(made, source.blocks()))
@@ -139,14 +138,14 @@ def _quiet_and_steady() -> Iterator[None]:
         yield
 
 
-def _parallel(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[AuditEntry]:
+def _parallel(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, Any]]:
     # Loaded here: only the blocks of a streamed table are worked on side by side.
     from calibrant.inputs.streams.engines import LocalEngine
 
     return LocalEngine().map(lambda block: made([block])[0], blocks)
 
 
-def _in_turn(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[AuditEntry]:
+def _in_turn(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, Any]]:
     for few, run in groupby(blocks, lambda block: block.few):
         if few:
             yield from chain.from_iterable(_few(made, list(run)))
@@ -156,7 +155,7 @@ def _in_turn(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[AuditEntry]:
             yield from made([block])
 
 
-def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[AuditEntry]]:
+def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[dict[str, Any]]]:
     parts = list(batches(blocks, _HELD))
     if len(parts) < _MANY:
         yield from map(made, parts)
@@ -167,12 +166,14 @@ def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[AuditEntry]
     yield from ProcessEngine().map(partial(_made_elsewhere, made), parts)
 
 
-def _made_elsewhere(made: Made, some: Sequence[SourceBlock]) -> list[AuditEntry]:
+def _made_elsewhere(made: Made, some: Sequence[SourceBlock]) -> list[dict[str, Any]]:
     with _quiet_and_steady():
         return made(some)
 
 
-def _made(some: Sequence[SourceBlock], *, options: AuditOptions, margin: float) -> list[AuditEntry]:
+def _made(
+    some: Sequence[SourceBlock], *, options: AuditOptions, margin: float
+) -> list[dict[str, Any]]:
     """Return the entries of some blocks; those of few rows are worked on together."""
     streams = [found.stream(options.seed) for found in some]
     blocks = [found.made(stream) for found, stream in zip(some, streams, strict=True)]
@@ -259,7 +260,7 @@ def _explained(found: SourceBlock, block: RowBlock | CellBlock) -> dict[str, flo
 
 def _missing(
     found: SourceBlock, block: RowBlock | CellBlock, metrics: Mapping[str, Any]
-) -> MissingConfidences | None:
+) -> dict[str, Any] | None:
     """Return what is known about graded answers without a confidence, where there are any."""
     if found.missing is None or not block.independent or block.shares is not None:
         return None

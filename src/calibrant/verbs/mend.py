@@ -115,7 +115,7 @@ def mend(
     if save is not None:
         with writing(save):
             save_maps([fitted for fitted, _ in read], save)
-    results: list[Any] = [
+    results = [
         {**_entry(fitted, block, save), "columns": columns_read}
         for (fitted, columns_read), block in zip(read, blocks, strict=True)
     ]

@@ -11,7 +11,6 @@ from calibrant.claims.monitor import late_warnings, monitor_claims, waiting_warn
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
-from calibrant.documents.plain.head import Warned
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.provenance import document_head, input_files, recorded
@@ -232,8 +231,8 @@ def monitor(
     )
 
 
-def _warnings(counts: monitoring.PartCounts, results: list[dict[str, Any]]) -> list[Warned]:
-    return [*counts.warnings(), *waiting_warnings(plain(results)), *late_warnings(counts.late)]
+def _warnings(counts: monitoring.PartCounts, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [*counts.warnings(), *waiting_warnings(results), *late_warnings(counts.late)]
 
 
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:

@@ -12,7 +12,6 @@ import polars as pl
 from calibrant.claims.data import data_warnings
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.documents.plain.head import Coverage, Warned
 from calibrant.epistemic.guard import level_texts
 from calibrant.inputs.coverage import reading_warnings
 from calibrant.inputs.door import labels_of
@@ -254,10 +253,10 @@ class PartCounts:
         """How the parts were read."""
         return joined_readings(self._readings)
 
-    def warnings(self) -> list[Warned]:
+    def warnings(self) -> list[dict[str, Any]]:
         """Return what a reader has to know before the watch's own words."""
         lost = sum(self.dropped.values())
-        whole: Coverage = {"model": "model", "method": "", "n": self._rows, "accuracy": None}
+        whole = {"model": "model", "method": "", "n": self._rows, "accuracy": None}
         return [
             *data_warnings([{**whole, "dropped": lost, "expected": self._rows + lost}]),
             *reading_warnings(

@@ -19,7 +19,6 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.verb import Option, verb
-from calibrant.documents.plain.head import Warned
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.planning import Goal, plan_document
@@ -296,7 +295,7 @@ def _refuse_without_table(options: dict[str, Any]) -> None:
         )
 
 
-def _known(table: Scores | None, labelled: Scores | None) -> list[Warned]:
+def _known(table: Scores | None, labelled: Scores | None) -> list[dict[str, Any]]:
     """Return the warning that no row is left to label, where that is so."""
     if table is None or labelled is None:
         return []
@@ -304,7 +303,7 @@ def _known(table: Scores | None, labelled: Scores | None) -> list[Warned]:
     return [] if missing else [labelled_warning(table.frame.height)]
 
 
-def _unseen(measured: list[dict[str, Any]], goal: Goal) -> list[Warned]:
+def _unseen(measured: list[dict[str, Any]], goal: Goal) -> list[dict[str, Any]]:
     """Return the warning that the error rate is one that no answer showed, where that is so."""
     rates = [block["verification"]["error_rate"] for block in measured]
     if any(rate.value for rate in rates) or goal.error_rate not in [rate.high for rate in rates]:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,8 +16,6 @@ from calibrant.comparison.questions import align_models
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import as_generator, named_stream
-from calibrant.documents.plain.audit import AuditEntry, Tests
-from calibrant.documents.plain.head import Warned
 from calibrant.inputs.door import open_input
 from calibrant.inputs.labelled_rows import OpenLabels, block_of
 from calibrant.planning import leaderboard, self_evaluation, temperature_error, verification_block
@@ -81,7 +79,7 @@ def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
             }
         )
     # The same tests, with the same correction, as in an audit of the table.
-    adjust_p_values(cast("list[AuditEntry]", blocks))
+    adjust_p_values(blocks)
     return blocks
 
 
@@ -165,7 +163,7 @@ def _graded(block: ScoreBlock, source: str) -> ScoreBlock:
     return replace(block, **rows, frame=block.frame.filter(known))
 
 
-def _tests(block: ScoreBlock, seed: int) -> Tests:
+def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
     rng = as_generator(seed)
     rows = block_of(block, probability=True, bins=_BINS, level=0.95, resamples=20, rng=rng)
     with warnings.catch_warnings():
@@ -180,7 +178,7 @@ def ungraded_rows(table: Scores | None) -> dict[str, int]:
     return {"correct_missing": missing} if graded and missing else {}
 
 
-def rankable(table: Scores) -> tuple[Scores, list[Warned]]:
+def rankable(table: Scores) -> tuple[Scores, list[dict[str, Any]]]:
     """Return the graded rows of models that are not never right, and what is said of the others.
 
     Their answers are empty, or were never graded as right: nothing that a ranking measures.

@@ -207,10 +207,10 @@ def graded_source(
 
 def _coverage(source: AuditSource, graded: GradedSamples) -> dict[str, Any]:
     """Return what the data covers, and which of its columns were guessed."""
-    found, joined = source.coverage(), graded.semantics_document
+    found = source.coverage()
     own = [
-        *sample_warnings(*(graded.how[name] for name in ("columns", "guessed", "notes"))),
-        *judge_limit_warning(joined["judge_calls"], joined["judge_calls_refused"]),
+        *sample_warnings(graded.how),
+        *judge_limit_warning(graded.semantics_document),
         *several_right_warning(*graded.several_right),
     ]
     return {**found, "warnings": [*own, *found["warnings"]]}

@@ -3,10 +3,9 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 from calibrant.core.document import kind_of
-from calibrant.documents.plain.audit import AuditDocument
 from calibrant.report.charts.chart import Chart
 
 __all__ = ["Chart", "answer_of", "charts_of", "further_of"]
@@ -50,7 +49,7 @@ def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     if kind_of(document) == "audit":
         from calibrant.report.charts.audit import diagrams
 
-        found = chain(found, diagrams(cast("AuditDocument", document)))
+        found = chain(found, diagrams(document))
     return list(found)
 
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.core.method_words import method_legend, method_name, method_words
-from calibrant.documents.plain.audit import AuditDocument, AuditEntry
-from calibrant.documents.plain.head import Estimate
 from calibrant.report import answers
 from calibrant.report.charts import chart
 from calibrant.report.charts.meanings import meaning_charts, meaning_reliability
@@ -30,9 +29,9 @@ class _Entry:
 
     row: str
     panel: str
-    right: Estimate
-    says: Estimate
-    gap: Estimate
+    right: Mapping[str, Any]
+    says: Mapping[str, Any]
+    gap: Mapping[str, Any]
     tone: str
     key: str
     note: str
@@ -50,7 +49,7 @@ class _Entry:
         )
 
 
-def charts(document: AuditDocument) -> Iterator[chart.Chart]:
+def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
     """Yield the answer, charts of meanings, and what the labels can show."""
     first = _answer(document)
     if first is not None:
@@ -71,7 +70,7 @@ def charts(document: AuditDocument) -> Iterator[chart.Chart]:
     yield from floor_chart(floors)
 
 
-def _answer(document: AuditDocument) -> chart.Chart | None:
+def _answer(document: Mapping[str, Any]) -> chart.Chart | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
     claims = answers.claims_by_entry(answers.claims_of(document))
     shown = _drawn_entries(document)
@@ -96,7 +95,7 @@ def _answer(document: AuditDocument) -> chart.Chart | None:
     return _dumbbells(entries, panels, caption.strip())
 
 
-def diagrams(document: AuditDocument) -> list[chart.Chart]:
+def diagrams(document: Mapping[str, Any]) -> list[chart.Chart]:
     """Return a reliability diagram of each confidence: the first few."""
     results = document["results"]
     claims = answers.claims_by_entry(answers.claims_of(document))
@@ -113,27 +112,29 @@ def diagrams(document: AuditDocument) -> list[chart.Chart]:
     ]
 
 
-def _place(entry: AuditEntry, *, several: bool) -> str:
+def _place(entry: Mapping[str, Any], *, several: bool) -> str:
     """Name what a chart is about; the method is left out where there is only one."""
     labels = _labels(entry)
     names = ("model", "method", "group") if several else ("model", "group")
     return " / ".join(labels[name] for name in names if labels[name])
 
 
-def _drawn_entries(document: AuditDocument) -> list[AuditEntry]:
+def _drawn_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return groups where there are any, or else whole models; never-right models are said."""
-    results: Sequence[AuditEntry] = document["results"]
+    results: Sequence[Mapping[str, Any]] = document["results"]
     able = [entry for entry in results if entry.get("group")] or results
     able = [entry for entry in able if entry["probability"]]
     return [entry for entry in able if entry["metrics"]["confidence_gap"]["value"] is not None]
 
 
-def _labels(entry: AuditEntry) -> dict[str, str]:
+def _labels(entry: Mapping[str, Any]) -> dict[str, str]:
     group = ", ".join(f"{name}={value}" for name, value in (entry.get("group") or {}).items())
     return {"model": str(entry["model"]), "method": str(entry["method"] or ""), "group": group}
 
 
-def _entries(entries: Sequence[AuditEntry], claims: Mapping[str, Sequence[Claim]]) -> list[_Entry]:
+def _entries(
+    entries: Sequence[Mapping[str, Any]], claims: Mapping[str, Sequence[Claim]]
+) -> list[_Entry]:
     """Return the entries in rows and panels: what varies least makes the panels."""
     labels = [_labels(entry) for entry in entries]
     varied = {name: {own[name] for own in labels} for name in ("model", "method", "group")}

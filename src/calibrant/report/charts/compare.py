@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Any
 
 from calibrant.core.method_words import method_name
-from calibrant.documents.plain.compare import CompareDocument, League, LeagueEntry, Pair
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.charts import chart
 from calibrant.report.charts.scales import count_words, in_points, points
@@ -28,7 +27,7 @@ _STATES = {
 }
 
 
-def charts(document: CompareDocument) -> Iterator[chart.Chart]:
+def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
     """Yield tiers with the win matrix, raw against aligned gaps, and both-wrong histograms."""
     leagues = document.get("league") or []
     if leagues:
@@ -42,7 +41,7 @@ def charts(document: CompareDocument) -> Iterator[chart.Chart]:
         yield _both_wrong(pair, number, more, several=several)
 
 
-def _league(document: CompareDocument, leagues: Sequence[League]) -> chart.Chart:
+def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -> chart.Chart:
     """Return tiers and the win matrix of the confidence that tells most models apart."""
     whole = [league for league in leagues if not league.get("group")] or leagues
     # The first sentence is about this confidence.
@@ -71,7 +70,7 @@ def _league(document: CompareDocument, leagues: Sequence[League]) -> chart.Chart
     )
 
 
-def _standing(entry: LeagueEntry) -> chart.Item:
+def _standing(entry: Mapping[str, Any]) -> chart.Item:
     score, name = entry["score"], str(entry["model"])
     tip = f"{name}: {in_points(round(score['value'], 3))}{chart.between(score, in_points)}"
     return chart.Item(
@@ -93,7 +92,7 @@ def _matrix(matrix: Mapping[str, Any], names: Sequence[str]) -> list[chart.Cell]
     return cells
 
 
-def _scatter(pairs: Sequence[Pair]) -> chart.Chart:
+def _scatter(pairs: Sequence[Mapping[str, Any]]) -> chart.Chart:
     dots = [_pair(pair) for pair in pairs]
     wide = 1.15 * max(abs(dot.x) for dot in dots) or 0.01
     ends = [end for dot in dots for end in (dot.y, dot.low, dot.high) if end is not None]
@@ -121,7 +120,7 @@ def _scatter(pairs: Sequence[Pair]) -> chart.Chart:
     )
 
 
-def _pair(pair: Pair) -> chart.Dot:
+def _pair(pair: Mapping[str, Any]) -> chart.Dot:
     aligned, raw = pair["gaps"]["sos"]["ece"], pair["gaps"]["raw"]["ece"]["value"]
     tone, state = _STATES.get(pair["verdict"].replace("reversal", "depends"), _STATES[""])
     tip = (
@@ -134,7 +133,7 @@ def _pair(pair: Pair) -> chart.Dot:
     )
 
 
-def _both_wrong(pair: Pair, number: int, more: str, *, several: bool) -> chart.Chart:
+def _both_wrong(pair: Mapping[str, Any], number: int, more: str, *, several: bool) -> chart.Chart:
     half = pair["shared"]["both_wrong"]
     title = f"Shared blind spots: {pair['a']} and {pair['b']}"
     return chart.Chart(
@@ -145,8 +144,8 @@ def _both_wrong(pair: Pair, number: int, more: str, *, several: bool) -> chart.C
         chart.Axis("confidence", low=0, high=1),
         chart.Axis("questions", words=count_words, low=0),
         [
-            _steps(half["histogram_a"], "first", pair["a"]),
-            _steps(half["histogram_b"], "second", pair["b"]),
+            _steps(half[f"histogram_{key}"], tone, str(pair[key]))
+            for key, tone in (("a", "first"), ("b", "second"))
         ],
     )
 

@@ -4,14 +4,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from calibrant.documents.plain.head import Document
-from calibrant.documents.plain.policy import CascadeEntry, MendEntry
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts.chart import TONES, Axis, Band, Chart, Dot, Line, Mark, Rule, between
 from calibrant.report.charts.scales import percent
 
 
-def charts(document: Document) -> Iterator[Chart]:
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     """Yield the curve of the first block that has one, with the chosen threshold."""
     entry = next((e for e in document["results"] if e.get("curve")), None)
     if entry is None:
@@ -44,13 +42,13 @@ def charts(document: Document) -> Iterator[Chart]:
     )
 
 
-def mend_charts(document: Document) -> Iterator[Chart]:
+def mend_charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     """Yield what a stated confidence of each entry means."""
     for n, entry in enumerate(document["results"], 1):
         yield _meaning(entry, "answer" if n == 1 else f"mend-{n}")
 
 
-def _meaning(entry: MendEntry, name: str) -> Chart:
+def _meaning(entry: Mapping[str, Any], name: str) -> Chart:
     rows = entry["table"]
     most = max((row["n"] for row in rows), default=1) or 1
     whose = f", {entry_name(entry)}" if entry["model"] else ""
@@ -75,7 +73,7 @@ def _meaning(entry: MendEntry, name: str) -> Chart:
     )  # fmt: skip
 
 
-def _reach(entry: MendEntry) -> list[tuple[float, float, float]]:
+def _reach(entry: Mapping[str, Any]) -> list[tuple[float, float, float]]:
     """Return the interval at every stated value: between the rows of the table it is wider."""
     known = entry.get("map") or {}
     if entry.get("columns") or not known.get("low"):
@@ -94,13 +92,13 @@ def _means(row: Mapping[str, Any]) -> str:
     return f"says {percent(row['says'])}: {means}{right}, {row['n']:,} labels"
 
 
-def cascade_charts(document: Document) -> Iterator[Chart]:
+def cascade_charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     """Yield accuracy against cost, with the chosen setting, of each block."""
     for n, entry in enumerate(document["results"], 1):
         yield _curves(entry, "answer" if n == 1 else f"cascade-{n}")
 
 
-def _curves(entry: CascadeEntry, name: str) -> Chart:
+def _curves(entry: Mapping[str, Any], name: str) -> Chart:
     toned = list(zip(entry["strategies"], TONES, strict=False))
     models = [
         Dot(
@@ -138,14 +136,11 @@ def _strategy(part: Mapping[str, Any], tone: str) -> Line:
     return Line(places, tone, words, tips=tips, key=str(part["name"]))
 
 
-def _chosen(entry: CascadeEntry, tones: Mapping[str, str]) -> list[Dot]:
-    policy = entry.get("policy")
-    promise = policy.get("promise") if policy else None
-    if not policy or not promise:
+def _chosen(entry: Mapping[str, Any], tones: Mapping[str, str]) -> list[Dot]:
+    policy = entry.get("policy") or {}
+    promise = policy.get("promise") or {}
+    cost, right = ((promise.get(key) or {}).get("value") for key in ("relative_cost", "accuracy"))
+    tone = tones.get(policy.get("rule") or "")
+    if tone is None or cost is None or right is None:
         return []
-    tone, cost, right = tones.get(policy["rule"]), promise["relative_cost"], promise["accuracy"]
-    if tone is None or cost["value"] is None or right["value"] is None:
-        return []
-    return [
-        Dot(cost["value"], right["value"], tone=tone, shape="ring", label="chosen", side="beside")
-    ]
+    return [Dot(cost, right, tone=tone, shape="ring", label="chosen", side="beside")]

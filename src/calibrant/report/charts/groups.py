@@ -1,16 +1,16 @@
 """The chart of groups: what is special about each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from calibrant.core.method_words import method_words
-from calibrant.documents.plain.policy import GroupEntry, GroupsDocument, GroupsEntry
 from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Names, between, bounds
 from calibrant.report.charts.scales import percent, points
 
 _MOST = 16
 
 
-def charts(document: GroupsDocument) -> Iterator[Chart]:
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     """Yield the groups by what is special about them, largest first."""
     entries = [entry for entry in document["results"] if entry["groups"]]
     if not entries:
@@ -41,7 +41,7 @@ def _words(name: str) -> str:
     return method_words(name) or str(name)
 
 
-def _group(group: GroupEntry, entry: GroupsEntry, whose: str) -> Item:
+def _group(group: Mapping[str, Any], entry: Mapping[str, Any], whose: str) -> Item:
     beyond = group["beyond"]
     tone = str(group["direction"]).replace("-", "_") if group["flagged"] else "undecided"
     name = f"{whose}: {group['rule']}" if whose else str(group["rule"])

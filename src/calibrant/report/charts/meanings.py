@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.documents.plain.audit import AuditDocument, MeaningsEntry
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
 from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Label, Line, Mark, Rule
 from calibrant.report.charts.reliability import diagram_of_series
@@ -14,7 +13,7 @@ _ESTIMATORS = (("all draws (Sem1)", "second", "sem1"), ("held-out draws (Sem2)",
 _ERROR = Axis("calibration error, points", words=in_points, low=0)
 
 
-def meaning_charts(document: AuditDocument) -> list[Chart]:
+def meaning_charts(document: Mapping[str, Any]) -> list[Chart]:
     """Return the charts of every model's block, and the diagram over all of them."""
     blocks = document.get("sem_ece") or []
     found = []
@@ -33,7 +32,7 @@ def meaning_charts(document: AuditDocument) -> list[Chart]:
     return found
 
 
-def meaning_reliability(block: MeaningsEntry) -> Chart:
+def meaning_reliability(block: Mapping[str, Any]) -> Chart:
     """Return the diagram of the first block as the answer of an audit without other scores."""
     series = [(name, tone, block["reliability"][key]) for name, tone, key in _ESTIMATORS]
     title = f"Share of right answers against confidence by meaning, {block['model']}"
@@ -55,7 +54,7 @@ def _reliability(bins: Mapping[str, Any], name: str, number: int) -> Chart:
     )
 
 
-def _convergence(block: MeaningsEntry, number: int) -> Chart:
+def _convergence(block: Mapping[str, Any], number: int) -> Chart:
     marks: list[Mark] = []
     for name, tone, key in _ESTIMATORS:
         found = [(point["n"], point[key]) for point in block["convergence"]["points"]]
@@ -75,7 +74,7 @@ def _convergence(block: MeaningsEntry, number: int) -> Chart:
     )
 
 
-def _strata(block: MeaningsEntry, number: int) -> Chart:
+def _strata(block: Mapping[str, Any], number: int) -> Chart:
     marks: list[Mark] = []
     for name, tone, key in _ESTIMATORS:
         rows = [(_middle(row), row) for row in block["strata"]]
@@ -100,7 +99,7 @@ def _strata(block: MeaningsEntry, number: int) -> Chart:
     )
 
 
-def _plane(block: MeaningsEntry, number: int) -> Chart:
+def _plane(block: Mapping[str, Any], number: int) -> Chart:
     """Return Figure 1a of the Sem-ECE paper with the questions of this model in it."""
     cells = block["regime_plane"]
     most = max(cell["n"] for cell in cells)
@@ -151,7 +150,7 @@ def _stratum(row: Mapping[str, Any], name: str, key: str) -> str:
     )
 
 
-def _name(block: MeaningsEntry) -> str:
+def _name(block: Mapping[str, Any]) -> str:
     """Name a block by its model and, where questions are grouped, by its group."""
     groups = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
     return ", ".join([str(block["model"]), *groups])

@@ -4,14 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from calibrant.documents.plain.head import Subject
-from calibrant.documents.plain.labels import (
-    Batch,
-    LabelDocument,
-    LabelEntry,
-    MonitorDocument,
-    MonitorEntry,
-)
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import entry_name
 from calibrant.report.cells import turned
@@ -24,13 +16,13 @@ _MOST_EVIDENCE = 12.0
 """Powers of ten shown at most: beyond that the alarm is long since certain."""
 
 
-def charts(document: MonitorDocument) -> Iterator[Chart]:
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     """Yield the gap over time of each entry, one with an alarm first, and the evidence."""
     entries = [entry for entry in document["results"] if entry.get("history")]
     # The first sentence is about this one.
     claims = claims_of(document)
     said = next(iter(headline(claims, 1)), None)
-    about = next((c.subject for c in claims if c.text == said), Subject())
+    about = next((c.subject for c in claims if c.text == said), {})
     ranked = sorted(entries, key=lambda e: (not _is_about(e, about), not e.get("alarm")))
     first = ranked[0] if ranked else None
     if first is not None:
@@ -42,11 +34,11 @@ def charts(document: MonitorDocument) -> Iterator[Chart]:
         yield _evidence(entry, n)
 
 
-def _is_about(entry: MonitorEntry, subject: Subject) -> bool:
+def _is_about(entry: Mapping[str, Any], subject: Mapping[str, Any]) -> bool:
     return all(subject.get(name) in (None, entry[name]) for name in ("model", "method"))
 
 
-def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
+def _over_time(entry: Mapping[str, Any], name: str, *, named: bool) -> Chart:
     history = [row for row in entry["history"] if row["gap"]["value"] is not None]
     most = max(row["n"] for row in history)
     # A batch of a few labels jumps about: it is small, and the line passes over it.
@@ -66,7 +58,7 @@ def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
     )
 
 
-def _stretch(row: Batch, place: int, share: float, whose: str) -> Dot:
+def _stretch(row: Mapping[str, Any], place: int, share: float, whose: str) -> Dot:
     gap, alarm = turned(row["gap"]), bool(row.get("alarm"))
     tip = (
         f"{row['when']}: {points(gap['value'])}{between(gap, points)} points, right "
@@ -85,7 +77,7 @@ def _stretch(row: Batch, place: int, share: float, whose: str) -> Dot:
     )
 
 
-def _alarm(entry: MonitorEntry, history: Sequence[Batch]) -> list[Rule]:
+def _alarm(entry: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> list[Rule]:
     """Return a line at the last alarm, and one at the last change of the mix of groups."""
     mix = entry.get("mix") or {}
     marks = []
@@ -96,7 +88,7 @@ def _alarm(entry: MonitorEntry, history: Sequence[Batch]) -> list[Rule]:
     return marks
 
 
-def _dates(history: Sequence[Batch]) -> list[str]:
+def _dates(history: Sequence[Mapping[str, Any]]) -> list[str]:
     names = [str(row["when"])[:16] for row in history]
     if all(len(name) == 10 and name.endswith("-01") for name in names):
         # Months, by their first day.
@@ -104,7 +96,7 @@ def _dates(history: Sequence[Batch]) -> list[str]:
     return names
 
 
-def _evidence(entry: MonitorEntry, number: int) -> Chart:
+def _evidence(entry: Mapping[str, Any], number: int) -> Chart:
     rows = entry["history"]
     # A logarithm of 0 has no place on the chart; capital that is lost is shown at 1e-6.
     places = [
@@ -130,7 +122,7 @@ def _evidence(entry: MonitorEntry, number: int) -> Chart:
     )
 
 
-def label_charts(document: LabelDocument) -> Iterator[Chart]:
+def label_charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     """Yield the error with its interval as labels came in, and where the gap of each block is."""
     entry = next((e for e in document["results"] if len(e.get("history") or ()) > 1), None)
     if entry is not None:
@@ -140,7 +132,7 @@ def label_charts(document: LabelDocument) -> Iterator[Chart]:
             yield _gaps(block, number)
 
 
-def _running(entry: LabelEntry, name: str) -> Chart:
+def _running(entry: Mapping[str, Any], name: str) -> Chart:
     # The first looks know nothing yet, and their intervals would hide what the last ones know.
     least = entry["history"][-1]["labels"] / 10
     known = [
@@ -168,7 +160,7 @@ def _running(entry: LabelEntry, name: str) -> Chart:
     )
 
 
-def _gaps(entry: LabelEntry, number: int) -> Chart:
+def _gaps(entry: Mapping[str, Any], number: int) -> Chart:
     known = [
         part
         for part in entry["gaps"]

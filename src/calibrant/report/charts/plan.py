@@ -3,36 +3,33 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from calibrant.documents.plain.audit import Verification
-from calibrant.documents.plain.head import Estimate
-from calibrant.documents.plain.labels import Leaderboard, LeaderboardEntry, PlanDocument
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts import chart
 from calibrant.report.charts.scales import in_points, percent, short_number
 
-_Choice = Literal["passive_labels", "active_labels"]
-_CHOICES: tuple[tuple[str, str, _Choice, Literal["left", "right"]], ...] = (
+_CHOICES: tuple[tuple[str, str, str, Literal["left", "right"]], ...] = (
     ("random labels", "second", "passive_labels", "right"),
     ("chosen labels", "first", "active_labels", "left"),
 )
 _SHOWN, _MOST = 20, 40
 
-Floor = tuple[str, Estimate, Verification, float | None]
+Floor = tuple[str, Mapping[str, Any], Mapping[str, Any], float | None]
 """Name, ECE, `verification` block, and what chance shows."""
 
 
-def charts(document: PlanDocument) -> Iterator[chart.Chart]:
+def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
     """Yield the smallest error shown against labels, what was measured, and the ranks."""
     curve, wanted = document.get("curve") or [], (document.get("settings") or {}).get("precision")
     lines, dots = [], []
     for name, tone, key, side in _CHOICES:
-        needed = document.get(key)
         places = sorted((p[key], p["precision"]) for p in curve if p.get(key))
         tips = [f"{labels:,.0f} {name}: {in_points(error)} points" for labels, error in places]
         lines += [chart.Line(places, tone, name, tips=tips)] if places else []
-        if wanted is not None and needed:
-            label = f"{needed:,}"
-            dots.append(chart.Dot(needed, wanted, tone=tone, shape="ring", label=label, side=side))
+        if wanted is not None and document.get(key):
+            label = f"{document[key]:,}"
+            dots.append(
+                chart.Dot(document[key], wanted, tone=tone, shape="ring", label=label, side=side)
+            )
     ranked = document.get("leaderboard")
     if lines:
         yield chart.Chart(
@@ -98,7 +95,7 @@ def floor_chart(
 def _error(entry: Floor, expected: str) -> chart.Item:
     name, ece, block, chance = entry
     low, high = chart.bounds(ece)
-    floors = {"passive": _value(block["passive_floor"]), "active": _value(block["active_floor"])}
+    floors = {key: _value(block[f"{key}_floor"]) for key in ("passive", "active")}
     others: list[tuple[float | None, str, chart.Shape]] = [
         (floors["passive"], "second", "triangle"),
         (floors["active"], "third", "triangle"),
@@ -124,7 +121,7 @@ def _value(floor: Any) -> float | None:
     return value
 
 
-def leaderboard_charts(document: Leaderboard, name: str = "answer") -> Iterator[chart.Chart]:
+def leaderboard_charts(document: Mapping[str, Any], name: str = "answer") -> Iterator[chart.Chart]:
     """Yield every model with its interval, best first."""
     metric, entries = document["metric"], document["results"][:_MOST]
     words = percent if metric == "accuracy" else in_points
@@ -142,7 +139,7 @@ def leaderboard_charts(document: Leaderboard, name: str = "answer") -> Iterator[
     )
 
 
-def _rank(entry: LeaderboardEntry, value: Estimate, words: Any) -> chart.Item:
+def _rank(entry: Mapping[str, Any], value: Mapping[str, Any], words: Any) -> chart.Item:
     low, high, name = entry["rank_low"], entry["rank_high"], str(entry["model"])
     tone = "first" if low == high else "undecided"
     rank = str(low) if low == high else f"{low} to {high}"

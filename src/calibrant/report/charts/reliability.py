@@ -1,9 +1,9 @@
 """The reliability diagram: share of right answers against confidence, with room for chance."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from calibrant.documents.plain.audit import Bin, Curve, Reliability
 from calibrant.report.charts.chart import Axis, Band, Chart, Counts, Dot, Label, Line, Mark
 from calibrant.report.charts.scales import percent
 
@@ -19,12 +19,12 @@ _DIAGONAL = Line([(0, 0), (1, 1)], "plain", look="dashed")
 _WIDE, _TALL = 0.4, 0.08
 _HEIGHTS = (0.04, 0.13, 0.22)
 
-Series = tuple[str, str, Sequence[Bin]]
+Series = tuple[str, str, Sequence[Mapping[str, Any]]]
 """Name (empty for a single one), tone and bins."""
 
 
 def reliability_chart(
-    block: Reliability,
+    block: Mapping[str, Any],
     tone: str,
     title: str,
     *,
@@ -37,7 +37,7 @@ def reliability_chart(
     return _diagram(name, title, _CAPTION, [*_sides(block["bins"]), *marks])
 
 
-def _sides(bins: Sequence[Bin]) -> Iterator[Label]:
+def _sides(bins: Sequence[Mapping[str, Any]]) -> Iterator[Label]:
     """Say what lies on either side of the diagonal, where no dot or interval stands."""
     for below in (False, True):
         words = "says more than it knows" if below else "says less than it knows"
@@ -55,7 +55,7 @@ def diagram_frame() -> Chart:
     return _diagram("frame", "Share of right answers against confidence", "", [Counts([0])])
 
 
-def diagram_marks(block: Reliability, tone: str) -> Chart:
+def diagram_marks(block: Mapping[str, Any], tone: str) -> Chart:
     """Return the marks of one confidence alone, for the frame that all of them share."""
     chart = reliability_chart(block, tone, "")
     own = [mark for mark in chart.marks if mark != _DIAGONAL]
@@ -86,7 +86,7 @@ def _diagram(
     )
 
 
-def _band(curve: Curve | None) -> Iterator[Band]:
+def _band(curve: Mapping[str, Any] | None) -> Iterator[Band]:
     if not curve or not curve.get("band_low"):
         return
     places = zip(curve["confidence"], curve["band_low"], curve["band_high"], strict=True)
@@ -96,7 +96,7 @@ def _band(curve: Curve | None) -> Iterator[Band]:
     yield Band([*known[:-1:step], *known[-1:]])
 
 
-def _series(bins: Sequence[Bin], tone: str, name: str = "") -> Iterator[Mark]:
+def _series(bins: Sequence[Mapping[str, Any]], tone: str, name: str = "") -> Iterator[Mark]:
     # Bins of a few rows jump about: they are shown small, and the line passes over them.
     most = max((bin_["n"] for bin_ in bins), default=1) or 1
     steady = [bin_ for bin_ in bins if bin_["n"] >= max(_LEAST_STEADY, most / 50)]
@@ -110,13 +110,13 @@ def _series(bins: Sequence[Bin], tone: str, name: str = "") -> Iterator[Mark]:
         )  # fmt: skip
 
 
-def _key(bin_: Bin) -> str:
+def _key(bin_: Mapping[str, Any]) -> str:
     """Return the name of the rows of a cell: its ends, and values inside that are not in it."""
     without = ",".join(f"{value!r}" for value in bin_.get("without") or ())
     return f"bin:{bin_['lower']!r}:{bin_['upper']!r}{without and ':' + without}"
 
 
-def _words(bin_: Bin, name: str) -> str:
+def _words(bin_: Mapping[str, Any], name: str) -> str:
     place = percent(bin_["confidence"])
     if "lower" in bin_ and bin_["lower"] < bin_["upper"]:
         place = f"{percent(bin_['lower'])} to {percent(bin_['upper'])}"

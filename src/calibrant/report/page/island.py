@@ -1,14 +1,13 @@
 """Audited confidences as compact data: what the page's own script draws and lists."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from markupsafe import Markup
 
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_words
-from calibrant.documents.plain.audit import AuditEntry
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import (
     claim_tone,
@@ -23,13 +22,7 @@ from calibrant.report.charts.reliability import diagram_frame, diagram_marks
 
 _DIGITS = 4
 _LEVEL = 0.95
-_CUT: tuple[Literal["threshold", "n", "wrong", "low", "high"], ...] = (
-    "threshold",
-    "n",
-    "wrong",
-    "low",
-    "high",
-)
+_CUT = ("threshold", "n", "wrong", "low", "high")
 
 
 def confidences(documents: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Markup]:
@@ -54,7 +47,7 @@ def confidences(documents: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, 
 
 
 def _confidence(
-    entry: AuditEntry, key: str, about: Mapping[str, Sequence[Claim]], level: float
+    entry: Mapping[str, Any], key: str, about: Mapping[str, Sequence[Claim]], level: float
 ) -> dict[str, Any]:
     return {
         "key": key,
@@ -97,10 +90,10 @@ def frames() -> dict[str, Markup]:
     return {name: Markup(draw_plane(chart, MEDIUM).svg()) for name, chart in charts.items()}
 
 
-def _cuts(entry: AuditEntry) -> list[list[Any]]:
+def _cuts(entry: Mapping[str, Any]) -> list[list[Any]]:
     """Return threshold, rows at or above it, wrong ones among them and the ends of their share."""
-    counts = entry.get("thresholds")
-    columns = [counts[name] if counts else () for name in _CUT]
+    counts = entry.get("thresholds") or {}
+    columns = [counts.get(name) or () for name in _CUT]
     return [
         # A digit more than a reader is shown: hundreds of lists may be on one page.
         [float(f"{threshold:.6g}"), n, wrong, *(e if e is None else round(e, 3) for e in ends)]
@@ -108,11 +101,10 @@ def _cuts(entry: AuditEntry) -> list[list[Any]]:
     ]
 
 
-def _evidence(entry: AuditEntry) -> dict[str, Any]:
-    test: Mapping[str, Any] = entry.get("calibration_test") or {}
-    tests: Mapping[str, Any] = entry.get("significance") or {}
-    significance: Mapping[str, Any] = tests.get("calibration") or {}
-    block: Mapping[str, Any] = entry.get("verification") or {}
+def _evidence(entry: Mapping[str, Any]) -> dict[str, Any]:
+    test = entry.get("calibration_test") or {}
+    significance = (entry.get("significance") or {}).get("calibration") or {}
+    block = entry.get("verification") or {}
     found = {
         "ECE if calibrated": [_short(test.get("expected_ece")), None, None],
         "p": [test.get("p_value"), None, None],

@@ -1,10 +1,9 @@
 """Tables of an audit."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from calibrant.core.hints import Hint
-from calibrant.documents.plain.audit import AuditDocument, AuditEntry
 from calibrant.metrics.families import Metric
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import claims_of, graded_without, headline
@@ -20,7 +19,6 @@ OF_ENTRIES = frozenset({"calibration", "scores", "ranking", "verification"})
 
 _SAID, _SAID_OF_MANY, _MANY = 5, 3, 5
 _PLACES_NAMED = 3
-_Checked = Literal["error_rate", "lipschitz", "passive_floor", "active_floor"]
 _FLOORS = "Floors are worst-case rates with constant 1; p tests 'perfectly calibrated'."
 # With a space, so that narrow columns break between the words.
 _WORDS = {
@@ -30,10 +28,10 @@ _WORDS = {
 }
 
 
-def blocks(document: AuditDocument) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return what a person reads first: verdict, then numbers, then what the labels can show."""
     document = without_one_method(document, "results")
-    results: Sequence[AuditEntry] = document["results"]
+    results: Sequence[Mapping[str, Any]] = document["results"]
     tables = (
         (_calibration, [entry for entry in results if entry["probability"]]),
         (_scores, [entry for entry in results if entry["probability"]]),
@@ -49,7 +47,7 @@ def blocks(document: AuditDocument) -> list[Block]:
     ]
 
 
-def _meanings(document: AuditDocument) -> list[Block]:
+def _meanings(document: Mapping[str, Any]) -> list[Block]:
     if not document.get("sem_ece"):
         return []
     # Loaded here: most audits hold no draws.
@@ -58,14 +56,14 @@ def _meanings(document: AuditDocument) -> list[Block]:
     return semantic_tables(document["sem_ece"])
 
 
-def _verdicts(document: AuditDocument) -> list[Paragraph]:
+def _verdicts(document: Mapping[str, Any]) -> list[Paragraph]:
     """Return the most important claims, fewer where there are many."""
     many = len(document["results"]) > _MANY
     sentences = headline(claims_of(document), _SAID_OF_MANY if many else _SAID)
     return [Paragraph(text, strong=number == 0) for number, text in enumerate(sentences)]
 
 
-def _place(entry: AuditEntry) -> str:
+def _place(entry: Mapping[str, Any]) -> str:
     group = entry.get("group") or {}
     names = [entry["model"], entry["method"], *(f"{key}={value}" for key, value in group.items())]
     return " / ".join(name for name in names if name)
@@ -77,16 +75,16 @@ def _main(*groups: str) -> list[Metric]:
     return [metric for group in groups for metric in every if metric.group == group]
 
 
-def _columns(*groups: str) -> dict[str, Callable[[AuditEntry], Cell]]:
+def _columns(*groups: str) -> dict[str, Callable[[Mapping[str, Any]], Cell]]:
     """Return a column for each metric of groups that a table without room for all of them has."""
 
-    def column(name: str) -> Callable[[AuditEntry], Cell]:
+    def column(name: str) -> Callable[[Mapping[str, Any]], Cell]:
         return lambda entry: estimate_cell(entry["metrics"][name])
 
     return {metric.title: column(metric.name) for metric in _main(*groups)}
 
 
-def _calibration(document: AuditDocument, entries: Sequence[AuditEntry]) -> Table:
+def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
     without = any(map(graded_without, entries))
     graded: Columns = {"graded": lambda e: number_cell(e["metrics"]["accuracy"]["n"])}
     return table_of(
@@ -108,7 +106,7 @@ def _calibration(document: AuditDocument, entries: Sequence[AuditEntry]) -> Tabl
     )
 
 
-def _scores(document: AuditDocument, entries: Sequence[AuditEntry]) -> Table:
+def _scores(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
     lower = [metric.title for metric in _main("score", "ranking") if metric.better == "low"]
     return table_of(
         entries,
@@ -120,7 +118,7 @@ def _scores(document: AuditDocument, entries: Sequence[AuditEntry]) -> Table:
     )
 
 
-def _named_metrics(document: AuditDocument, entries: Sequence[AuditEntry]) -> Table:
+def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
     found = [
         {"place": _place(entry), "metric": name, **metric}
         for entry in entries
@@ -142,7 +140,7 @@ def _named_metrics(document: AuditDocument, entries: Sequence[AuditEntry]) -> Ta
     )
 
 
-def _ranking(document: AuditDocument, entries: Sequence[AuditEntry]) -> Table:
+def _ranking(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
     shown = {metric.title for metric in _main("share", "ranking") if not metric.probability}
     metrics = {title: own for title, own in _columns("share", "ranking").items() if title in shown}
     return table_of(
@@ -156,17 +154,17 @@ def _ranking(document: AuditDocument, entries: Sequence[AuditEntry]) -> Table:
     )
 
 
-def _subject(document: AuditDocument) -> str:
+def _subject(document: Mapping[str, Any]) -> str:
     """Name what a row is about: the method is left out where there is only one."""
     several = any(entry["method"] for entry in document["results"])
     grouped = any(entry.get("group") for entry in document["results"])
     return "model" + (" / method" if several else "") + (" / group" if grouped else "")
 
 
-def _verification(document: AuditDocument, results: Sequence[AuditEntry]) -> Table:
+def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Table:
     several = any((entry.get("significance") or {}).get("tests", 0) > 2 for entry in results)
 
-    def checked(name: _Checked) -> Callable[[AuditEntry], Cell]:
+    def checked(name: str) -> Callable[[Mapping[str, Any]], Cell]:
         return lambda entry: _cell(entry["verification"][name])
 
     return table_of(
@@ -187,12 +185,12 @@ def _verification(document: AuditDocument, results: Sequence[AuditEntry]) -> Tab
     )
 
 
-def _p_corrected(entry: AuditEntry) -> Number:
+def _p_corrected(entry: Mapping[str, Any]) -> Number:
     test = (entry.get("significance") or {}).get("calibration")
     return p_cell(None if test is None else test["p_adjusted"])
 
 
-def _steepness_notes(results: Sequence[AuditEntry]) -> list[str]:
+def _steepness_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return why a constant L is undefined, once for each reason."""
     blocks = [entry["verification"] for entry in results]
     return [
@@ -206,7 +204,7 @@ def _cell(value: Any) -> Number:
     return estimate_cell(value) if isinstance(value, Mapping) else number_cell(value)
 
 
-def _remarks(document: AuditDocument) -> list[Paragraph]:
+def _remarks(document: Mapping[str, Any]) -> list[Paragraph]:
     remarks = []
     rule = correction_sentence(document)
     if rule:

@@ -4,16 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibrant.core.method_words import method_name
-from calibrant.documents.plain.compare import (
-    CompareDocument,
-    CompareEntry,
-    League,
-    LeagueEntry,
-    Pair,
-    Place,
-    SelfPreference,
-    SummaryEntry,
-)
 from calibrant.report import cells
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Block, Paragraph, Table, table_of
@@ -34,7 +24,7 @@ _PAIRS_SHOWN = 40
 _SENTENCES_SHOWN = 5
 
 
-def blocks(document: CompareDocument) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the verdicts, the league, the pairs and how often the order turns round."""
     document = without_one_method(document, "results", "pairs", "self_preference")
     pairs = document["pairs"]
@@ -50,9 +40,8 @@ def blocks(document: CompareDocument) -> list[Block]:
     parts.append(_pairs(pairs))
     for part in document["summaries"]:
         if part["summary"]["cases"] > 1:
-            method = "" if document.get("one_method") else part["keys"]["method"]
-            keys: Place = {**part["keys"], "method": method}
-            where = _place(keys)
+            method = None if document.get("one_method") else part["keys"]["method"]
+            where = _place({**part["keys"], "method": method})
             parts += [_turns(part, where), _by_gap(part)]
     if document["self_preference"]:
         parts.append(_self_preference(document["self_preference"]))
@@ -60,7 +49,7 @@ def blocks(document: CompareDocument) -> list[Block]:
     return [*parts, *_not_compared(document)]
 
 
-def _not_compared(document: CompareDocument) -> list[Block]:
+def _not_compared(document: Mapping[str, Any]) -> list[Block]:
     """Return what could not be compared, one sentence per reason."""
     places: dict[str, list[str]] = {}
     for entry in document.get("not_compared", ()):
@@ -73,13 +62,13 @@ def _not_compared(document: CompareDocument) -> list[Block]:
     ]
 
 
-def _place(entry: Pair | CompareEntry | Place | SelfPreference) -> str:
+def _place(entry: Mapping[str, Any]) -> str:
     names = [entry["method"], *(entry.get("group") or {}).values()]
     shown = [name for name in names if name]
     return " / ".join(shown) + ": " if shown else ""
 
 
-def _tiers(league: League, *, named: bool) -> Table:
+def _tiers(league: Mapping[str, Any], *, named: bool) -> Table:
     return table_of(
         league["entries"],
         {
@@ -101,14 +90,15 @@ def _tiers(league: League, *, named: bool) -> Table:
     )
 
 
-def _marks(entry: LeagueEntry) -> str:
+def _marks(entry: Mapping[str, Any]) -> str:
     """Return why a score says little: constant or near-certain statements, missing ones."""
-    found = ["uninformative"] * entry["uninformative"] + ["near-certain"] * entry["saturated"]
+    marks = {"uninformative": "uninformative", "saturated": "near-certain"}
+    found = [words for name, words in marks.items() if entry[name]]
     missing = not entry["placed"] and not entry["uninformative"]
     return ", ".join([*found, "too many without confidence"] if missing else found)
 
 
-def _league(document: CompareDocument) -> Table:
+def _league(document: Mapping[str, Any]) -> Table:
     views = [view for view in _VIEWS if view in document["results"][0]["views"]]
     ranked = sorted(
         document["results"],
@@ -119,7 +109,7 @@ def _league(document: CompareDocument) -> Table:
         ),
     )
 
-    def error(view: str) -> Callable[[CompareEntry], cells.Cell]:
+    def error(view: str) -> Callable[[Mapping[str, Any]], cells.Cell]:
         return lambda entry: cells.estimate_cell(entry["views"][view]["ece"])
 
     return table_of(
@@ -137,7 +127,7 @@ def _league(document: CompareDocument) -> Table:
     )
 
 
-def _tied_with(entry: CompareEntry, pairs: Sequence[Pair]) -> cells.Number:
+def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> cells.Number:
     """Return how many models are neither shown to be better nor worse calibrated than this one."""
     ties, others = 0, 0
     for pair in pairs:
@@ -148,7 +138,7 @@ def _tied_with(entry: CompareEntry, pairs: Sequence[Pair]) -> cells.Number:
     return cells.said_cell(ties, f"{ties} of {others}")
 
 
-def _pairs(pairs: Sequence[Pair]) -> Table:
+def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
     more = len(pairs) - _PAIRS_SHOWN
     note = (
         "A gap below zero prefers the first model; 'tie' where these labels cannot tell; 'alone' "
@@ -173,13 +163,13 @@ def _pairs(pairs: Sequence[Pair]) -> Table:
     )
 
 
-def _gap(pair: Pair, view: str) -> cells.Number:
+def _gap(pair: Mapping[str, Any], view: str) -> cells.Number:
     mark = "tie" if pair["ties"][view]["ece"] else "alone"
     shown = pair["better"][view] is not None
     return cells.estimate_cell(pair["gaps"][view]["ece"], mark="" if shown else mark)
 
 
-def _verdict(pair: Pair) -> str:
+def _verdict(pair: Mapping[str, Any]) -> str:
     """Return the verdict on a pair and whom or what it names."""
     if pair["depends_on"]:
         return f"depends: {pair['depends_on']}"
@@ -188,7 +178,7 @@ def _verdict(pair: Pair) -> str:
     return str(pair["verdict"])
 
 
-def _turns(part: SummaryEntry, where: str) -> Table:
+def _turns(part: Mapping[str, Any], where: str) -> Table:
     summary = part["summary"]
     rows: list[tuple[cells.Cell, ...]] = [
         (
@@ -213,7 +203,7 @@ def _turns(part: SummaryEntry, where: str) -> Table:
     )
 
 
-def _by_gap(part: SummaryEntry) -> Table:
+def _by_gap(part: Mapping[str, Any]) -> Table:
     """Return how often the order turns, by the size of the accuracy gap."""
 
     def turned(view: str) -> Callable[[Mapping[str, Any]], cells.Cell]:
@@ -231,7 +221,7 @@ def _by_gap(part: SummaryEntry) -> Table:
     )
 
 
-def _self_preference(rows: Sequence[SelfPreference]) -> Table:
+def _self_preference(rows: Sequence[Mapping[str, Any]]) -> Table:
     return table_of(
         rows,
         {

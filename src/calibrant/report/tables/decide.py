@@ -1,10 +1,8 @@
 """Tables of decisions: `decide`, `mend` and `cascade`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.documents.plain.head import Document, Estimate
-from calibrant.documents.plain.policy import CascadeEntry, DecideEntry
 from calibrant.report.blocks import (
     Block,
     Columns,
@@ -17,13 +15,15 @@ from calibrant.report.blocks import (
 from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, share_cell
 from calibrant.report.tables.remarks import rows_left_out
 
+Entry = Mapping[str, Any]
+
 _SHOWN = 10
 
 
 # -- decide -----------------------------------------------------------------------------------
 
 
-def blocks(document: Document) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the promise and the curve of each model and method."""
     parts = claims_first(document)
     if len(document["results"]) > 1:
@@ -51,7 +51,7 @@ def blocks(document: Document) -> list[Block]:
     return [*parts, *rows_left_out(document)]
 
 
-def _overview(entries: Sequence[DecideEntry]) -> Table:
+def _overview(entries: Sequence[Entry]) -> Table:
     """Return one row per model and method: what each may answer alone, most first."""
     keys = [key for key in ("model", "method") if len({entry[key] for entry in entries}) > 1]
     keys = keys or ["model"]
@@ -68,15 +68,15 @@ def _overview(entries: Sequence[DecideEntry]) -> Table:
     )
 
 
-def _share(entry: DecideEntry) -> float:
-    answered = entry["answered"]
-    return float(answered["value"] or 0.0) if answered and entry["threshold"] is not None else 0.0
+def _share(entry: Entry) -> float:
+    answered = entry["answered"] or {}
+    return float(answered.get("value") or 0.0) if entry["threshold"] is not None else 0.0
 
 
 # -- mend -------------------------------------------------------------------------------------
 
 
-def mend_blocks(document: Document) -> list[Block]:
+def mend_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the promise, and what stated values mean, of each model and method."""
     parts, entries = claims_first(document), document["results"]
     if len(entries) > 1:
@@ -122,16 +122,16 @@ _POINTS = {
 }
 
 
-def cascade_blocks(document: Document) -> list[Block]:
+def cascade_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the claims, the models, the strategies and their chosen points."""
     parts = claims_first(document)
     for entry in document["results"]:
         parts += [_models(entry), _areas(entry), _points(entry), *_policy(entry)]
-    parts += [Paragraph(note) for note in document.get("notes") or ()]
+    parts += [Paragraph(note) for note in document.get("notes", [])]
     return [*parts, *rows_left_out(document)]
 
 
-def _models(entry: CascadeEntry) -> Table:
+def _models(entry: Entry) -> Table:
     return table_of(
         entry["models"],
         {
@@ -145,10 +145,10 @@ def _models(entry: CascadeEntry) -> Table:
     )
 
 
-def _areas(entry: CascadeEntry) -> Table:
+def _areas(entry: Entry) -> Table:
     against = {pair["b"]: points_cell(pair["area"]) for pair in entry["comparisons"]}
 
-    def ahead(strategy: Any) -> Cell:
+    def ahead(strategy: Entry) -> Cell:
         return against.get(strategy["name"], "")
 
     return table_of(
@@ -164,7 +164,7 @@ def _areas(entry: CascadeEntry) -> Table:
     )
 
 
-def _points(entry: CascadeEntry) -> Table:
+def _points(entry: Entry) -> Table:
     found = [
         (point, strategy["words"], strategy["points"][point])
         for point in _POINTS
@@ -184,11 +184,11 @@ def _points(entry: CascadeEntry) -> Table:
     )
 
 
-def _cost(cost: Estimate, point: str) -> Number:
+def _cost(cost: Entry, point: str) -> Number:
     return share_cell(cost["value"]) if point.startswith("budget") else percent_cell(cost)
 
 
-def _policy(entry: CascadeEntry) -> list[Paragraph]:
+def _policy(entry: Entry) -> list[Paragraph]:
     """Return the rule that is ready to be used, where its strategy was measured."""
     policy = entry["policy"]
     words = {item["name"]: item["words"] for item in entry["strategies"]}

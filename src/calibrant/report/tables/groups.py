@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.documents.plain.policy import GroupEntry, GroupsDocument, GroupsEntry
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Table, claims_first, entry_name, table_of
 from calibrant.report.tables.remarks import rows_left_out
@@ -24,7 +23,7 @@ _DECISIONS = {
 }
 
 
-def blocks(document: GroupsDocument) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the claims, the groups, the parts of the error and the decisions of each model."""
     parts = claims_first(document)
     if document.get("across"):
@@ -87,12 +86,11 @@ def _trend(trend: Mapping[str, Any]) -> Table:
     )
 
 
-def _losses(entry: GroupsEntry) -> Table:
+def _losses(entry: Mapping[str, Any]) -> Table:
     total = entry["brier"]["value"]
-    losses: dict[str, Any] = {name: entry.get(name) for name in _LOSSES if name in entry}
 
     def share(name: str) -> cells.Number:
-        value = losses[name]["value"]
+        value = entry[name]["value"]
         return cells.share_cell(max(value, 0) / total if total and value is not None else None)
 
     check = entry.get("copy_check")
@@ -102,13 +100,14 @@ def _losses(entry: GroupsEntry) -> Table:
         note += f" Copy check (the confidence as only column must show nothing): {word}."
     columns: Columns = {
         "part": lambda name: _LOSSES[name],
-        "Brier score": lambda name: cells.estimate_cell(losses[name], digits=4),
+        "Brier score": lambda name: cells.estimate_cell(entry[name], digits=4),
         "share": share,
     }
-    return table_of(losses, columns, "What the Brier score is made of", note=note)
+    shown = [name for name in _LOSSES if name in entry]
+    return table_of(shown, columns, "What the Brier score is made of", note=note)
 
 
-def _groups(entry: GroupsEntry, *, named: bool) -> Table:
+def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
     shown = entry["groups"][:_ROWS]
     echoes = any(group.get("echo_of") for group in shown)
     more = len(entry["groups"]) - len(shown) + entry["groups_not_shown"]
@@ -144,13 +143,13 @@ def _points(gap: float) -> cells.Number:
     return cells.Number(gap, unit="points", digits=1, signed=True)
 
 
-def _mark(group: GroupEntry) -> str:
+def _mark(group: Mapping[str, Any]) -> str:
     if group["flagged"]:
         return str(group["direction"]).removesuffix("-confident")
     return "echo" if group.get("echo_of") else ""
 
 
-def _differences(entry: GroupsEntry) -> Table:
+def _differences(entry: Mapping[str, Any]) -> Table:
     return table_of(
         entry["differences"],
         {
@@ -162,14 +161,13 @@ def _differences(entry: GroupsEntry) -> Table:
     )
 
 
-def _decision(entry: GroupsEntry) -> Table:
+def _decision(entry: Mapping[str, Any]) -> Table:
     decision = entry["decision"]
-    costs: dict[str, Any] = {name: decision.get(name) for name in _DECISIONS}
     return table_of(
         _DECISIONS,
         {
             "per decision": lambda name: _DECISIONS[name],
-            "cost": lambda name: cells.estimate_cell(costs[name], digits=4),
+            "cost": lambda name: cells.estimate_cell(decision[name], digits=4),
         },
         f"Decisions at {decision['threshold']:.3g} "
         f"(optimal for these costs: {decision['optimal_threshold']:.3g})",

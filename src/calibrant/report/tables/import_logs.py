@@ -1,21 +1,21 @@
 """What an import read, and what it could not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from calibrant.core.hints import Hint
-from calibrant.documents.plain.study import ImportDocument, LogEntry, ScoredEntry
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Number, number_cell
 
 _PROBLEMS_SHOWN = 20
 
 
-def blocks(document: ImportDocument) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the logs, their confidences, and the parts that could not be read."""
-    results: Sequence[LogEntry] = document["results"]
+    results: Sequence[Mapping[str, Any]] = document["results"]
     parts: list[Block] = [_verdict(results), _logs(results)]
     if document["scores"]:
         parts.append(_scores(document["scores"]))
@@ -28,7 +28,7 @@ def blocks(document: ImportDocument) -> list[Block]:
     return parts
 
 
-def _verdict(results: Sequence[LogEntry]) -> Paragraph:
+def _verdict(results: Sequence[Mapping[str, Any]]) -> Paragraph:
     draws = sum(entry["draws"] for entry in results)
     unreadable = sum(entry["unreadable"] for entry in results)
     # A table of confidences has rows, and no replies.
@@ -42,7 +42,7 @@ def _verdict(results: Sequence[LogEntry]) -> Paragraph:
     )
 
 
-def _logs(results: Sequence[LogEntry]) -> Table:
+def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
     names = _short_names([entry["source"] for entry in results])
     columns: Columns = {
         "log": lambda e: e[0],
@@ -58,7 +58,7 @@ def _logs(results: Sequence[LogEntry]) -> Table:
     return table_of(zip(names, results, strict=True), columns, "Logs", labels=4)
 
 
-def _expected(entry: LogEntry) -> Number:
+def _expected(entry: Mapping[str, Any]) -> Number:
     """Return how much the log says it holds, with its unit: a question may have many draws."""
     return replace(
         number_cell(entry["expected"], missing="not stated"),
@@ -72,7 +72,7 @@ def _short_names(sources: Sequence[str]) -> list[str]:
     return names if len(set(names)) == len(names) else list(sources)
 
 
-def _scores(scores: Sequence[ScoredEntry]) -> Table:
+def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
     columns: Columns = {
         "model": lambda e: str(e["model"] or "not named"),
         "method": "method",
@@ -83,7 +83,7 @@ def _scores(scores: Sequence[ScoredEntry]) -> Table:
     return table_of(scores, columns, "Confidences", labels=3)
 
 
-def _problems(results: Sequence[LogEntry]) -> Table:
+def _problems(results: Sequence[Mapping[str, Any]]) -> Table:
     names = _short_names([entry["source"] for entry in results])
     lines = [
         (name, problem["place"], problem["reason"])

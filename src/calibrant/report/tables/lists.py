@@ -1,10 +1,11 @@
 """What commands say that have no numbers to show: analyses, demos, files, models, servers."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from calibrant.core.hints import Hint
-from calibrant.documents.plain.study import LeftOut, PartsDocument
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import number_cell, said_cell
 from calibrant.report.charts.draw import FORMATS
@@ -23,7 +24,7 @@ def part_name(part: str) -> str:
     return part if question is None else f"{part} ({question}?)"
 
 
-def reason_text(entry: LeftOut) -> str:
+def reason_text(entry: Mapping[str, str]) -> str:
     r"""Return why a part was left out, with what to do about it, on one line.
 
     Examples
@@ -36,7 +37,7 @@ def reason_text(entry: LeftOut) -> str:
     return f"{words}; to have it: {' '.join(hint.split())}" if mark else words
 
 
-def analysis_blocks(document: PartsDocument) -> list[Block]:
+def analysis_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the parts that were done and the reasons for those that were not."""
     parts: list[Block] = [Paragraph(f"Done: {', '.join(document['done'])}.")]
     if document["left_out"]:
@@ -48,7 +49,7 @@ def analysis_blocks(document: PartsDocument) -> list[Block]:
     return parts
 
 
-def demo_blocks(document: PartsDocument) -> list[Block]:
+def demo_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return where the report is and what to try next."""
     parts: list[Block] = [Paragraph(text, strong=True) for text in document.get("findings") or []]
     for name, part in document["parts"].items():
@@ -64,13 +65,13 @@ def demo_blocks(document: PartsDocument) -> list[Block]:
     return parts
 
 
-def _asked(document: PartsDocument) -> str:
+def _asked(document: Mapping[str, Any]) -> str:
     new = sum(entry["draws_new"] for entry in document["counts"])
     held = sum(entry["draws_cached"] for entry in document["counts"])
     return f"{new:,} draws were asked for; {held:,} came from the ledger, asked once already."
 
 
-def init_blocks(document: PartsDocument) -> list[Paragraph]:
+def init_blocks(document: Mapping[str, Any]) -> list[Paragraph]:
     """Return the files and the next step."""
     return [
         *(Paragraph(f"Written: {name}") for name in document["files"]),
@@ -78,7 +79,7 @@ def init_blocks(document: PartsDocument) -> list[Paragraph]:
     ]
 
 
-def models_blocks(document: PartsDocument) -> list[Block]:
+def models_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the table of models."""
     columns: Columns = {
         "model": "name",
@@ -98,7 +99,7 @@ def models_blocks(document: PartsDocument) -> list[Block]:
 _PLACES = Hint("A page, Markdown or figures: {html}, {markdown} or {figures}.").shell()
 
 
-def report_blocks(document: PartsDocument) -> list[Block]:
+def report_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the paths that were written, or the tables of every document."""
     if document.get("viewed"):
         return [Paragraph(f"viewed: {document['viewed']}")]
@@ -115,14 +116,14 @@ def report_blocks(document: PartsDocument) -> list[Block]:
     ]
 
 
-def _tables(document: PartsDocument) -> list[Block]:
+def _tables(document: Mapping[str, Any]) -> list[Block]:
     # Loaded here: the package finds this module by name.
     from calibrant.report.tables import document_blocks
 
     return [block for part in document.get("documents", ()) for block in document_blocks(part)]
 
 
-def serve_blocks(document: PartsDocument) -> list[Block]:
+def serve_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return questions, cost, and who answered."""
     parts: list[Block] = []
     for totals in document["results"]:

@@ -5,9 +5,6 @@ from pathlib import PurePath
 from typing import Any
 
 from calibrant.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
-from calibrant.documents.plain.audit import HardQuestion, MeaningsEntry
-from calibrant.documents.plain.head import Warned
-from calibrant.documents.plain.study import GradeDocument, SamplesRead, Semantics
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
 
@@ -15,17 +12,17 @@ _EXAMPLES = 5
 _LETTERS = 60
 
 
-def blocks(document: Semantics) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.semantics/1`` document."""
     parts: list[Block] = [Paragraph(_verdict(document), strong=True), _judge(document)]
     parts += [
-        _counts(title, first, counts)
-        for counts, title, first in (
-            (document["graders"], "Who graded", "grader"),
-            (document.get("joined_by"), "Who joined answers into meanings", "rule or judge"),
-            (document.get("reasons"), "Why a grade is what it is", "reason"),
+        _counts(title, first, document[name])
+        for name, title, first in (
+            ("graders", "Who graded", "grader"),
+            ("joined_by", "Who joined answers into meanings", "rule or judge"),
+            ("reasons", "Why a grade is what it is", "reason"),
         )
-        if counts
+        if document.get(name)
     ]
     parts += _doubts(document)
     if document["normalisation"]:
@@ -34,7 +31,7 @@ def blocks(document: Semantics) -> list[Block]:
     return parts
 
 
-def _verdict(document: Semantics) -> str:
+def _verdict(document: Mapping[str, Any]) -> str:
     total = sum(document["graders"].values())
     joined, graded = document["clustering"], document["grading"]
     how = f"by '{joined}'" if joined == graded else f"by '{joined}' and '{graded}'"
@@ -44,7 +41,7 @@ def _verdict(document: Semantics) -> str:
     return text + "."
 
 
-def _judge(document: Semantics) -> Paragraph:
+def _judge(document: Mapping[str, Any]) -> Paragraph:
     if document["judge"] is None:
         return Paragraph("No judge was asked: rules decided, or left the grade open.")
     return Paragraph(
@@ -64,20 +61,17 @@ def _counts(title: str, first: str, counts: Mapping[str, int]) -> Table:
     return table_of(counts.items(), columns, title)
 
 
-def _doubts(document: Semantics) -> list[Block]:
+def _doubts(document: Mapping[str, Any]) -> list[Block]:
     """Say what a reader should look at: contradictions, mixed meanings, masked instructions."""
     parts: list[Block] = []
     doubts = (
-        (document["conflicts"], "Pairs of answers that different steps both joined and kept apart"),
-        (document["mixed_classes"], "Meanings that hold both right and wrong answers"),
-        (
-            document["instructions_masked"],
-            "Answers that held instructions to a judge, which were masked",
-        ),
+        ("conflicts", "Pairs of answers that different steps both joined and kept apart"),
+        ("mixed_classes", "Meanings that hold both right and wrong answers"),
+        ("instructions_masked", "Answers that held instructions to a judge, which were masked"),
     )
-    for number, words in doubts:
-        if number:
-            parts.append(Paragraph(f"{words}: {number:,}."))
+    for name, words in doubts:
+        if document[name]:
+            parts.append(Paragraph(f"{words}: {document[name]:,}."))
     if document["judge_asymmetric"]:
         parts.append(Paragraph("The judge's verdict depended on the order for some pairs."))
     if document["texts_mended"]:
@@ -85,12 +79,12 @@ def _doubts(document: Semantics) -> list[Block]:
         parts.append(Paragraph(f"Texts that were mended before reading: {mended}."))
     examples = [
         (kind, _cut(example))
-        for listed, kind in (
-            (document["conflict_examples"], "joined and kept apart"),
-            (document["judge_asymmetric"], "order matters"),
-            (document["instruction_examples"], "instruction masked"),
+        for name, kind in (
+            ("conflict_examples", "joined and kept apart"),
+            ("judge_asymmetric", "order matters"),
+            ("instruction_examples", "instruction masked"),
         )
-        for example in listed[:_EXAMPLES]
+        for example in document[name][:_EXAMPLES]
     ]
     if examples:
         parts.append(Table(("what", "example"), tuple(examples), title="Examples", labels=2))
@@ -102,7 +96,7 @@ def _cut(example: Any) -> str:
     return " | ".join(text if len(text) <= _LETTERS else text[:_LETTERS] + " ..." for text in texts)
 
 
-def grade_blocks(document: GradeDocument) -> list[Block]:
+def grade_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the grades by model, the columns used, the methods scored and what was written."""
     results = document["results"]
     questions = max((entry["questions"] for entry in results), default=0)
@@ -125,13 +119,9 @@ def grade_blocks(document: GradeDocument) -> list[Block]:
     return parts
 
 
-def _minded(document: GradeDocument) -> list[Warned]:
+def _minded(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what to know before the grades: a judge that was stopped, guessed columns, notes."""
-    joined, samples = document["semantics"], document["samples"]
-    return [
-        *judge_limit_warning(joined["judge_calls"], joined["judge_calls_refused"]),
-        *sample_warnings(samples["columns"], samples["guessed"], samples["notes"]),
-    ]
+    return [*judge_limit_warning(document["semantics"]), *sample_warnings(document["samples"])]
 
 
 def _written(paths: Sequence[str]) -> list[Paragraph]:
@@ -142,7 +132,7 @@ def _written(paths: Sequence[str]) -> list[Paragraph]:
     return [Paragraph(f"Written to {folder}: {names}.", strong=True)]
 
 
-def _grades(document: GradeDocument) -> Table:
+def _grades(document: Mapping[str, Any]) -> Table:
     names = ("model", "questions", "draws", "classes", "right", "wrong")
     return table_of(
         document["results"],
@@ -175,7 +165,7 @@ def _reasons(why: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def _columns(samples: SamplesRead) -> str:
+def _columns(samples: Mapping[str, Any]) -> str:
     if not samples["columns"]:
         return ""
     used = "; ".join(
@@ -193,7 +183,7 @@ _LETTERS_OF_QUESTION = 80
 _LETTERS_KEPT = 2_000
 
 
-def semantic_tables(blocks: Sequence[MeaningsEntry]) -> list[Block]:
+def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Return Sem1 and Sem2 per model, what the theory predicts, and the hardest questions."""
     parts: list[Block] = [
         table_of(
@@ -222,17 +212,17 @@ def semantic_tables(blocks: Sequence[MeaningsEntry]) -> list[Block]:
     return parts
 
 
-def _name(block: MeaningsEntry) -> str:
+def _name(block: Mapping[str, Any]) -> str:
     groups = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
     return ", ".join([str(block["model"]), *groups])
 
 
-def _floor(block: MeaningsEntry) -> cells.Number:
+def _floor(block: Mapping[str, Any]) -> cells.Number:
     found = (block.get("noise_floor") or {}).get("sem2") or {"floor": None}
     return cells.number_cell(found["floor"], missing="not tested")
 
 
-def _notes(block: MeaningsEntry) -> list[Block]:
+def _notes(block: Mapping[str, Any]) -> list[Block]:
     notes: list[Block] = []
     if block["left_out"]:
         counts = ", ".join(f"{reason} {n:,}" for reason, n in block["left_out"].items())
@@ -255,7 +245,7 @@ def _notes(block: MeaningsEntry) -> list[Block]:
     return [*notes, _hardest(_name(block), hard)] if hard else notes
 
 
-def _clustering(block: MeaningsEntry) -> list[str]:
+def _clustering(block: Mapping[str, Any]) -> list[str]:
     """Return how far Sem2-ECE hangs on who clustered and graded."""
     texts = []
     judged = block.get("judging")
@@ -267,10 +257,11 @@ def _clustering(block: MeaningsEntry) -> list[str]:
             f"{cells.estimate_cell(judged['sem2'])}."
         )
     value = block["sem2"]["value"] if "sem2" in block else None
-    for shift, when in (
-        (block.get("clustering_shift"), "only answers of the same letters were one meaning"),
-        (block.get("right_joined_shift"), "all answers that are graded right were one meaning"),
+    for key, when in (
+        ("clustering_shift", "only answers of the same letters were one meaning"),
+        ("right_joined_shift", "all answers that are graded right were one meaning"),
     ):
+        shift = block.get(key)
         if shift and value is not None:
             other = cells.number_cell(value - shift["sem2"]["value"])
             texts.append(
@@ -279,10 +270,10 @@ def _clustering(block: MeaningsEntry) -> list[str]:
     return texts
 
 
-def _hardest(model: str, hard: Sequence[HardQuestion]) -> Table:
+def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
     """Return the questions by their text, with their id; ids alone where there is no text."""
 
-    def answers(row: HardQuestion) -> str:
+    def answers(row: Mapping[str, Any]) -> str:
         return "; ".join(
             f"{cut_text(a['answer'], _LETTERS_OF_ANSWER)} ({a['draws']})"
             for a in row.get("answers", [])
@@ -303,7 +294,7 @@ def _hardest(model: str, hard: Sequence[HardQuestion]) -> Table:
     )
 
 
-def _question(row: HardQuestion) -> cells.Cell:
+def _question(row: Mapping[str, Any]) -> cells.Cell:
     text, name = row.get("text"), str(row["question_id"])
     if not text:
         return name

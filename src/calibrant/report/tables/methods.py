@@ -1,8 +1,8 @@
 """Tables of the confidence methods."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from calibrant.documents.plain.study import MethodEntry, MethodsDocument, ServedMethod
 from calibrant.report.blocks import Block, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, said_cell
 
@@ -16,11 +16,11 @@ _ABOUT = {
 }
 
 
-def blocks(document: MethodsDocument) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the table of methods, or what a study can use of them."""
     if document["results"]:
         return _for_study(document)
-    methods: Sequence[MethodEntry] = document["methods"]
+    methods: Sequence[Mapping[str, Any]] = document["methods"]
     ranking = sum(not entry["probability"] for entry in methods)
     return [
         table_of(
@@ -40,19 +40,19 @@ def blocks(document: MethodsDocument) -> list[Block]:
     ]
 
 
-def _about(entry: MethodEntry) -> str:
+def _about(entry: Mapping[str, Any]) -> str:
     name = _ABOUT[entry["about"]]
     return f"question, with the {name}" if entry["question_level"] else name
 
 
-def _range(entry: MethodEntry) -> str:
+def _range(entry: Mapping[str, Any]) -> str:
     low = "-inf" if entry["low"] is None else f"{entry['low']:g}"
     high = "inf" if entry["high"] is None else f"{entry['high']:g}"
     return f"{low} to {high}"
 
 
-def _for_study(document: MethodsDocument) -> list[Block]:
-    results: Sequence[ServedMethod] = document["results"]
+def _for_study(document: Mapping[str, Any]) -> list[Block]:
+    results: Sequence[Mapping[str, Any]] = document["results"]
     models = list(dict.fromkeys(entry["model"] for entry in results))
     parts: list[Block] = []
     for model in models:
@@ -66,7 +66,7 @@ def _for_study(document: MethodsDocument) -> list[Block]:
     return parts
 
 
-def _usable(results: Sequence[ServedMethod], models: list[str]) -> Table:
+def _usable(results: Sequence[Mapping[str, Any]], models: list[str]) -> Table:
     cells: dict[str, dict[str, Cell]] = {}
     for entry in results:
         if entry["available"]:
@@ -82,7 +82,7 @@ def _usable(results: Sequence[ServedMethod], models: list[str]) -> Table:
     )
 
 
-def _unavailable(results: Sequence[ServedMethod], models: list[str]) -> Table:
+def _unavailable(results: Sequence[Mapping[str, Any]], models: list[str]) -> Table:
     """Group by what is missing: the reader acts on reasons."""
     reasons: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for entry in results:

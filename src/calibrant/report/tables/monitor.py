@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.words import count, percent, subject_name
-from calibrant.documents.plain.head import Estimate
-from calibrant.documents.plain.labels import LabelDocument, MonitorDocument
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Paragraph, Table, claims_first, entry_name, table_of
 from calibrant.report.tables.remarks import rows_left_out
@@ -19,7 +17,7 @@ _MONTH = 30
 # -- monitoring -------------------------------------------------------------------------------
 
 
-def blocks(document: MonitorDocument) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.monitor/1`` document: alarms, then the latest times."""
     parts, entries = claims_first(document), document["results"]
     # A short view has room for one table: that of an alarm, where there is one.
@@ -28,9 +26,8 @@ def blocks(document: MonitorDocument) -> list[Block]:
         parts.append(_history(entry, named=len(entries) > 1, main=entry is first))
         slope = entry["drift_per_day"]
         if slope:
-            value, low, high = (_MONTH * slope[name] for name in ("value", "low", "high"))
-            ends = cells.turned({"value": value, "low": low, "high": high})
-            change = cells.points_cell(ends)
+            ends = {name: _MONTH * slope[name] for name in ("value", "low", "high")}
+            change = cells.points_cell(cells.turned(ends))
             parts.append(Paragraph(f"The gap changes by {change} points in 30 days."))
         if entry["expiry"]:
             parts.append(Paragraph(_expiry(entry["expiry"])))
@@ -75,7 +72,7 @@ def _expiry(expiry: Mapping[str, Any]) -> str:
 # -- labelling --------------------------------------------------------------------------------
 
 
-def label_blocks(document: LabelDocument) -> list[Block]:
+def label_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.label/1`` document."""
     if document.get("grader"):
         return _grader(document["grader"])
@@ -177,7 +174,7 @@ def _state(entries: list[dict[str, Any]], target: str) -> Table:
     )
 
 
-def _range(estimate: Estimate) -> cells.Number:
+def _range(estimate: Mapping[str, Any]) -> cells.Number:
     low, high = estimate["low"], estimate["high"]
     return cells.said_cell(high, f"{100 * low:.1f} to {100 * high:.1f}")
 

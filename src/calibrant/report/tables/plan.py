@@ -5,16 +5,6 @@ from typing import Any
 
 from calibrant.claims.words import count, percent, points, points_range
 from calibrant.core.hints import Hint
-from calibrant.documents.plain.labels import (
-    ClaimPlan,
-    DriftExpiry,
-    Leaderboard,
-    MeasuredPlan,
-    PlanDocument,
-    PlanEntry,
-    PlanStep,
-    Preset,
-)
 from calibrant.report import cells
 from calibrant.report.answers import warnings_of
 from calibrant.report.blocks import Block, Paragraph, Table, entry_name, table_of
@@ -22,7 +12,7 @@ from calibrant.report.blocks import Block, Paragraph, Table, entry_name, table_o
 _ALPHA = 0.05
 
 
-def blocks(document: PlanDocument) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.plan/1`` document."""
     entry = document["results"][0]
     parts: list[Block] = [Paragraph(str(warning["text"])) for warning in warnings_of(document)]
@@ -62,7 +52,7 @@ def blocks(document: PlanDocument) -> list[Block]:
     return parts
 
 
-def _labels_for_claim(plans: list[ClaimPlan], entry: PlanEntry) -> Table:
+def _labels_for_claim(plans: list[dict[str, Any]], entry: Mapping[str, Any]) -> Table:
     """Return the labels that show the claim; what the worst case asks for is a remark."""
     needed, worst = plans[0]["needed"], entry["passive_labels"]
     note = "By the test that label and audit use."
@@ -94,7 +84,7 @@ def _error(error: float) -> cells.Number:
     return cells.said_cell(error, points(error) if error else "calibrated")
 
 
-def _shown_by_labels(plans: list[ClaimPlan]) -> Table:
+def _shown_by_labels(plans: list[dict[str, Any]]) -> Table:
     """Return the smallest errors that a number of labels can show."""
     shows = plans[0]["shows"]
     return table_of(
@@ -114,17 +104,17 @@ def _below(value: float | None) -> cells.Number:
     return cells.said_cell(value, "nothing" if value is None else f"below {points(value)}")
 
 
-def _named(plan: ClaimPlan, plans: list[ClaimPlan]) -> str:
+def _named(plan: Mapping[str, Any], plans: list[dict[str, Any]]) -> str:
     several = len({other["method"] for other in plans}) > 1
-    names = (plan["model"], plan["method"] if several else None, plan.get("group"))
-    return " / ".join(str(name) for name in names if name is not None)
+    keys = ("model", "method", "group") if several else ("model", "group")
+    return " / ".join(str(plan[key]) for key in keys if plan.get(key) is not None)
 
 
 def _labels(value: int | None) -> cells.Number:
     return cells.number_cell(value, missing="more than there are")
 
 
-def _headline(entry: PlanEntry) -> str:
+def _headline(entry: Mapping[str, Any]) -> str:
     sentences = []
     if entry["precision"] is not None:
         passive = entry["passive_labels"]
@@ -134,8 +124,8 @@ def _headline(entry: PlanEntry) -> str:
             f"random labels in the worst case, or {entry['active_labels']:,} chosen ones."
         )
     if entry["labels"] is not None:
-        random = entry["passive_precision"]
-        reached = "not at all" if random is None else f"within {points(random)}"
+        passive = entry["passive_precision"]
+        reached = "not at all" if passive is None else f"within {points(passive)}"
         sentences.append(
             f"{count(entry['labels'], 'random label')} show the calibration error {reached} in the "
             f"worst case; chosen ones within {points(entry['active_precision'])}."
@@ -155,8 +145,8 @@ _PRECISION = {
 }
 
 
-def _steps(rows: list[PlanStep], title: str, fields: Mapping[str, str]) -> Table:
-    def rate(name: str) -> Callable[[Any], cells.Cell]:
+def _steps(rows: list[dict[str, Any]], title: str, fields: Mapping[str, str]) -> Table:
+    def rate(name: str) -> Callable[[Mapping[str, Any]], cells.Cell]:
         return lambda row: cells.number_cell(row[name], digits=4, missing="impossible")
 
     note = Hint(
@@ -166,7 +156,7 @@ def _steps(rows: list[PlanStep], title: str, fields: Mapping[str, str]) -> Table
     return table_of(rows, {"what is checked": "step", **rates}, title, note=note)
 
 
-def _preset(preset: Preset) -> str:
+def _preset(preset: Mapping[str, Any]) -> str:
     text = f"{preset['title']}: about {preset['available']:,} labels are thought to exist"
     if preset["gap"] is not None:
         text += f", {preset['gap']:.1f} times fewer than needed passively"
@@ -175,7 +165,7 @@ def _preset(preset: Preset) -> str:
     return text + "."
 
 
-def _expiry(expiry: DriftExpiry) -> str:
+def _expiry(expiry: Mapping[str, Any]) -> str:
     until = f", on {expiry['date']}" if expiry["date"] else ""
     text = (
         f"With a drift of {expiry['drift']:g} per {expiry['per']} the verification expires after "
@@ -188,13 +178,13 @@ def _expiry(expiry: DriftExpiry) -> str:
     return text + "."
 
 
-def _measured(blocks: list[MeasuredPlan]) -> Table:
+def _measured(blocks: list[dict[str, Any]]) -> Table:
     several = len({block["method"] for block in blocks}) > 1
     tests = max(block["significance"]["tests"] for block in blocks)
     labels = {block["verification"]["labels"] for block in blocks}
     size = f"{min(labels):,}" if len(labels) == 1 else f"{min(labels):,} to {max(labels):,}"
 
-    def checked(name: str, digits: int) -> Callable[[Any], cells.Cell]:
+    def checked(name: str, digits: int) -> Callable[[Mapping[str, Any]], cells.Cell]:
         return lambda block: cells.estimate_cell(block["verification"][name], digits=digits)
 
     return table_of(
@@ -215,7 +205,7 @@ def _measured(blocks: list[MeasuredPlan]) -> Table:
     )
 
 
-def _yes_or_no(block: MeasuredPlan) -> str:
+def _yes_or_no(block: Mapping[str, Any]) -> str:
     """Answer as the audit of the same table does; the worst-case floor is a remark."""
     tests = [block["significance"][name] for name in ("calibration", "gap")]
     if not any(test is not None and test["p_adjusted"] <= _ALPHA for test in tests):
@@ -363,7 +353,7 @@ _COMPUTED: dict[str, Any] = {
 # -- leaderboard ------------------------------------------------------------------------------
 
 
-def leaderboard_blocks(document: Leaderboard) -> list[Block]:
+def leaderboard_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.leaderboard/1`` document: ranks, and what is open."""
     metric, unstable = document["metric"], document["instability"]
     ties = sum(pair["tie"] for pair in document["pairs"])

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from calibrant.documents.plain.head import Document
 from calibrant.report.blocks import Columns, Paragraph, Table, cut_text, table_of
 from calibrant.report.cells import Cell, Text, share_cell
 
@@ -39,7 +38,7 @@ _NAMES = {"holm": "Holm"}
 _OWN_TESTS = 3
 
 
-def correction_sentence(document: Document) -> str:
+def correction_sentence(document: Mapping[str, Any]) -> str:
     """Return what the verdicts of a table rest on, or nothing where one confidence stands alone.
 
     Examples
@@ -64,7 +63,7 @@ tests share one level: the chance of any false verdict is at most 5 %.
     )
 
 
-def pairs_rule(document: Document) -> str:
+def pairs_rule(document: Mapping[str, Any]) -> str:
     """Return what the verdicts of a comparison rest on, or nothing where one pair stands alone.
 
     Examples

@@ -6,14 +6,13 @@ from typing import Any
 
 from calibrant.claims.words import count as counted
 from calibrant.core.hints import Hint
-from calibrant.documents.plain.study import AskedEntry, Failures, RunDocument, StudyDocument
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, estimate_cell, money_cell, number_cell
 
 _FAILURES_SHOWN = 5
 
 
-def blocks(document: RunDocument) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return what a person wants to know before or after a run."""
     if document.get("probe"):
         return _probed(document)
@@ -31,7 +30,7 @@ def blocks(document: RunDocument) -> list[Block]:
     ]
 
 
-def _stopped(document: RunDocument) -> list[Block]:
+def _stopped(document: Mapping[str, Any]) -> list[Block]:
     """Say first that a cap was reached: everything below rests on what was asked until then."""
     if not document.get("stopped"):
         return []
@@ -39,7 +38,7 @@ def _stopped(document: RunDocument) -> list[Block]:
     return [Paragraph(text, strong=True)]
 
 
-def _repaired(document: RunDocument) -> list[Block]:
+def _repaired(document: Mapping[str, Any]) -> list[Block]:
     repair = document.get("repair")
     if repair is None:
         return []
@@ -55,7 +54,7 @@ def _repaired(document: RunDocument) -> list[Block]:
     ]
 
 
-def _probed(document: RunDocument) -> list[Block]:
+def _probed(document: Mapping[str, Any]) -> list[Block]:
     """Say what each endpoint takes, and what it refuses in its own words."""
     said: list[Block] = []
     for one in document["probe"]:
@@ -78,7 +77,7 @@ def _probed(document: RunDocument) -> list[Block]:
 # -- before a run ----------------------------------------------------------------------------
 
 
-def _plan(document: RunDocument) -> list[Block]:
+def _plan(document: Mapping[str, Any]) -> list[Block]:
     total = document["plan"]["total"]
     wanted, held = total["draws_wanted"], total["draws_held"]
     if total["calls"] == 0:
@@ -114,7 +113,7 @@ def _plan(document: RunDocument) -> list[Block]:
     ]
 
 
-def _unavailable(document: RunDocument) -> list[Block]:
+def _unavailable(document: Mapping[str, Any]) -> list[Block]:
     rows = [
         {"model": model["model"], "method": method, "reason": reason}
         for model in document["models"]
@@ -131,7 +130,7 @@ def _reasons(rows: Sequence[Mapping[str, Any]], title: str) -> list[Block]:
 # -- after a run -----------------------------------------------------------------------------
 
 
-def _got(document: RunDocument) -> list[Block]:
+def _got(document: Mapping[str, Any]) -> list[Block]:
     parts: list[Block] = []
     for entry in document["counts"]:
         draws = entry["draws_new"] + entry["draws_cached"]
@@ -149,7 +148,7 @@ def _got(document: RunDocument) -> list[Block]:
     return parts
 
 
-def _remarks(document: RunDocument) -> list[Block]:
+def _remarks(document: Mapping[str, Any]) -> list[Block]:
     parts: list[Block] = []
     for finding in document["findings"]:
         parts.append(Paragraph(f"Note on {finding['model']}: {finding['message']}"))
@@ -174,7 +173,7 @@ def _remarks(document: RunDocument) -> list[Block]:
     return parts + _failures(document["failures"])
 
 
-def _failures(failures: Failures) -> list[Block]:
+def _failures(failures: Mapping[str, Any]) -> list[Block]:
     if not failures["count"]:
         return []
     reasons = Counter(entry["reason"] for entry in failures["shown"])
@@ -185,7 +184,7 @@ def _failures(failures: Failures) -> list[Block]:
     return [Table(("reason", "times"), rows, title=title)]
 
 
-def _scores(document: RunDocument) -> list[Block]:
+def _scores(document: Mapping[str, Any]) -> list[Block]:
     results: Sequence[Mapping[str, Any]] = document["results"]
     if not results:
         return [Paragraph("No question could be scored.")]
@@ -211,7 +210,7 @@ def _of_probability(entry: Mapping[str, Any], name: str) -> Cell:
     return estimate_cell(entry.get(name), digits=2) if entry["probability"] else "-"
 
 
-def _not_scored(document: RunDocument) -> list[Block]:
+def _not_scored(document: Mapping[str, Any]) -> list[Block]:
     rows = [entry for entry in document["methods"] if not entry["available"]]
     return _reasons(rows, "Methods without their inputs")
 
@@ -223,7 +222,7 @@ def _cost(cost: float | None) -> str:
 # -- a study ----------------------------------------------------------------------------------
 
 
-def study_blocks(document: StudyDocument) -> list[Block]:
+def study_blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the blocks of a ``calibrant.study/1`` document."""
     parts: list[Block] = [Paragraph(_sentence(document), strong=True)]
     if document["asked"]:
@@ -238,7 +237,7 @@ def study_blocks(document: StudyDocument) -> list[Block]:
     return parts
 
 
-def _sentence(document: StudyDocument) -> str:
+def _sentence(document: Mapping[str, Any]) -> str:
     models = ", ".join(
         f"{entry['model']} ({entry['name_at_endpoint']} by {entry['client']}, temperature "
         f"{entry['temperature']:g})"
@@ -255,7 +254,7 @@ def _sentence(document: StudyDocument) -> str:
     return f"{document['name']}: {draws:,} answers{by}{kinds}{price}.{unknown}"
 
 
-def _asked(entries: Sequence[AskedEntry]) -> Table:
+def _asked(entries: Sequence[Mapping[str, Any]]) -> Table:
     return table_of(
         entries,
         {

@@ -13,7 +13,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.verb import INPUT, Option
-from calibrant.documents.plain.labels import LabelGoals
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.pool import OpenPool, open_pool
 from calibrant.inputs.provenance import document_head
@@ -129,7 +128,7 @@ DEFAULTS: ServeOptions = {
 }
 
 
-def goals_of(options: Mapping[str, Any]) -> LabelGoals:
+def goals_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the goal of labelling by name: a precision of 5 points where none is named.
 
     Examples
@@ -137,11 +136,7 @@ def goals_of(options: Mapping[str, Any]) -> LabelGoals:
     >>> goals_of({"budget": 400})["precision"], goals_of({"threshold": 0.1})["precision"]
     (0.05, None)
     """
-    found: LabelGoals = {
-        "precision": options.get("precision"),
-        "threshold": options.get("threshold"),
-        "budget": options.get("budget"),
-    }
+    found = {name: options.get(name) for name in ("precision", "threshold", "budget")}
     if found["precision"] is None and found["threshold"] is None:
         found["precision"] = DEFAULT_PRECISION
     return found
@@ -153,7 +148,7 @@ class OpenTask(NamedTuple):
     work: OpenPool
     head: dict[str, Any]
     columns: dict[str, Any]
-    goals: LabelGoals
+    goals: dict[str, Any]
 
     def document(self) -> dict[str, Any]:
         """Return the state of the pool."""
@@ -200,9 +195,11 @@ _HISTORY = 20
 # Labels from which on the share that side information explains is worth telling.
 _ENOUGH = 40
 
+Goals = dict[str, Any]
+
 
 def label_document(
-    work: OpenPool, head: Mapping[str, Any], columns: Mapping[str, Any], goals: LabelGoals
+    work: OpenPool, head: Mapping[str, Any], columns: Mapping[str, Any], goals: Goals
 ) -> dict[str, Any]:
     """Return the document of a pool that is being labelled.
 
@@ -251,7 +248,7 @@ def _denoised(states: list[Any], accuracy: Estimate) -> Estimate:
     return label_noise([p[0] for p in both], [p[1] for p in both]).corrected(accuracy)
 
 
-def _entry(block: LabelledBlock, work: OpenPool, goals: LabelGoals) -> dict[str, Any]:
+def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]:
     pool = block.pool
     entry: dict[str, Any] = {
         **block.keys,
@@ -301,24 +298,22 @@ def _side_leaves(pool: LabelPool) -> float | None:
     return share_left(pool)
 
 
-def _more(pool: LabelPool, goals: LabelGoals) -> int | None:
+def _more(pool: LabelPool, goals: Goals) -> int | None:
     """Return how many more labels would decide the threshold, if the model is calibrated."""
-    threshold = goals.get("threshold")
-    if threshold is None:
+    if goals.get("threshold") is None:
         return None
     made = int(pool.labelled.sum())
-    plan = labels_for_claim(pool.confidence, threshold, bins=pool.bins)
+    plan = labels_for_claim(pool.confidence, goals["threshold"], bins=pool.bins)
     total = pool.confidence.size if plan.all_looks is None else plan.all_looks
     return max(0, total - made)
 
 
-def _more_precise(pool: LabelPool, half: float, goals: LabelGoals) -> int | None:
+def _more_precise(pool: LabelPool, half: float, goals: Goals) -> int | None:
     """Return how many more labels make the intervals as narrow as asked, of a pool this large."""
-    precision = goals.get("precision")
-    if precision is None:
+    if goals.get("precision") is None:
         return None
     made, items = int(pool.labelled.sum()), int(pool.confidence.size)
-    return labels_for_precision(made, items, half, precision) - made
+    return labels_for_precision(made, items, half, goals["precision"]) - made
 
 
 def _history(pool: LabelPool) -> list[dict[str, Any]]:
