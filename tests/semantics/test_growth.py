@@ -20,6 +20,8 @@ from calibrant.semantics.same.mathematics import looks_like_formula, same_formul
         ("extract_answer", "\\boxed{" + " " * 300_000),
         ("grade", "hundred " * 50_000),
         ("grade", "5 " + "second " * 50_000),
+        ("grade", "Paris " + "1969-" * 50_000),
+        ("grade", "1969-" * 50_000 + " Paris"),
         ("cluster_answers", "a" * 400_000 + " (" + " " * 400_000),
         ("split_claims", "Mr. " * 100_000),
         ("split_claims", "a " + "\xa0" * 300_000 + " km"),

@@ -207,9 +207,10 @@ def refuse_mended(table: Mapping[str, Any], policy: Any, what: str) -> None:
 Judge = Annotated[str | None, column("A cheap judge's verdicts, as side information.")]
 JudgeModel = Annotated[
     str | None,
-    column(
+    Option(
         "Model that judges which answers mean the same, and are right, where rules leave it open.",
         metavar="MODEL",
+        group=INPUT,
     ),
 ]
 JudgeUrl = Annotated[str | None, Option("Where the judge is reached.", metavar="URL", group=INPUT)]
