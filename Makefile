@@ -55,11 +55,12 @@ types: $(VENV)/.test
 imports: $(VENV)/.test
 	$(BIN)/lint-imports
 
-# Two workers on two cores; tests/conftest.py says which files stay together, and the longest come
+# Three workers on two cores: tests of servers, prompts and stopping wait for most of their time, and a
+# third worker computes meanwhile. tests/conftest.py says which files stay together, and the longest come
 # first. Further threads of a worker would take the core of the other one. Hundreds of processes
 # load the same modules: compiled ones are kept even where the machine is set not to.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 HAS_BROWSER = @command -v chromedriver >/dev/null || \
 	echo 'No browser: tests in one are skipped (make browser)'

@@ -156,9 +156,10 @@ def test_scikit_learn_copies_and_calls_it():
 
 
 @pytest.mark.slow
-def test_the_promise_holds_and_a_calibrated_model_is_left_alone():
+@pytest.mark.parametrize("fits", [20, 60])
+def test_the_promise_holds_and_a_calibrated_model_is_left_alone(fits):
     held, mended = [], []
-    for seed in range(60):
+    for seed in range(fits):
         rng = np.random.default_rng(seed)
         c = rng.beta(8, 2, 300)
         truth = np.where(c < 0.8, 0.3, 0.75)
