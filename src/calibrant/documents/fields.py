@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.documents import entries
+from calibrant.documents import decisions, entries, labels
 
 Entries = list[dict[str, Any]]
 FIELDS: dict[str, type[Fields]] = {}
@@ -69,10 +69,10 @@ class GroupsFields(_Head, kind="groups"):
 
     features: list[str]
     dropped: dict[str, Any]
-    results: list[entries.GroupsEntry]
+    results: list[decisions.GroupsEntry]
     grouping_loss: entries.EstimateEntry | None
     calibration_loss: entries.EstimateEntry | None
-    groups: list[entries.GroupEntry] | None
+    groups: list[decisions.GroupEntry] | None
     wrong: Entries | None
 
 
@@ -81,7 +81,7 @@ class CascadeFields(_Head, kind="cascade"):
 
     decision: str
     dropped: dict[str, Any]
-    results: list[entries.CascadeEntry]
+    results: list[decisions.CascadeEntry]
 
 
 class DecideFields(_Head, kind="decide"):
@@ -96,7 +96,7 @@ class MendFields(_Head, kind="mend"):
     """Document ``calibrant.mend/1``."""
 
     dropped: dict[str, Any]
-    results: list[entries.MendEntry]
+    results: list[decisions.MendEntry]
 
 
 class PlanFields(_Head, kind="plan"):
@@ -104,7 +104,7 @@ class PlanFields(_Head, kind="plan"):
 
     passive_labels: int | None
     active_labels: int | None
-    results: list[entries.PlanEntry]
+    results: list[labels.PlanEntry]
     measured: Entries
     leaderboard: dict[str, Any] | None
 
@@ -121,7 +121,7 @@ class LabelFields(_Head, kind="label"):
 class MonitorFields(_Head, kind="monitor"):
     """Document ``calibrant.monitor/2``."""
 
-    results: list[entries.MonitorEntry]
+    results: list[labels.MonitorEntry]
     dropped: dict[str, Any]
 
 
