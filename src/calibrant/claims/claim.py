@@ -5,76 +5,21 @@ hypothesis, the test, the correction for number and the margin, and holds one se
 outcome. How often each sentence is false was measured by simulation; see `docs/claims.md`.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-Outcome: TypeAlias = Literal["shown", "equivalent", "undecided", "depends"]
-OUTCOMES: tuple[str, ...] = get_args(Outcome)
+from calibrant.documents.entries import OUTCOMES as OUTCOMES
+from calibrant.documents.entries import Claim as Claim
+from calibrant.documents.entries import Outcome as Outcome
+
 # The most often that any one sentence may be false.
 ALPHA = 0.05
 
 # What a sentence is made of: numbers and names of the document, nothing else.
 Facts: TypeAlias = Mapping[str, Any]
 Sentence: TypeAlias = Callable[[Facts], str]
-
-
-class Claim(Struct, frozen=True):
-    """One claim of a document.
-
-    Parameters
-    ----------
-    id
-        Rule that made it, for example ``audit.over_confident``.
-    subject
-        What it is about: model, method, group, pair.
-    outcome
-        ``shown``, ``equivalent`` (within the margin), ``undecided`` or ``depends``.
-    text
-        The sentence.
-    value, low, high
-        The quantity and its interval, where there is one.
-    p_adjusted
-        P-value, corrected for the number of claims of its family.
-    margin
-        Differences below it do not matter; part of the sentence.
-    n
-        Questions (or rows, where each is one) behind it.
-
-    Examples
-    --------
-    >>> claim = Claim("audit.over_confident", {"model": "a"}, "shown", "Over-confident.", 0.1)
-    >>> claim.to_dict()["value"], claim.to_dict()["low"]
-    (0.1, None)
-    """
-
-    id: str
-    subject: Mapping[str, Any]
-    outcome: Outcome
-    text: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p_adjusted: float | None = None
-    margin: float | None = None
-    n: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, keys in the order that the documents promise."""
-        return {
-            "id": self.id,
-            "subject": dict(self.subject),
-            "outcome": self.outcome,
-            "value": _number(self.value),
-            "low": _number(self.low),
-            "high": _number(self.high),
-            "p_adjusted": _number(self.p_adjusted),
-            "margin": _number(self.margin),
-            "n": self.n,
-            "text": self.text,
-        }
 
 
 class ClaimRule(Struct, frozen=True):
@@ -173,7 +118,3 @@ def declare(rule: ClaimRule) -> ClaimRule:
 def declared() -> Iterator[ClaimRule]:
     """Yield every rule that is loaded, in order of its id."""
     yield from (_RULES[name] for name in sorted(_RULES))
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)

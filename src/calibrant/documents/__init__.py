@@ -12,5 +12,5 @@ from calibrant.documents.entries import Metrics as Metrics
 from calibrant.documents.entries import Verification as Verification
 from calibrant.documents.fields import FIELDS as FIELDS
 from calibrant.documents.fields import Fields as Fields
+from calibrant.documents.fields import typed as typed
 from calibrant.documents.schema import document_schema as document_schema
-from calibrant.documents.schema import field_value as field_value

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+Count: TypeAlias = int | float
+"""A number of rows; weights make it one with decimals."""
 Keys = dict[str, str] | None
 """The group that an entry is about, by column; None for all rows."""
 
@@ -20,26 +24,54 @@ class EstimateEntry(Part, frozen=True, kw_only=True):
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    n: float | None = None
+    n: Count | None = None
 
 
 UNDEFINED = EstimateEntry()
 """What a metric is that this data, or this kind of score, does not have."""
 
 
-class Claim(Part, frozen=True, kw_only=True):
-    """A sentence about the data, with the test behind it."""
+Outcome: TypeAlias = Literal["shown", "equivalent", "undecided", "depends"]
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+_NUMBERS = ("value", "low", "high", "p_adjusted", "margin")
 
+
+class Claim(msgspec.Struct, frozen=True):
+    """A sentence about the data, with the test behind it; numbers are the quantity and its ends."""
+
+    # A rule, what is claimed of whom, and the rows (or questions) behind it.
     id: str
-    subject: dict[str, Any]
-    outcome: Literal["shown", "equivalent", "undecided", "depends"]
+    subject: Mapping[str, Any]
+    outcome: Outcome
     text: str
     value: float | None = None
     low: float | None = None
     high: float | None = None
     p_adjusted: float | None = None
     margin: float | None = None
-    n: float | None = None
+    n: Count | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, keys in the order that the documents promise.
+
+        Examples
+        --------
+        >>> claim = Claim("audit.over_confident", {"model": "a"}, "shown", "Over-confident.", 0.1)
+        >>> claim.to_dict()["value"], claim.to_dict()["low"]
+        (0.1, None)
+        """
+        return {
+            "id": self.id,
+            "subject": dict(self.subject),
+            "outcome": self.outcome,
+            **{name: _number(getattr(self, name)) for name in _NUMBERS},
+            "n": self.n,
+            "text": self.text,
+        }
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 class NextStep(Part, frozen=True, kw_only=True):
@@ -111,7 +143,7 @@ class ReliabilityBin(Part, frozen=True, kw_only=True):
 
     lower: float
     upper: float
-    n: float
+    n: Count
     confidence: float | None = None
     rate: float | None = None
     low: float | None = None
@@ -131,7 +163,7 @@ class Thresholds(Part, frozen=True, kw_only=True):
     """Answers given at or above each threshold, falling, and the wrong ones among them."""
 
     threshold: list[float]
-    n: list[float]
+    n: list[Count]
     wrong: list[float]
     low: list[float]
     high: list[float]

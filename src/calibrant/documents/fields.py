@@ -5,8 +5,15 @@ A key that may be missing is annotated with None.
 
 from __future__ import annotations
 
-from typing import Any
+import typing
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from calibrant.core.document import kind_of
+from calibrant.core.errors import SchemaError, did_you_mean
 from calibrant.documents import decisions, entries, labels
 
 Entries = list[dict[str, Any]]
@@ -14,8 +21,8 @@ FIELDS: dict[str, type[Fields]] = {}
 """The keys of a document by its kind."""
 
 
-class Fields:
-    """The keys that every document has; `FIELDS` lists those of every kind."""
+class Fields(Mapping[str, Any]):
+    """A document read by attribute, and like a dict; `FIELDS` lists the keys of every kind."""
 
     schema: str
     version: str
@@ -24,6 +31,72 @@ class Fields:
         """List the keys of a kind of document."""
         if kind:
             FIELDS[kind] = cls
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+        self.kind = kind_of(document)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._document[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._document)
+
+    def __len__(self) -> int:
+        return len(self._document)
+
+    if not TYPE_CHECKING:
+        # Type checkers read the keys off the classes below: a slip is an error there.
+        def __getattr__(self, name: str) -> Any:
+            """Return the value of a key, as the class that the kind of document gives it."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            known = fields_of(FIELDS.get(self.kind, Fields))
+            if name not in self._document and name not in known:
+                hint = did_you_mean(name, list({**self._document, **known}))
+                raise AttributeError(f"a result of {self.kind} has no {name!r}; {hint}")
+            value = self._document.get(name)
+            if name in known and value is not None:
+                value = _converted(name, value, known[name])
+            self.__dict__[name] = value
+            return value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document as plain data."""
+        return self._document
+
+
+def typed(document: Mapping[str, Any]) -> Any:
+    """Return a document with the keys of its kind as attributes; it stays readable like a dict.
+
+    Examples
+    --------
+    >>> typed({"schema": "calibrant.groups/1", "grouping_loss": {"value": 0.1}}).grouping_loss.value
+    0.1
+    """
+    if isinstance(document, Fields):
+        return document
+    return FIELDS.get(kind_of(document), Fields)(dict(document))
+
+
+@cache
+def fields_of(kind: type[Fields]) -> dict[str, Any]:
+    """Return the types of a document's keys, those of every document first."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        if issubclass(base, Fields):
+            found |= typing.get_type_hints(base)
+    return found
+
+
+def _converted(name: str, value: Any, as_class: Any) -> Any:
+    try:
+        return msgspec.convert(value, as_class)
+    except msgspec.ValidationError as error:
+        raise SchemaError(
+            f"the key {name!r} is not what its schema says: {error}",
+            hint="read it as plain data: result[key]",
+        ) from None
 
 
 class _Head(Fields):

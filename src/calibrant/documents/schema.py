@@ -1,4 +1,4 @@
-"""Values of documents as classes, and the JSON Schema of every kind."""
+"""The JSON Schema of every kind of document."""
 
 import types
 import typing
@@ -7,37 +7,9 @@ from typing import Any
 import msgspec
 
 from calibrant.core.document import newest_version
-from calibrant.core.errors import SchemaError
-from calibrant.documents.fields import FIELDS, Fields
+from calibrant.documents.fields import FIELDS, fields_of
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-
-def fields_of(kind: type[Fields]) -> dict[str, Any]:
-    """Return the types of a document's keys, those of every document first."""
-    found: dict[str, Any] = {}
-    for base in reversed(kind.__mro__):
-        if issubclass(base, Fields):
-            found |= typing.get_type_hints(base)
-    return found
-
-
-def field_value(kind: type[Fields], name: str, value: Any) -> Any:
-    """Return the value of a key as the class that its annotation names.
-
-    Examples
-    --------
-    >>> from calibrant.documents.fields import GroupsFields
-    >>> field_value(GroupsFields, "grouping_loss", {"value": 0.1, "low": 0.0, "high": 0.2}).high
-    0.2
-    """
-    try:
-        return msgspec.convert(value, fields_of(kind)[name])
-    except msgspec.ValidationError as error:
-        raise SchemaError(
-            f"the key {name!r} is not what its schema says: {error}",
-            hint="read it as plain data: result[key]",
-        ) from None
 
 
 def document_schema(kind: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.places import bare_name
+from calibrant.documents.fields import typed
 from calibrant.report.glossary import kind_words
 
 SYMBOLS = {
@@ -26,7 +27,6 @@ SYMBOLS = {
 }
 """A sign per tone: colour alone would say nothing to many readers."""
 
-_FIELDS = Claim.__struct_fields__
 _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
 _COUNTED = {"groups": "of them"}
 # What a comparison calls its verdicts at a glance.
@@ -89,10 +89,8 @@ class Badge(Struct, frozen=True):
 
 def claims_of(document: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of a document in its order: the most important first."""
-    return [
-        Claim(**{name: entry.get(name) for name in _FIELDS})
-        for entry in document.get("claims") or ()
-    ]
+    found: list[Claim] = typed(document).claims if document.get("claims") else []
+    return found
 
 
 def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from calibrant.documents.entries import EstimateEntry
+from calibrant.report.answers import claims_of
 from calibrant.report.cells import Cell, estimate_cell, number_cell
 
 Columns = Mapping[str, str | Callable[[Any], Cell]]
@@ -49,29 +51,33 @@ def table_of(entries: Iterable[Any], columns: Columns, title: str = "", **about:
     (('model', 'rows'), ['a', '12'])
     """
     rows = tuple(
-        tuple(_cell(entry[own]) if isinstance(own, str) else own(entry) for own in columns.values())
+        tuple(own(entry) if callable(own) else _cell(_part(entry, own)) for own in columns.values())
         for entry in entries
     )
     return Table(tuple(columns), rows, title, **about)
 
 
+def _part(entry: Any, name: str) -> Any:
+    return getattr(entry, name) if isinstance(entry, Struct) else entry[name]
+
+
 def _cell(value: Any) -> Cell:
     """Return the plain cell of a value: estimates with their interval, whole numbers as counts."""
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | EstimateEntry):
         return estimate_cell(value)
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return value if isinstance(value, str) else number_cell(value)
 
 
-def entry_name(entry: Mapping[str, Any]) -> str:
+def entry_name(entry: Any) -> str:
     """Return whose confidence an entry is about."""
-    return f"{entry['model']} / {entry['method']}"
+    return f"{_part(entry, 'model')} / {_part(entry, 'method')}"
 
 
 def claims_first(document: Mapping[str, Any]) -> list[Block]:
     """Return what a document claims, as its first paragraphs."""
-    return [Paragraph(str(c["text"]), strong=True) for c in document.get("claims") or ()]
+    return [Paragraph(claim.text, strong=True) for claim in claims_of(document)]
 
 
 def cut_text(text: str, letters: int) -> str:

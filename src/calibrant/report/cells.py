@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
+
+from calibrant.documents.entries import EstimateEntry
 
 # The least p-value that the law of the error tells apart.
 _LEAST_P = 1e-10
 
+Estimated = EstimateEntry | Mapping[str, Any]
 Unit = Literal["share", "points", "probability", "p", "count", "money", "seconds"]
 Form = Literal["whole", "stacked", "half", "bare"]
 """An interval beside its number, below it, as half its width, or left out."""
@@ -140,7 +143,7 @@ def number_cell(value: float | None, *, digits: int = 3, missing: str = "undefin
     return Number(value, unit=unit, digits=digits, missing=missing)
 
 
-def estimate_cell(estimate: Mapping[str, Any] | None, *, digits: int = 3, mark: str = "") -> Number:
+def estimate_cell(estimate: Estimated | None, *, digits: int = 3, mark: str = "") -> Number:
     """Return an estimate with its interval; that it has none is said.
 
     Examples
@@ -165,12 +168,12 @@ def share_cell(share: float | None, *, digits: int = 0) -> Number:
     return Number(share, unit="share", digits=digits)
 
 
-def percent_cell(estimate: Mapping[str, Any] | None) -> Number:
+def percent_cell(estimate: Estimated | None) -> Number:
     """Return an estimated share in percent, with its interval."""
     return _of(estimate, Number(None, unit="share", digits=1))
 
 
-def points_cell(estimate: Mapping[str, Any] | None, *, sign: bool = True) -> Number:
+def points_cell(estimate: Estimated | None, *, sign: bool = True) -> Number:
     """Return an estimated difference of shares in points, with its interval.
 
     Examples
@@ -232,7 +235,9 @@ def rank_cell(low: int, high: int) -> Number:
     return said_cell(low, str(low) if low == high else f"{low} to {high}")
 
 
-def _of(estimate: Mapping[str, Any] | None, form: Number) -> Number:
+def _of(estimate: Estimated | None, form: Number) -> Number:
     if estimate is None:
         return form
-    return replace(form, **{name: estimate[name] for name in ("value", "low", "high")})
+    if isinstance(estimate, Mapping):
+        estimate = convert(estimate, EstimateEntry)
+    return replace(form, value=estimate.value, low=estimate.low, high=estimate.high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -10,6 +10,7 @@ import calibrant
 from calibrant.core.document import dump_document, kind_of, plain
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.places import check_kept, writing
+from calibrant.documents.fields import Fields
 
 if TYPE_CHECKING:
     from calibrant.report.charts.draw import Plot
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _MORE = 'result.to_html("page.html")   .to_json("out.json")   .to_polars()   .plot()'
 
 
-class Result(Mapping[str, Any]):
+class Result(Fields):
     """The result of a verb: plain data with a schema, read like a dict, and the ways to look at it.
 
     Examples
@@ -46,8 +47,7 @@ class Result(Mapping[str, Any]):
         return super().__new__(cls)
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document: dict[str, Any] = plain(document)
-        self.kind = kind_of(self._document)
+        super().__init__(plain(document))
 
     @classmethod
     def of_plain(cls, document: dict[str, Any]) -> Self:
@@ -65,40 +65,8 @@ class Result(Mapping[str, Any]):
     rows_opener: Any = None
     """Opens the rows behind the numbers; None where they are no longer known."""
 
-    def __getitem__(self, key: str) -> Any:
-        return self._document[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._document)
-
-    def __len__(self) -> int:
-        return len(self._document)
-
-    if not TYPE_CHECKING:
-        # Type checkers read the keys off the classes of `report.typed`: a slip is an error there.
-        def __getattr__(self, name: str) -> Any:
-            """Return the value of a key, as the class that the kind of document gives it."""
-            if name.startswith("_"):
-                raise AttributeError(name)
-            from calibrant.documents import FIELDS, field_value
-            from calibrant.documents.schema import fields_of
-
-            known = fields_of(FIELDS[self.kind]) if self.kind in FIELDS else {}
-            if name not in self._document and name not in known:
-                hint = did_you_mean(name, list({**self._document, **known}))
-                raise AttributeError(f"a result of {self.kind} has no {name!r}; {hint}")
-            value = self._document.get(name)
-            if name in known and value is not None:
-                value = field_value(FIELDS[self.kind], name, value)
-            self.__dict__[name] = value
-            return value
-
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._document})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document as plain data."""
-        return self._document
 
     def to_json(self, path: str | Path) -> None:
         """Write the document as JSON."""
@@ -148,7 +116,7 @@ class Result(Mapping[str, Any]):
         """Return the tables as Markdown."""
         from calibrant.report.terminal import render_markdown
 
-        return render_markdown(self._document)
+        return render_markdown(self)
 
     def to_polars(self) -> Any:
         """Return the results as a polars table: a row per entry, a column per number.
@@ -183,7 +151,7 @@ class Result(Mapping[str, Any]):
         from calibrant.report.charts import charts_of
         from calibrant.report.charts.draw import Plot
 
-        charts = {chart.name: chart for chart in charts_of(self._document)}
+        charts = {chart.name: chart for chart in charts_of(self)}
         if not charts:
             raise InputError(f"a result of {self.kind} has no chart")
         # `reliability` is the first of `reliability-1`, `reliability-2` and so on.
@@ -196,7 +164,7 @@ class Result(Mapping[str, Any]):
     def _repr_html_(self) -> str:
         from calibrant.report.notebook import notebook_html
 
-        return notebook_html(self._document)
+        return notebook_html(self)
 
     def __reduce__(self) -> tuple[type[Result], tuple[dict[str, Any]]]:
         return type(self), (self._document,)
@@ -207,7 +175,7 @@ class Result(Mapping[str, Any]):
         from calibrant.report.terminal import render_text
 
         width = get_terminal_size((80, 24)).columns
-        return render_text(self._document, width=width, more=_MORE)
+        return render_text(self, width=width, more=_MORE)
 
     __repr__ = __str__
 

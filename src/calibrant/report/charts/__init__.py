@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from calibrant.core.document import kind_of
+from calibrant.documents.fields import Fields, typed
 from calibrant.report.charts.chart import Chart
 
 __all__ = ["Chart", "answer_of", "charts_of", "further_of"]
@@ -34,28 +34,29 @@ def answer_of(document: Mapping[str, Any]) -> Chart | None:
     >>> answer_of({"schema": "calibrant.analysis/1", "done": []}) is None
     True
     """
-    first = next(_charts(document), None)
+    first = next(_charts(typed(document)), None)
     return first if first is not None and first.name == "answer" else None
 
 
 def further_of(document: Mapping[str, Any]) -> list[Chart]:
     """Return the charts below the first; reliability diagrams have a place of their own."""
-    return [chart for chart in _charts(document) if chart.name != "answer"]
+    return [chart for chart in _charts(typed(document)) if chart.name != "answer"]
 
 
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     """Return all charts: the answer, the further ones, and every reliability diagram."""
-    found = _charts(document)
-    if kind_of(document) == "audit":
+    result = typed(document)
+    found = _charts(result)
+    if result.kind == "audit":
         from calibrant.report.charts.audit import diagrams
 
-        found = chain(found, diagrams(document))
+        found = chain(found, diagrams(result))
     return list(found)
 
 
-def _charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def _charts(document: Fields) -> Iterator[Chart]:
     """Yield the charts of a document, each described when it is asked for."""
-    module, _, name = _KINDS.get(kind_of(document), "").rpartition(".")
+    module, _, name = _KINDS.get(document.kind, "").rpartition(".")
     if name:
         place = module if "." in module else f"{__name__}.{module}"
         yield from getattr(importlib.import_module(place), name)(document)

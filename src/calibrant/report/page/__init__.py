@@ -12,7 +12,8 @@ from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup
 
 import calibrant
-from calibrant.core.document import kind_of, plain
+from calibrant.core.document import plain
+from calibrant.documents.fields import typed
 from calibrant.report.glossary import glossary
 from calibrant.report.page.island import confidences, frames, metric_columns, policies
 from calibrant.report.page.parts import (
@@ -56,7 +57,7 @@ def render_html(
     questions, questions_note
         Rows of the browser of questions and answers, and what they are (all, or a sample).
     """
-    shown = [plain(document) for document in documents]
+    shown = [typed(plain(document)) for document in documents]
     leading = leading_document(shown)
     beside = [document for document in shown if document is not leading]
     screen = None if leading is None else first_screen(leading, title=title, beside=beside)
@@ -64,7 +65,7 @@ def render_html(
     parts = [
         document_part(document, number, leads=document is leading)
         for number, document in enumerate(shown)
-        if kind_of(document) not in _SILENT or len(shown) == 1
+        if document.kind not in _SILENT or len(shown) == 1
     ]
     (entries, diagrams), saved = confidences(shown), policies(shown)
     return (

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims import Claim
-from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError, did_you_mean
+from calibrant.documents.fields import typed
 from calibrant.report.answers import claims_of
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.tables.remarks import wrong_table
@@ -44,7 +44,8 @@ _SENTENCES = 3
 
 def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the neutral blocks of a document; a kind that has none is refused by name."""
-    kind = kind_of(document)
+    result = typed(document)
+    kind = result.kind
     if kind not in KINDS:
         raise SchemaError(
             f"there is no report of documents calibrant.{kind}/1",
@@ -53,8 +54,8 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     module, _, name = KINDS[kind].rpartition(".")
     place = module if "." in module else f"{__name__}.{module}"
     build = getattr(importlib.import_module(place), name)
-    blocks: list[Paragraph | Table] = build(document)
-    return [*blocks, *wrong_table(document)]
+    blocks: list[Paragraph | Table] = build(result)
+    return [*blocks, *wrong_table(result)]
 
 
 def said_first(document: Mapping[str, Any]) -> list[Claim]:
@@ -62,11 +63,11 @@ def said_first(document: Mapping[str, Any]) -> list[Claim]:
 
     A plan by formula makes no claim about data; what it comes to is said by its tables.
     """
-    kind = kind_of(document)
-    claims = claims_of(document)
+    result = typed(document)
+    kind, claims = result.kind, claims_of(result)
     if kind in ("audit", "compare") or (claims and kind != "plan"):
         return claims
-    strong = [b.text for b in document_blocks(document) if isinstance(b, Paragraph) and b.strong]
+    strong = [b.text for b in document_blocks(result) if isinstance(b, Paragraph) and b.strong]
     most = 1 if claims else _SENTENCES
     # A sentence that decides nothing.
     form: dict[str, Any] = {"id": f"{kind}.opening", "subject": {}, "outcome": ""}

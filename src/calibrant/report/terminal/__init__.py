@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from calibrant.core.document import kind_of
+from calibrant.documents.fields import typed
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import written
 from calibrant.report.tables import document_blocks
@@ -43,12 +43,12 @@ def terminal_blocks(
     **view
         What the short view shows, see `compact_lines`.
     """
-    width = max(width, LEAST_WIDTH)
+    result, width = typed(document), max(width, LEAST_WIDTH)
     # The short view of many models needs none of their tables, or one.
-    blocks = cache(partial(document_blocks, document))
-    if full or kind_of(document) in LISTS:
+    blocks = cache(partial(document_blocks, result))
+    if full or result.kind in LISTS:
         return [_safe(part) for block in blocks() for part in _rich(block, width)]
-    return [_safe(line) for line in compact_lines(document, blocks, width=width, **view)]
+    return [_safe(line) for line in compact_lines(result, blocks, width=width, **view)]
 
 
 def _safe(block: RenderableType) -> RenderableType:
