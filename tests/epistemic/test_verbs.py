@@ -218,9 +218,10 @@ def test_bad_groups_are_refused(table):
     assert str(refused.value.hint) == 'name columns, for example features=["topic", "tokens"]'
     holes = table.with_columns(topic=pl.when(pl.col("tokens") > 6).then("topic"))
     with pytest.raises(InputError, match="feature 'topic' is missing in"):
-        groups(holes, features=["topic"])
-    dropped = groups(holes, features=["topic"], on_invalid="drop").to_dict()["dropped"]
-    assert dropped["feature_missing"] == holes["topic"].null_count()
+        groups(holes, features=["topic"], on_invalid="error")
+    for how in (None, "drop"):
+        dropped = groups(holes, features=["topic"], on_invalid=how).to_dict()["dropped"]
+        assert dropped["feature_missing"] == holes["topic"].null_count()
     with pytest.raises(InputError, match=r"at least 100 labelled rows.*model small"):
         groups(table.filter(pl.col("question_id").str.len_chars() <= 2), features=["topic"])
 

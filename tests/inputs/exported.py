@@ -86,6 +86,20 @@ def empty_cells(path):
     text(path, ["source", "certainty", "is_right"], cells)
 
 
+def beside(columns):
+    """Two models in one row, each with a confidence and an outcome of its own."""
+
+    def write(path):
+        cells = [
+            (k, *(f"{SAID[n]:.0%}" for n in both), *("yn"[not RIGHT[n]] for n in both))
+            for k in range(N // 2)
+            for both in [(k, k + N // 2)]
+        ]
+        text(path, ["Ticket", *columns], cells)
+
+    return write
+
+
 def empty_rows(path):
     english(path)
     path.write_text(path.read_text() + ",,\n" * 5)
@@ -281,6 +295,12 @@ READ = {
     "spreadsheet, 90.00%, yes / no": percent_cells,
     "spreadsheet, empty cells": empty_cells,
     "spreadsheet, empty rows at the end": empty_rows,
+    "spreadsheet, two models side by side": beside(
+        ["GPT-4o confidence", "Claude confidence", "GPT-4o right?", "Claude right?"]
+    ),
+    "spreadsheet, two models side by side, German": beside(
+        ["Sicherheit (A)", "Sicherheit (B)", "Richtig (A)", "Richtig (B)"]
+    ),
     "spreadsheet, every cell quoted": quoted,
     "spreadsheet, line ends of old Macintoshes": old_line_ends,
     "spreadsheet, 90, right / wrong": whole_percent,

@@ -122,6 +122,54 @@ def test_models_are_compared_on_the_questions_that_numbers_name(path):
     assert (again["pairs"][0]["n"], again["data"]["questions"]) == (N // 2, N // 2)
 
 
+def test_models_side_by_side_answer_the_question_of_their_row(path):
+    READ["spreadsheet, two models side by side"](path)
+    found = cal.compare("table.any", resamples=20)
+    assert [(pair["a"], pair["b"], pair["n"]) for pair in found["pairs"]] == [
+        ("GPT-4o", "Claude", N // 2)
+    ]
+    assert "GPT-4o and Claude as models side by side" in found["reading"]["sentence"]
+    rows = load_scores(path).frame.sort("model", "question_id")
+    for model, half in (("GPT-4o", slice(0, N // 2)), ("Claude", slice(N // 2, N))):
+        own = rows.filter(model=model).sort(pl.col("question_id").cast(pl.Int64))
+        assert own["confidence"].to_list() == pytest.approx(SAID[half])
+        assert own["correct"].cast(bool).to_list() == RIGHT[half]
+
+
+def test_models_side_by_side_may_be_named_and_share_an_outcome_or_not(path):
+    names = ["said by A", "B thinks", "A was it", "B was it"]
+    cells = zip(SAID, SAID[::-1], map(int, RIGHT), map(int, RIGHT[::-1]), strict=True)
+    pl.DataFrame(list(cells), schema=names, orient="row").write_csv(path)
+    said, right = ",".join(names[:2]), ",".join(names[2:])
+    both = load_scores(path, confidence=said, correct=right)
+    assert both.frame.group_by("model").agg(pl.col("correct").sum())["correct"].to_list() == (
+        [sum(RIGHT)] * 2
+    )
+    assert both.frame["model"].unique().sort().to_list() == ["B thinks", "said by A"]
+    shared = load_scores(path, confidence=said, correct="A was it")
+    assert shared.frame["model"].unique().to_list() == ["model"]
+    assert shared.frame["method"].n_unique() == 2
+    with pytest.raises(InputError, match="columns for confidence: 1, columns for correct: 2"):
+        load_scores(path, confidence=names[0], correct=right)
+    with_model = pl.read_csv(path).with_columns(model=pl.lit("a"))
+    with pytest.raises(InputError, match="column model names models too"):
+        load_scores(with_model, confidence=said, correct=right)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["GPT confidence", "Claude confidence", "GPT right", "Llama right"],
+        ["GPT confidence", "GPT prob", "GPT right", "Claude right"],
+        ["GPT confidence", "Claude confidence", "correct", "Claude right"],
+    ],
+)
+def test_what_stands_side_by_side_in_part_is_asked_about(names):
+    cells = zip(SAID, SAID[::-1], map(int, RIGHT), map(int, RIGHT[::-1]), strict=True)
+    with pytest.raises(InputError, match=r"columns may be the confidence|is it correct="):
+        load_scores(pl.DataFrame(list(cells), schema=names, orient="row"))
+
+
 def test_row_numbers_of_one_model_are_no_questions(path):
     frame = pl.DataFrame({"id": range(N), "confidence": SAID, "correct": RIGHT})
     assert load_scores(frame).assumed == ("question_id", "model", "method")

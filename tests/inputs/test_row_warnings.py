@@ -83,7 +83,7 @@ def test_rows_without_a_feature_are_among_those_left_out(verb):
         topic=pl.when(pl.int_range(pl.len()) % 2 == 0).then(None).otherwise("topic")
     )
     options = {"max_error": 0.3} if verb == "decide" else {}
-    document = getattr(cal, verb)(frame, features=["topic"], on_invalid="drop", **options)
+    document = getattr(cal, verb)(frame, features=["topic"], **options)
     assert document["dropped"] == {"feature_missing": 200}
     assert "data.missing" in told(document)
 

@@ -128,7 +128,7 @@ SEPARATES = rule(
     undecided=lambda facts: "open" if facts["varies"] else "constant",
     depends=grades_sentence,
     who=_who,
-    of_whom=lambda facts: f"the confidence of {facts['name']}" if facts["named"] else "confidence",
+    of_whom=lambda facts: _who(facts)[0].lower() + _who(facts)[1:],
     why=lambda facts: _why_open(facts["low"], facts["high"], 0.5, facts["p"]),
 )
 

@@ -244,7 +244,8 @@ def _plural(column: str) -> str:
     """Return how values of a column are called: topics, categories."""
     if not column.isalpha():
         return "groups"
-    return f"{column[:-1]}ies" if column.endswith("y") else f"{column}s"
+    name = column.lower()
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def unequal_note(effective: float, *, repeated: bool = False) -> str:

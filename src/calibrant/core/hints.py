@@ -250,6 +250,4 @@ def _flag(name: str, value: Any, names: Mapping[str, str]) -> str:
     flag = "--" + names.get(name, name).replace("_", "-")
     if value is None or value is True:
         return flag
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        return f"{flag} {','.join(map(str, value))}"
-    return f"{flag} {value}"
+    return f"{flag} {_typed(value)}"

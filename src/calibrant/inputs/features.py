@@ -67,7 +67,7 @@ def features_hint(names: Sequence[str]) -> Hint:
 
 
 def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | None) -> Scores:
-    """Return the rows that have all features; missing ones are an error or are left out."""
+    """Return the rows that have all features; others are left out and counted, or an error."""
     frame = scores.frame
     missing = pl.any_horizontal(
         *(_is_missing(name, frame.schema[name]) for name in columns), pl.lit(False)
@@ -75,7 +75,7 @@ def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | No
     bad = frame.select(missing.alias("bad"))["bad"]
     if not bad.any():
         return scores
-    if on_invalid != "drop":
+    if on_invalid == "error":
         name = next(
             n for n in columns if frame.select(_is_missing(n, frame.schema[n])).to_series().any()
         )
@@ -85,7 +85,7 @@ def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | No
             hint=Hint(
                 "fill it with a category of its own, or use {on_invalid} to leave such rows "
                 "out and have them counted",
-                on_invalid="drop",
+                on_invalid="missing",
             ),
         )
     lost = frame.filter(bad).with_columns(rule=pl.lit(FEATURE_MISSING))

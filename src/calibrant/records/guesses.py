@@ -9,9 +9,12 @@ from msgspec import Struct
 from calibrant.core.errors import InputError, UnavailableError, did_you_mean, require_known
 from calibrant.core.hints import Call, Hint
 from calibrant.core.imports import data_beside
+from calibrant.records.side_by_side import model_of, models_side_by_side
 
 LISTS = ("confidence", "question_id")
-"""Roles that several columns may play."""
+"""Roles that several columns may play for one model."""
+BESIDE = ("correct", "answer")
+"""Roles that several columns play where each model has a confidence of its own."""
 ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights", "cluster")
 _REQUIRED = ("confidence", "correct")
 NAMES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -27,11 +30,15 @@ _NEVER = ("weights", "cluster", "answer", "method")
 
 
 class Roles(Struct, frozen=True):
-    """Columns by role, which of them were guessed, and others that name the same models."""
+    """Columns by role, which of them were guessed, and others that name the same models.
+
+    Where models stand side by side, `models` names them in the order of their confidences.
+    """
 
     columns: dict[str, list[str]]
     guessed: tuple[str, ...] = ()
     same: Mapping[str, tuple[str, ...]] = {}
+    models: tuple[str, ...] = ()
 
     def __getitem__(self, role: str) -> list[str]:
         """Return the columns of a role; none where no column plays it."""
@@ -120,9 +127,13 @@ def resolve_roles(
         Other tables are read beside this one, and such numbers may tell which rows belong together.
     """
     columns: dict[str, list[str]] = {}
-    guessed: list[str] = []
+    beside = {} if peek is None else _side_by_side(names, asked, peek)
+    guessed: list[str] = [*beside]
     same: dict[str, tuple[str, ...]] = {}
     for role in ROLES:
+        if role in beside:
+            columns[role] = beside[role]
+            continue
         wanted = asked.get(role)
         if wanted is not None:
             columns[role] = _asked(role, wanted, names, source)
@@ -144,7 +155,55 @@ def resolve_roles(
     if not columns["question_id"] and number_ids and peek is not None:
         columns["question_id"] = _numbers_of_questions(names, columns, peek, beside_others)
         guessed += ["question_id"] * len(columns["question_id"])
-    return Roles(columns, tuple(guessed), same)
+    return Roles(columns, tuple(guessed), same, _models_beside(columns, source))
+
+
+def _side_by_side(
+    names: Sequence[str], asked: Mapping[str, str | None], peek: Any
+) -> dict[str, list[str]]:
+    """Return the columns by role where every confidence has an outcome of the same model."""
+    told = any(asked.get(role) for role in ("confidence", *BESIDE, "model", "method"))
+    if told or usual_columns("model", names) or {"confidence", "correct", "method"} & {*names}:
+        return {}
+    by_role = {role: models_side_by_side(names, _role_words(role)) for role in ROLES[:2]}
+    said, graded = (
+        {model: name for model, name in found.items() if _agreeing(role, [name], peek)}
+        for role, found in by_role.items()
+    )
+    if len(said) < 2 or not said.keys() <= graded.keys():
+        return {}
+    answers = models_side_by_side(names, {*NAMES["texts"]["answers"]})
+    found = {"confidence": [*said.values()], "correct": [graded[model] for model in said]}
+    if said.keys() <= answers.keys():
+        found["answer"] = [answers[model] for model in said]
+    return found
+
+
+def _role_words(role: str) -> set[str]:
+    return {role, *NAMES["usual"][role], *NAMES["perhaps"][role]}
+
+
+def _models_beside(columns: Mapping[str, Sequence[str]], source: str | None) -> tuple[str, ...]:
+    """Return the names of the models that stand side by side; none where they do not."""
+    said = columns["confidence"]
+    for role in BESIDE:
+        if len(columns[role]) not in (0, 1, len(said)):
+            raise InputError(
+                f"columns for confidence: {len(said)}, columns for {role}: {len(columns[role])}",
+                source=source,
+                hint="name one for all of them, or one for each in the same order",
+            )
+    if len(said) < 2 or len(columns["correct"]) < 2:
+        return ()
+    if columns["model"]:
+        raise InputError(
+            f"models stand side by side ({', '.join(said)}), and column {columns['model'][0]} "
+            "names models too",
+            source=source,
+            hint="rename that column, or save one row per question and model",
+        )
+    found = [model_of(name, _role_words("confidence")) for name in said]
+    return tuple(found if all(found) and len({*found}) == len(found) else said)
 
 
 def _numbers_of_questions(
@@ -182,11 +241,11 @@ def _asked(role: str, wanted: str, names: list[str], source: str | None) -> list
     if wanted in names or "," not in wanted:
         return [require_column(wanted, names, source, role=role)]
     found = [require_column(part.strip(), names, source, role=role) for part in wanted.split(",")]
-    if role not in LISTS:
+    if role not in (*LISTS, *BESIDE):
         raise InputError(
             f"{role} is one column, got {len(found)}: {wanted}",
             source=source,
-            hint=f"only {' and '.join(LISTS)} may be lists",
+            hint=f"only {', '.join((*LISTS, *BESIDE))} may be lists",
         )
     if len(set(found)) < len(found):
         raise InputError(f"a column is named twice for {role}: {wanted}", source=source)

@@ -38,6 +38,8 @@ class Reading(Struct, frozen=True):
         What was found about rows that stand there several times.
     mended
         What replaced the stated confidences, if anything did.
+    models
+        Names of the models where these stand side by side, each with a confidence of its own.
     """
 
     columns: Mapping[str, str] = {}
@@ -48,6 +50,7 @@ class Reading(Struct, frozen=True):
     cluster: str | None = None
     repeats: str | None = None
     mended: str | None = None
+    models: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str | None:
@@ -58,12 +61,16 @@ class Reading(Struct, frozen=True):
         >>> columns = {"confidence": "certainty", "correct": "ok", "model": "llm"}
         >>> Reading(columns, ("confidence", "scale", "correct", "model"), "percent").sentence
         'Read certainty as the confidence in percent, ok as the outcome, llm as the model.'
+        >>> Reading({"confidence": "A p,B p"}, ("confidence",), models=("A", "B")).sentence
+        'Read A p and B p as the confidence, A and B as models side by side.'
         """
         parts = [part for role in self.columns if (part := self._part(role)) is not None]
+        parts += [f"{' and '.join(self.models)} as models side by side"] if self.models else []
         return f"Read {', '.join(parts)}." if parts else None
 
     def _part(self, role: str) -> str | None:
         column, known = self.columns[role], role in self.guessed
+        column = column.replace(",", " and ") if self.models else column
         word = _ROLE_WORDS.get(role, role)
         if role == "confidence" and "scale" in self.guessed:
             return f"{column} as {word} in {self.scale}" if known else f"{column} as {self.scale}"
@@ -84,6 +91,7 @@ class Reading(Struct, frozen=True):
             "repeats": self.repeats,
             "sentence": self.sentence,
             **({} if self.mended is None else {"mended": self.mended}),
+            **({"models": list(self.models)} if self.models else {}),
         }
 
 

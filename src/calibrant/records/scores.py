@@ -159,8 +159,9 @@ leave such rows out and have them counted
     )
     alone = repeats or not roles["question_id"]
     checked = _checked(frame, name, on_invalid=on_invalid, repeats=alone, checks=checks)
-    told_apart = {"question_id": roles["question_id"] or repeated}
-    told_apart |= {role: roles[role] for role in ("model", "method")}
+    # Models that stand side by side in a row answered one question.
+    told_apart = {"question_id": roles["question_id"] or repeated or roles.models}
+    told_apart |= {"model": roles["model"] or roles.models, "method": roles["method"]}
     assumed = tuple(role for role, held in told_apart.items() if not held)
     unused = [column for column in names if column not in (*(features or ()), *by)]
     likely = None if roles["weights"] else guesses.guessed_column("weights", unused)
@@ -201,7 +202,7 @@ def _select(
     """Select the roles under their own names, the features beside them, rows numbered from 1."""
     used = {found[0] for role, found in roles.columns.items() if len(found) == 1}
     used -= set(roles["cluster"])
-    used.update(roles["confidence"])
+    used.update(roles["confidence"], *(roles[role] for role in guesses.BESIDE))
     if features is None:
         features = [name for name in names if name not in used and name not in _OWN]
     extra = [
@@ -209,32 +210,40 @@ def _select(
         for name in dict.fromkeys(features)
         if name not in _OWN
     ]
-    row = pl.col("_row")
-    model, ids, cluster = roles["model"], roles["question_id"], roles["cluster"]
+    row, ids = pl.col("_row"), roles["question_id"]
     columns = [
         row.cast(pl.Int64),
-        (pl.col(*outcome) if (outcome := roles["correct"]) else pl.lit(None)).alias("correct"),
         (tables.joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
-        (pl.col(model[0]).cast(pl.String) if model else pl.lit("model")).alias("model"),
-        *(pl.col(roles[role][0]).alias(role) for role in ("answer", "weights") if roles[role]),
+        *(pl.col(name).alias("weights") for name in roles["weights"]),
         *(
             pl.col(name).cast(pl.String).fill_null("").alias(score_table.CLUSTER)
-            for name in cluster
+            for name in roles["cluster"]
         ),
         *(pl.col(name) for name in extra),
     ]
     lazy = lazy.with_row_index("_row", offset=1)
-    many = len(roles["confidence"]) > 1
-    return pl.concat(
-        [lazy.select(*columns, *_scored(name, roles, many=many)) for name in roles["confidence"]]
-    )
+    places = range(len(roles["confidence"]))
+    return pl.concat([lazy.select(*columns, *_scored(place, roles)) for place in places])
 
 
-def _scored(column: str, roles: guesses.Roles, *, many: bool) -> list[pl.Expr]:
-    named = pl.col(roles["method"][0]).cast(pl.String()) if roles["method"] else pl.lit(column)
-    if roles["method"] and many:
-        named = pl.concat_str([named, pl.lit(column)], separator=":")
-    return [pl.col(column).alias("confidence"), named.alias("method")]
+def _scored(place: int, roles: guesses.Roles) -> list[pl.Expr]:
+    """Return what belongs to one of the confidences: its model, method, outcome and answer."""
+    column, many = roles["confidence"][place], len(roles["confidence"]) > 1
+    model = pl.lit(roles.models[place] if roles.models else "model")
+    if roles["model"]:
+        model = pl.col(roles["model"][0]).cast(pl.String)
+    method = pl.lit("confidence" if roles.models else column)
+    if roles["method"]:
+        method = pl.col(roles["method"][0]).cast(pl.String())
+        method = pl.concat_str([method, pl.lit(column)], separator=":") if many else method
+    own = {role: roles[role][place % len(roles[role])] for role in guesses.BESIDE if roles[role]}
+    return [
+        pl.col(column).alias("confidence"),
+        model.alias("model"),
+        method.alias("method"),
+        *(pl.col(name).alias(role) for role, name in own.items()),
+        *([] if "correct" in own else [pl.lit(None).alias("correct")]),
+    ]
 
 
 def _typed(
@@ -254,7 +263,8 @@ def _typed(
     columns = {role: ",".join(found) for role, found in roles.columns.items() if found}
     told = (*roles.guessed, *(["scale"] if guessed else []))
     cluster = columns.pop("cluster", None)
-    return frame, Reading(columns, told, scale, words, roles.same, cluster)
+    found = Reading(columns, told, scale, words, roles.same, cluster, models=roles.models)
+    return frame, found
 
 
 def _checked(

@@ -11,6 +11,8 @@ from calibrant.core.method_words import method_name, method_words
 from calibrant.report.answers import source_name, whole_entries
 from calibrant.report.glossary import kind_words
 
+_LACKING = {"correct_missing": "grade", "feature_missing": "feature"}
+
 
 def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: bool = True) -> str:
     """Return the title line; it shows no place of a machine.
@@ -27,13 +29,15 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     link = "for" if kind in ("decide", "plan", "cascade") else "of"
     parts = [f"{words} {link} {name}" if name else words, *_amounts(document, kind)]
     dropped, data = document.get("dropped") or {}, document.get("data") or {}
-    if ungraded := dropped.get("correct_missing", 0):
-        parts.append(f"{count(ungraded, 'row')} without a grade left out")
     # A row may break several rules: rows are counted, not rules.
-    others = data.get("rows_read", 0) - data.get("rows", 0) - ungraded
+    others = data.get("rows_read", 0) - data.get("rows", 0)
+    for rule, what in _LACKING.items():
+        if lacking := dropped.get(rule, 0):
+            parts.append(f"{count(lacking, 'row')} without a {what} left out")
+            others -= lacking
     if others > 0:
         # Rows without a confidence still count where accuracy is told.
-        unstated = set(dropped) <= {"correct_missing", "confidence_missing"}
+        unstated = set(dropped) <= {*_LACKING, "confidence_missing"}
         why = " without a confidence" if unstated else " left out"
         parts.append(f"{count(others, 'row')}{why}")
     return " · ".join([*parts, page_date()] if dated else parts)
@@ -84,9 +88,9 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         questions = (document.get("data") or {}).get("questions") or own
         methods = len({entry["method"] for entry in results})
         found = [f"{methods} confidences"] if methods > 1 else []
-        shared = (document.get("data") or {}).get("questions_shared_by_all", questions)
+        shared = (document.get("data") or {}).get("questions_shared_by_all")
         told = count(questions, "question")
-        if shared < questions:
+        if shared is not None and shared < questions:
             told += f", {shared:,} with a confidence of {'both' if models == 2 else 'all'}"
         counted = f"{models} of {given} models" if given > models else f"{models} models"
         return [*found, counted, told]

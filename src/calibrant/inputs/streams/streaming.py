@@ -95,6 +95,12 @@ def sum_plan(
         roles = resolve_roles(names, None, asked, partial(_peeked, source))
     for name in by:
         require_column(name, names, source, role="by")
+    if roles.models:
+        raise InputError(
+            f"models stand side by side ({', '.join(roles.models)}), which cannot be streamed",
+            source=source,
+            hint="save one row per question and model",
+        )
     if "weights" in names:
         raise InputError(
             "the table has a column 'weights', which a streamed audit cannot use",
