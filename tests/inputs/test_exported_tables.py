@@ -128,7 +128,9 @@ def test_models_side_by_side_answer_the_question_of_their_row(path):
     assert [(pair["a"], pair["b"], pair["n"]) for pair in found["pairs"]] == [
         ("GPT-4o", "Claude", N // 2)
     ]
-    assert "GPT-4o and Claude as models side by side" in found["reading"]["sentence"]
+    watched = cal.monitor("table.any", every=40)["data"]["warnings"][0]["text"]
+    for sentence in (found["reading"]["sentence"], watched):
+        assert "GPT-4o and Claude as models side by side" in sentence
     rows = load_scores(path).frame.sort("model", "question_id")
     for model, half in (("GPT-4o", slice(0, N // 2)), ("Claude", slice(N // 2, N))):
         own = rows.filter(model=model).sort(pl.col("question_id").cast(pl.Int64))

@@ -109,4 +109,5 @@ def joined_readings(readings: Sequence[Reading]) -> Reading:
         {role: names for reading in readings for role, names in reading.same.items()},
         next((reading.cluster for reading in readings if reading.cluster), None),
         next((reading.repeats for reading in readings if reading.repeats), None),
+        models=next((reading.models for reading in readings if reading.models), ()),
     )
