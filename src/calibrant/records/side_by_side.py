@@ -5,7 +5,8 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
-_EDGES = " \t_-–.,:;/|?!()[]{}"
+_ASIDE = re.compile(r"[(\[{][^)\]}]*[)\]}]")
+_EDGES = " \t_-–.,:;/|?!%()[]{}"
 
 
 def model_of(column: str, words: Collection[str]) -> str:
@@ -18,6 +19,8 @@ def model_of(column: str, words: Collection[str]) -> str:
     ('GPT-4o', 'llama_3')
     >>> model_of("Is right (Claude)", words), model_of("confidence", words), model_of("Age", words)
     ('Claude', '', '')
+    >>> model_of("Model A confidence (%)", words), model_of("Model A: is right [y/n]", words)
+    ('Model A', 'Model A')
     """
     pieces = list(_WORD.finditer(column))
     # A role of two words, such as 'is right', is looked for before its second word alone.
@@ -26,7 +29,9 @@ def model_of(column: str, words: Collection[str]) -> str:
     for first, last in spans:
         run = first[0] if first is last else first[0] + last[0]
         if run.lower() in words:
-            return f"{column[: first.start()].strip(_EDGES)} {column[last.end() :]}".strip(_EDGES)
+            rest = f"{column[: first.start()].strip(_EDGES)} {column[last.end() :]}"
+            # What stands in brackets beside a name is a unit, alone it is the name.
+            return _ASIDE.sub("", rest).strip(_EDGES) or rest.strip(_EDGES)
     return ""
 
 
