@@ -16,6 +16,8 @@ from benchmarks.harness import ROOT
 FOLDERS = tuple(ROOT / "docs" / name for name in ("studies", "simulations", "benchmarks"))
 # A table of more rows than this is cut to the rows shown.
 MOST, SHOWN = 5, 3
+# A table of more rows than the first number shows fewer, if its rows are wide: no more words.
+_LONG, _WORDS = 7, 30
 _TABLE = re.compile(r"(?:^\|.*(?:\n|\Z))+", re.MULTILINE)
 _BETWEEN = re.compile(r"(?<!\\)\|")
 
@@ -41,7 +43,7 @@ def shorten(page: Path) -> None:
         name = next(name for name in names if f"(tables/{name})" not in whole)
         files[name] = _as_csv([head, *rows])
         link = f"[All {len(rows)} rows](tables/{name})"
-        return "\n".join([head, rule, *rows[:SHOWN], "", link, ""])
+        return "\n".join([head, rule, *first_rows(rows, len(rows)), "", link, ""])
 
     text = _TABLE.sub(shortened, whole)
     folder = page.parent / "tables"
@@ -52,6 +54,12 @@ def shorten(page: Path) -> None:
         if f"(tables/{old.name})" not in text:
             old.unlink()
     page.write_text(text, encoding="utf-8")
+
+
+def first_rows(rows: list[str], size: int) -> list[str]:
+    """Return the rows that the page shows of a table of this size: one at least."""
+    words = itertools.accumulate(len(row.split()) for row in rows[:SHOWN])
+    return rows[: max(1, sum(size <= _LONG or count <= _WORDS for count in words))]
 
 
 def _as_csv(lines: list[str]) -> str:

@@ -4,55 +4,38 @@ from __future__ import annotations
 
 import importlib
 
-import numpy as np
 from benchmarks.harness import ROOT
 
 from calibrant.claims import ClaimRule, catalogue, declared
-from simulations.claims.audit_worlds import OFF
 from simulations.claims.harness import BAR, DOCUMENT, rate_interval, stored
 
 PAGE = ROOT / "docs" / "claims.md"
 # Runs from which on a rate of 5 % is known to within 1.5 points.
 SETTLED = 1_000
 # So many worlds are shown; all of them are in `results` beside this file.
-_WORST = 8
+_WORST = 5
 _LIMITS = """Named limits. Of continuous confidences a pattern finer than the slices can be missed
 (100 teeth of 3 points with 10,000 rows: called calibrated in {teeth}), so the sentence names its
-slices. Blocks of neighbours side by side missed it in 10 % of 400 runs, windows that begin at every
-row miss it less often; a calibrated model with as many continuous confidences is then called so in
-28 % of 200 runs (37 % of 250 with blocks). Only this world was measured again with windows.
+slices. A calibrated model with as many continuous confidences is called so in 28 % of 200 runs.
 Rows that are repeated among round values alone, and not all of them, are not found.
 Forecasts of labels came true in 83 % of simulations at least and in 94 % on average (100 to 2,000
 labels, gaps of 0 to 8 points).
 """
-# World, claim, whether the share is of false or true claims, and that share before: Holm over two
-# tests, of the mean gap and of the error in 15 bins.
-_BEFORE = (
-    (".95/1.0 crossed by 5, n = 2,000", "audit.miscalibrated", "false", "68 to 100 %"),
-    ("15 topics, effects of 10 points, n = 2,000", DOCUMENT, "false", "23 to 53 %"),
-    ("missing: 60 % of the wrong, n = 500", DOCUMENT, "false", "100 %"),
-    ("over by 4, nine values, n = 500", "audit.over_confident", "true", "56 %"),
-    ("over by 4, nine values, n = 500", "audit.miscalibrated", "true", "62 %"),
-    ("over by 4, continuous, n = 500", "audit.over_confident", "true", "41 %"),
-    ("over by 4, continuous, n = 500", "audit.miscalibrated", "true", "42 %"),
-    ("too extreme, logit / 1.5, n = 200", "audit.over_confident", "true", "41 %"),
-    ("too extreme, logit / 1.5, n = 200", "audit.miscalibrated", "true", "47 %"),
-    ("wavy by 8, n = 500", "audit.miscalibrated", "true", "71 %"),
-    ("rare errors, over by 2, n = 500", "audit.over_confident", "true", "70 %"),
-    ("rare errors, over by 2, n = 500", "audit.miscalibrated", "true", "78 %"),
-)
-HEAD = """# Every claim, and how often it is false
+HEAD = f"""# Every claim, and how often it is false
 
-calibrant says a sentence about data only as the outcome of a declared test. This page lists every
-such claim: the question, the hypothesis, the test, and the share of simulated data sets in which
-the claim was made although it is false. The worlds are made, so their truth is known. The world
-in which a claim is false most often is named; all are in `simulations/claims/results`.
-The page is written by `make simulate claims`; a claim that is not on it cannot be printed.
+calibrant says a sentence about data only as the outcome of a declared test. Here is every such
+claim: the question and the hypothesis, the test, and in how many simulated data sets the claim was
+made although it is false. The worlds are made, so their truth is known. The worst world is named;
+all are in `simulations/claims/results`. A claim that is not on this page cannot be printed.
 
 A claim has one of four outcomes. **Shown**: the test rejects the opposite at 5 %, after correction
 for the number of claims. **Equivalent**: the difference is below the margin, by two one-sided
 tests. **Undecided**: neither; the sentence says what would decide it. **Depends**: the answer
 changes with a choice that the data cannot settle.
+
+Brackets hold 95 % intervals. `--margin` sets another margin. **Made where true**: the worlds where
+the claim is true and made most rarely and most often. **Open**: some worlds have fewer than
+{SETTLED:,} runs. The page is written by `make simulate claims`.
 """
 
 
@@ -67,10 +50,10 @@ def every_rule() -> list[ClaimRule]:
 def written() -> str:
     results = stored()
     audits = [row for part in ("audit", "tables") for row in stored(part).get(DOCUMENT, [])]
-    parts = [HEAD, _documents(audits), _tables(), _compared(results)]
+    parts = [HEAD, _documents(audits), _tables()]
+    tests: dict[str, str] = {}
     for rule in every_rule():
-        rows = results.get(rule.id, [])
-        parts.append(_section(rule, rows))
+        parts.append(_section(rule, results.get(rule.id, []), tests))
     return "\n".join(parts)
 
 
@@ -120,68 +103,34 @@ def _tables() -> str:
     return "\n".join([*lines, *_table(rows), ""])
 
 
-def _compared(results) -> str:
-    """How often claims are false, and made where they are true, before cells and now."""
-    lines = [
-        "## Before cells, and now",
-        "",
-        "Before, claims rested on the mean gap and on 15 bins of equal width. Spiegelhalter's test "
-        "(1986) alone, on rows of the same worlds, has 5 % for itself; an audit shares 4.5 % among "
-        "all its sentences.",
-        "",
-        "| world | claim | share | before | now | Spiegelhalter alone |",
-        "| --- | --- | --- | ---: | ---: | ---: |",
-    ]
-    for world, claim, kind, before in _BEFORE:
-        alone = _spiegelhalter(world) if claim == "audit.miscalibrated" else ""
-        for row in results.get(claim, []):
-            if row["world"] == world:
-                now = f"{100 * row[kind] / row['runs']:.0f} % of {row['runs']:,}"
-                lines.append(f"| {world} | `{claim}` | {kind} | {before} | {now} | {alone} |")
-    return "\n".join([*lines, ""])
-
-
-def _spiegelhalter(world: str) -> str:
-    """How often Spiegelhalter's test alone rejects perfect calibration at 5 %, where it is off."""
-    name, _, size = world.rpartition(", n = ")
-    if name not in OFF:
-        return ""
-    rng, found = np.random.default_rng(1986), 0
-    for _ in range(SETTLED):
-        said, right = OFF[name].rows(rng, int(size))
-        tilt = 1 - 2 * said
-        spread = float((tilt**2 * said * (1 - said)).sum()) ** 0.5
-        found += abs(float(((right - said) * tilt).sum())) > 1.959964 * spread
-    return f"{100 * found / SETTLED:.0f} % of {SETTLED:,}"
-
-
-def _section(rule, rows) -> str:
+def _section(rule, rows, tests) -> str:
+    """What a claim says, its test and its rates; a test named above stands there."""
+    test = f"{_sentence(rule.test)} Correction: {rule.correction}."
+    if rule.margin is not None:
+        test += f" Margin: {100 * rule.margin:g} points."
+    first = tests.setdefault(test, rule.id)
     lines = [
         f"## `{rule.id}`",
         "",
-        f"**Question.** {rule.question}",
+        f"*{rule.question}* Hypothesis: {rule.hypothesis}.",
         "",
-        f"**Hypothesis.** {rule.hypothesis}",
-        "",
-        f"**Test.** {_sentence(rule.test)} Correction for number: {rule.correction}.",
+        f"**Test.** {test if first == rule.id else f'As for `{first}`.'}",
         "",
     ]
-    if rule.margin is not None:
-        lines += [f"**Margin.** {100 * rule.margin:g} points unless `--margin` says otherwise.", ""]
     if not rows:
         return "\n".join([*lines, "Not simulated.", ""])
     worst = max(rows, key=lambda row: row["false"] / row["runs"])
     low, high = rate_interval(worst["false"], worst["runs"])
-    lines.append(
-        f"**False at most in {100 * worst['false'] / worst['runs']:.1f} %** of runs (95 % interval "
-        f"{100 * low:.1f} to {100 * high:.1f}; {len(rows)} worlds, worst: {worst['world']})."
+    said = (
+        f"**False** in {100 * worst['false'] / worst['runs']:.1f} % at most "
+        f"[{100 * low:.1f}, {100 * high:.1f}]; {len(rows)} worlds, worst: {worst['world']}."
         + _power([row for row in rows if row["power"]])
     )
     open_rows = [row for row in rows if row["runs"] < SETTLED and not row["power"]]
     # A world ends early where its claims are known to be false in less than 5 % of runs.
     if any(rate_interval(row["false"], row["runs"])[1] > BAR for row in open_rows):
-        lines += ["", f"**Not settled yet**: some worlds have fewer than {SETTLED:,} runs."]
-    return "\n".join([*lines, ""])
+        said += " **Open.**"
+    return "\n".join([*lines, said, ""])
 
 
 def _power(rows) -> str:
@@ -191,7 +140,7 @@ def _power(rows) -> str:
     rows = sorted(rows, key=lambda row: row["true"] / row["runs"])
     ends = rows if len(rows) == 1 else (rows[0], rows[-1])
     said = " to ".join(f"{100 * row['true'] / row['runs']:.0f} % ({row['world']})" for row in ends)
-    return f" Made where it is true: {said}."
+    return f" **Made where true** in {said}."
 
 
 def _sentence(text: str) -> str:
