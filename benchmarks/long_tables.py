@@ -16,8 +16,8 @@ from benchmarks.harness import ROOT
 FOLDERS = tuple(ROOT / "docs" / name for name in ("studies", "simulations", "benchmarks"))
 # A table of more rows than this is cut to the rows shown.
 MOST, SHOWN = 5, 3
-# A table of more rows than the first number shows fewer, if its rows are wide: no more words.
-_LONG, _WORDS = 7, 30
+# Wide rows are fewer: so many words, or more where the table has not many rows.
+_WORDS, _WORDS_OF_FEW, _FEW = 30, 45, 7
 _TABLE = re.compile(r"(?:^\|.*(?:\n|\Z))+", re.MULTILINE)
 _BETWEEN = re.compile(r"(?<!\\)\|")
 
@@ -58,8 +58,9 @@ def shorten(page: Path) -> None:
 
 def first_rows(rows: list[str], size: int) -> list[str]:
     """Return the rows that the page shows of a table of this size: one at least."""
+    most = _WORDS_OF_FEW if size <= _FEW else _WORDS
     words = itertools.accumulate(len(row.split()) for row in rows[:SHOWN])
-    return rows[: max(1, sum(size <= _LONG or count <= _WORDS for count in words))]
+    return rows[: max(1, sum(count <= most for count in words))]
 
 
 def _as_csv(lines: list[str]) -> str:

@@ -1,8 +1,7 @@
-"""Metrics beside their peers: calibrant's cost, theirs, and the ratio, in one run."""
+"""Metrics: bootstrap replicates beside peers, a whole block, memory, and whether fast is right."""
 
 from __future__ import annotations
 
-import os
 import warnings
 
 import numpy as np
@@ -11,8 +10,6 @@ from scipy import stats
 from benchmarks.harness import Page, interleaved_seconds, median_seconds, peak_bytes, peer, seconds
 from calibrant import metrics
 
-QUICK = bool(os.environ.get("CALIBRANT_QUICK"))
-SIZES = (10_000, 1_000_000) if QUICK else (10_000, 1_000_000, 10_000_000)
 RESAMPLES = 1_000
 # A slow peer's bootstrap is measured on so many resamples and counted for all.
 PEER_RESAMPLES = 3
@@ -72,111 +69,46 @@ def resampled(function, confidence, correct, resamples, rng):
     )
 
 
-def compare(page, heading, ours, theirs, sizes, *, note="", resamples=0, **made):
+def compare(page, heading, ours, theirs, sizes, *, resamples):
     """Add a table: one row per size and peer, with the ratio peer / calibrant.
 
-    With `resamples`, a peer is run on a few resamples and its time counted for all of them.
+    A peer is run on a few resamples and its time counted for all of them.
     """
     rows = []
     for n in sizes:
-        c, y = data(n, **made)
+        c, y = data(n)
         few = PEER_RESAMPLES if n > 20_000 else 10 * PEER_RESAMPLES
         rng = np.random.default_rng(0)
         works = {"calibrant": lambda c=c, y=y: ours(c, y)}
         for name, function in theirs.items():
-            if name in ("uncertainty-calibration", "netcal") and n > 1_000_000:
-                continue
-            if resamples:
-                works[name] = lambda f=function, c=c, y=y, k=few, r=rng: resampled(f, c, y, k, r)
-            else:
-                works[name] = lambda f=function, c=c, y=y: f(c, y)
-        times = interleaved_seconds(works, budget=30.0 if n <= 1_000_000 else 60.0)
+            works[name] = lambda f=function, c=c, y=y, k=few, r=rng: resampled(f, c, y, k, r)
+        times = interleaved_seconds(works, budget=30.0)
         mine = times.pop("calibrant")
         rows.append((f"{n:,}", "calibrant", seconds(mine), 1.0))
         for name, cost in times.items():
-            cost *= resamples / few if resamples else 1
+            cost *= resamples / few
             rows.append((f"{n:,}", name, seconds(cost), cost / mine))
     page.table(heading, ("rows", "what", "CPU time", "cost relative to calibrant"), rows)
-    if note:
-        page.text(note)
 
 
-def bench_ece(page):
-    peers = ece_peers()
-    compare(page, "ECE, 15 equal-width bins", metrics.ece, peers, SIZES,
-            note="calibrant also checks every value (finite, in range) and places edges exactly;"
-            " the peers do neither.")  # fmt: skip
-    compare(
-        page,
-        "ECE with a 95 % interval (1,000 resamples)",
-        lambda c, y: metrics.metric_estimates(c, y, names=("ece",)),
-        peers,
-        (10_000, 1_000_000),
-        resamples=RESAMPLES,
-        note="A peer's time is that of a few resamples times their number. calibrant's interval"
-        " is the recommended one (test inversion).",
-    )
-    compare(
-        page,
-        "1,000 bootstrap replicates of ECE",
-        lambda c, y: metrics.bootstrap_distribution("ece", c, y, resamples=RESAMPLES),
-        {"naive numpy": naive_ece},
-        (10_000, 100_000, 1_000_000),
-        resamples=RESAMPLES,
-    )
-
-
-def bench_smooth(page):
-    relplot = peer("relplot.metrics")
-    if not relplot:
-        return
-    for label, power in (("miscalibrated", 1.3), ("almost calibrated", 1.0)):
-        compare(page, f"Smooth ECE, {label}", metrics.smooth_ece, {"relplot": relplot.smECE},
-                (10_000, 1_000_000), power=power)  # fmt: skip
-    worst = 0.0
-    for seed, power in enumerate((1.0, 1.02, 1.3, 3.0)):
-        c, y = data(100_000, power=power, seed=seed)
-        worst = max(worst, abs(metrics.smooth_ece(c, y) - relplot.smECE(c, y)))
-    page.text(f"Largest difference of values over four data sets of 100,000 rows: {worst:.1e}.")
-    compare(
-        page,
-        "Smooth ECE, 1,000 bootstrap replicates with their own bandwidths",
-        lambda c, y: metrics.bootstrap_distribution("smooth_ece", c, y, resamples=RESAMPLES),
-        {"relplot": relplot.smECE},
-        (10_000, 1_000_000),
-        resamples=RESAMPLES,
-    )
-    compare(
-        page,
-        "Smooth ECE with a 95 % interval (test inversion)",
-        lambda c, y: metrics.metric_estimates(c, y, names=("smooth_ece",)),
-        {"relplot, 1,000 resamples": relplot.smECE},
-        (10_000, 1_000_000),
-        resamples=RESAMPLES,
-    )
-
-
-def bench_auroc(page):
+def bench_bootstrap(page):
+    """Bootstrap replicates; what peers take for values and intervals is on the page of peers."""
     from sklearn.metrics import roc_auc_score
 
-    theirs = {"scikit-learn": lambda c, y: roc_auc_score(y, c)}
-    compare(page, "AUROC", metrics.auroc, theirs, SIZES)
-    compare(
-        page,
-        "AUROC, exact bootstrap (1,000 resamples)",
-        lambda c, y: metrics.bootstrap_distribution("auroc", c, y, resamples=RESAMPLES),
-        theirs,
-        (10_000, 100_000) if QUICK else (10_000, 100_000, 1_000_000),
-        resamples=RESAMPLES,
-    )
-    compare(
-        page,
-        "AUROC with a 95 % interval (DeLong, the default)",
-        lambda c, y: metrics.metric_estimates(c, y, names=("auroc",)),
-        {"scikit-learn, 1,000 resamples": theirs["scikit-learn"]},
-        (10_000, 1_000_000),
-        resamples=RESAMPLES,
-    )
+    peers = {"ece": ("naive numpy", naive_ece)}
+    peers["auroc"] = ("scikit-learn", lambda c, y: roc_auc_score(y, c))
+    relplot = peer("relplot.metrics")
+    if relplot:
+        peers["smooth_ece"] = ("relplot", relplot.smECE)
+    for name, (told, theirs) in peers.items():
+        compare(
+            page,
+            f"1,000 bootstrap replicates of {name}",
+            lambda c, y, n=name: metrics.bootstrap_distribution(n, c, y, resamples=RESAMPLES),
+            {told: theirs},
+            (10_000, 1_000_000),
+            resamples=RESAMPLES,
+        )
 
 
 def bench_block(page):
@@ -225,13 +157,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     page = Page(
         "metrics",
-        "Metrics: cost beside peers",
-        ["numpy", "scipy", "scikit-learn", "relplot", "uncertainty-calibration", "netcal",
-         "torchmetrics"],
-    )  # fmt: skip
-    bench_ece(page)
-    bench_smooth(page)
-    bench_auroc(page)
+        "Metrics: bootstraps, a whole block, memory",
+        ["numpy", "scipy", "scikit-learn", "relplot"],
+    )
+    bench_bootstrap(page)
     bench_block(page)
     bench_memory(page)
     bench_distribution(page)

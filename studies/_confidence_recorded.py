@@ -80,16 +80,12 @@ def _why_different() -> list[str]:
     return [
         "What the authors' numbers do, found by comparing row by row:",
         "",
-        "- Consistency is the share of draws that agree with the **greedy** answer, not the share "
-        "of the most frequent one. Whether two answers agree was decided by a language model, to "
-        "which the comma-separated parts of the draw were given as references and the greedy "
-        "answer as the text that may hold one of them; its verdicts are not recorded. The rule "
-        "used here says yes where a part of the draw equals a comma-separated part or an entry of "
-        "the greedy answer, or is a name in it without some of its words ('Michael Waterman' in "
-        "'Michael S. Waterman', not the other way round). A number such as 6,859 is thereby split "
-        "in two, and an answer that lists three countries agrees with each of them. The remaining "
-        "rows are verdicts that no rule predicts: 20 times 'France' is recorded as 0.90, and 20 "
-        "times 'Nepal' as 0.95.",
+        "- Consistency is the share of draws that agree with the **greedy** answer, not the "
+        "share of the most frequent one. A language model decided whether two answers agree, "
+        "and its verdicts are not recorded. The rule used here says yes where a part of the "
+        "draw equals a comma-separated part or an entry of the greedy answer, or is a name in "
+        "it without some of its words. No rule predicts the remaining rows: 20 times 'France' "
+        "is recorded as 0.90, and 20 times 'Nepal' as 0.95.",
         "- Verb and top-k confidences are about their own answers, but they carry the grade of the "
         "greedy answer. The top-k confidence is the largest one of the list, not the first.",
         "- The weighted consistencies compare the stated answers with the greedy answer of another "

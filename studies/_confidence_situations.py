@@ -134,7 +134,8 @@ def situations(
          "1 to k calls more"),
         ("graded questions of your own (300 or more)", "`ensemble` over all that you have",
          ensemble, "that of its methods"),
-        ("several right answers per question", "any of the above", sca, "k calls more"),
+        ("several right answers per question", "any of the above",
+         f"{sca.partition('.')[0]} ([by model](studies/confidence_best.md))", "k calls more"),
     ]  # fmt: skip
 
 
@@ -164,14 +165,13 @@ def best_black_box(areas: dict[str, Areas]) -> str:
     return best_of(sampled, BLACK_BOX)
 
 
-def cautions(rows: Sequence[Row], ensemble: str) -> list[str]:
+def cautions(rows: Sequence[Row]) -> list[str]:
     """What to know before choosing."""
     errors = [100 * row["ece"] for row in rows]
     return [
         "- **A ranking score is no probability.** `calibrant methods` says which are. After "
         f"isotonic recalibration the methods here have an error of {min(errors):.1f} to "
         f"{max(errors):.1f} points (one model each).",
-        f"- **Ensembles.** {ensemble}",
     ]
 
 

@@ -38,7 +38,7 @@ class StudyPage:
         FOLDER.mkdir(parents=True, exist_ok=True)
         file = f"{self.part}-{name}.svg"
         chart.save(FOLDER / file)
-        self.lines += [f"![{caption}]({file})", "", f"*{caption}*", ""]
+        self.lines += [f"![Figure]({file})", "", f"*{caption}*", ""]
 
     def write(self) -> None:
         FOLDER.mkdir(parents=True, exist_ok=True)

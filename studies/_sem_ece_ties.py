@@ -56,9 +56,7 @@ def ties(page: StudyPage) -> None:
         "game24, standard prompt, four of the 100 draws of each question. Ties of the selection "
         "block are averaged; breaking them by the order in all draws looks outside the block and "
         "raises the confidence. Both numbers hang on which four draws are taken: the spread is "
-        f"the standard deviation over {CHOICES} random choices. One choice gave 0.356 averaged and "
-        "0.427 by order in an earlier note: a difference of 0.071, beside a mean of "
-        f"{gap.mean():.3f} here."
+        f"the standard deviation over {CHOICES} random choices."
     )
     rows = []
     for name, place in (("averaged", 0), ("broken by order", 2)):

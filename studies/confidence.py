@@ -231,16 +231,10 @@ def _aggregation_words(scores: pl.DataFrame) -> list[str]:
     return [
         "## SCA: every draw, or every distinct text once?",
         "",
-        "SCA as published sums the probability of **every draw**, so a text drawn r times counts r "
-        "times. A text of probability p is drawn n p times on average, each time adding p. The "
-        "expected sum is therefore n times the sum of p squared over all texts: n times the chance "
-        "that two draws coincide. It grows with n, it exceeds 1, and it falls when the mass is "
-        "split between several right answers. With 20 draws, one answer of mass 0.9 gives "
-        "20 x 0.81 = 16.2, and six answers of 0.15 each give 20 x 6 x 0.0225 = 2.7.",
-        "",
-        "Summing every **distinct** text once (`sca_distinct`) estimates the mass that the draws "
-        "have uncovered. It stays below 1, it hardly changes when more draws repeat known texts, "
-        "and the split above gives 0.87 instead of 0.90.",
+        "SCA as published sums the probability of **every draw**: it grows with their number, it "
+        "exceeds 1, and it falls when the mass is split between several right answers. Summing "
+        "every **distinct** text once (`sca_distinct`) estimates the mass that the draws have "
+        "uncovered (`design/sca.md`).",
         "",
         *table(["model", "mean sca", "over 1", "mean sca_distinct", "over 1"], rows),
         "AUROC against the grade of the greedy answer (as in the paper), questions with a known "

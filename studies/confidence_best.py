@@ -343,7 +343,7 @@ def main() -> None:
     write_situations(
         short_answer(areas, tables[LOCAL]),
         situations(rows, areas, pooled, sca),
-        cautions(rows, pooled),
+        cautions(rows),
     )
 
 

@@ -177,10 +177,8 @@ def main() -> None:
     page = StudyPage("gallery", "Gallery")
     page.text(
         "Every kind of page, from real data: the first screen on a desktop, in the dark and on a "
-        "phone, then its further charts. Each document is made by the commands shown; `$DATA` is "
-        "the folder of real data, files without it are parts of it in another form. "
-        "The design note (`design/report.md` in the repository) says what each screen is for and "
-        "what was cut."
+        "phone, then its further charts. `$DATA` is the folder of real data, files without it are "
+        "parts of it in another form."
     )
     PLACE.mkdir(parents=True, exist_ok=True)
     window = browser()
@@ -206,7 +204,7 @@ def show_demo(page: StudyPage, folder: Path, window: Any) -> None:
     page.heading("Demo: a recorded study of two small open models")
     page.text("What was found, in which order? Every further part is folded below.")
     page.lines += ["```text", f"$ {DEMO}", "```", ""]
-    put_screens(page, "demo", "Demo", folder / "demo" / "report.html", window)
+    put_screens(page, "demo", folder / "demo" / "report.html", window)
 
 
 def show(page: StudyPage, exhibit: Exhibit, folder: Path, window: Any) -> None:
@@ -218,7 +216,7 @@ def show(page: StudyPage, exhibit: Exhibit, folder: Path, window: Any) -> None:
         page.lines += ["```text", *(f"$ {command}" for command in shown), "```", ""]
     path = folder / f"{exhibit.name}.html"
     path.write_text(render_html([document]), encoding="utf-8")
-    put_screens(page, exhibit.name, exhibit.title, path, window)
+    put_screens(page, exhibit.name, path, window)
     charts = {chart.name: chart for chart in charts_of(document)}
     for wanted in exhibit.figures:
         put_chart(page, exhibit.name, charts[wanted])
@@ -256,11 +254,11 @@ def put_chart(page: StudyPage, exhibit: str, chart: Chart) -> None:
         FOLDER.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
     page.lines += [
-        f"**{chart.title}**", "", f"![{chart.title}]({target.name})", "", chart.caption, ""
+        f"**{chart.title}**", "", f"![Chart]({target.name})", "", chart.caption, ""
     ]  # fmt: skip
 
 
-def put_screens(page: StudyPage, place: str, title: str, path: Path, window: Any) -> None:
+def put_screens(page: StudyPage, place: str, path: Path, window: Any) -> None:
     """Write pictures of the real page, where there is a browser."""
     if window is None:
         page.text("(No picture of the page: no Chromium on this machine.)")
@@ -270,7 +268,7 @@ def put_screens(page: StudyPage, place: str, title: str, path: Path, window: Any
         target = PLACE / f"{place}-{name}.png"
         save_small(photograph(window, path, screen), target)
         width = "31%" if name == "phone" else "62%" if name == "desktop" else "45%"
-        words = f"{title}: {name}"
+        words = "In the dark" if name == "dark" else f"On a {name}"
         shown.append(f'<img src="gallery/{target.name}" alt="{words}" width="{width}">')
     page.lines += [*shown, ""]
 

@@ -172,14 +172,9 @@ def journey(page: StudyPage) -> None:
     )
     page.text(
         "The first is the declaration, which calls the verb. The others are functions given to "
-        "`stats` as the thing to search or to sum: the zero of an interval's end, the fixed point "
-        "of a bandwidth, a column per bin. They get numbers and return numbers. A streamed audit "
-        "works on blocks side by side: the threads of `inputs/streams/engines.py` run the "
-        "function of `verbs/audit_document.py` that builds a block's entry, as `map` does in "
-        "memory. `tests/inputs/test_door.py` repeats these runs. Whoever reads the code instead, "
-        "following every branch and every value made from the input, comes back to a caller "
-        "after each question that is answered below (is it a study, is it a log, which columns "
-        "has it): those are returns, and no call."
+        "`stats` as the thing to search or to sum: they get numbers and return numbers. A "
+        "streamed audit works on blocks side by side: threads run the function that builds a "
+        "block's entry. `tests/inputs/test_door.py` repeats these runs."
     )
 
 

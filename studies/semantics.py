@@ -254,9 +254,6 @@ def doubt_lines(rows: Sequence[Row]) -> list[str]:
         " bootstrap over questions.",
         "",
         *markdown([*columns, "wrong among the others"], doubt_table(rows, ("held out", "nq301"))),
-        "Before answers had types (commit f2aa1e6) the same rows had kappa 0.816 and 0.634,"
-        " doubtful 0.490 and 0.491, wrong among the others 0.013 and 0.100.",
-        "",
         "### Doubting less",
         "",
         "Wrong grades among the others, where the least sure 30 to 50 % are doubtful. The trees see"

@@ -33,8 +33,8 @@ for the number of claims. **Equivalent**: the difference is below the margin, by
 tests. **Undecided**: neither; the sentence says what would decide it. **Depends**: the answer
 changes with a choice that the data cannot settle.
 
-Brackets hold 95 % intervals. `--margin` sets another margin. **Made where true**: the worlds where
-the claim is true and made most rarely and most often. **Open**: some worlds have fewer than
+Brackets hold 95 % intervals. `--margin` sets another margin. **Made where true**: from the world in
+which a true claim is made most rarely to the surest one. **Open**: some worlds have fewer than
 {SETTLED:,} runs. The page is written by `make simulate claims`.
 """
 
@@ -139,8 +139,8 @@ def _power(rows) -> str:
         return ""
     rows = sorted(rows, key=lambda row: row["true"] / row["runs"])
     ends = rows if len(rows) == 1 else (rows[0], rows[-1])
-    said = " to ".join(f"{100 * row['true'] / row['runs']:.0f} % ({row['world']})" for row in ends)
-    return f" **Made where true** in {said}."
+    said = " to ".join(f"{100 * row['true'] / row['runs']:.0f} %" for row in ends)
+    return f" **Made where true** in {said} (rarest: {rows[0]['world']})."
 
 
 def _sentence(text: str) -> str:

@@ -1,9 +1,10 @@
-"""What each log of other tools gives, as a table of docs/import.md.
+"""What each log of other tools gives, as the table that docs/import.md links to.
 
 `python tests/ecosystem/table_of_logs.py` reads the files that the tools wrote for the tests and the
 public ones of the shared data folder, and writes the table; a test compares it.
 """
 
+import csv
 import re
 import sys
 from pathlib import Path
@@ -18,8 +19,7 @@ import calibrant as cal  # noqa: E402
 from calibrant.core.errors import CalibrantError  # noqa: E402
 from calibrant.records.convert import ReadOptions, read_log  # noqa: E402
 
-PAGE = ROOT / "docs" / "import.md"
-START, END = "<!-- table of logs -->", "<!-- end of the table -->"
+TABLE = ROOT / "docs" / "files" / "logs.csv"
 
 
 # Who wrote each file, by the start of its name; fixtures/README.md says with which script.
@@ -92,18 +92,17 @@ def public_files(data):
 
 
 def row(path, name):
-    """Return a line of the table: what was read, and what an audit says."""
+    """Return the cells of a line of the table: what was read, and what an audit says."""
     try:
         log = read_log(path, options=ReadOptions())
     except CalibrantError:
-        return f"| `{name}` | {writer_of(name)} | - | - | - | - | {_audited(path)} |"
+        return [name, writer_of(name), "-", "-", "-", "-", _audited(path)]
     graded = log.draws["correct"].is_not_null().sum() or log.scores["correct"].is_not_null().sum()
     methods = log.scores.group_by("method", maintain_order=True).agg(pl.len()).rows()
     told = ", ".join(f"{method} {count}" for method, count in methods) or "none"
     draws = log.draws.height or log.scores.height
     counted = f"{log.questions.height} / {draws}"
-    cells = [f"`{name}`", writer_of(name), log.kind, counted, str(graded), told]
-    return f"| {' | '.join(cells)} | {_audited(path)} |"
+    return [name, writer_of(name), log.kind, counted, str(graded), told, _audited(path)]
 
 
 def _audited(path):
@@ -116,7 +115,7 @@ def _audited(path):
 
 def _line(error):
     """Return the first line of a message, without the name of the file."""
-    return str(error).partition("\n")[0].rpartition(": ")[2].replace("|", "\\|")
+    return str(error).partition("\n")[0].rpartition(": ")[2]
 
 
 def _short(path):
@@ -127,27 +126,21 @@ def _short(path):
 
 
 def table(data):
-    """Return the lines of the table."""
-    head = [
-        "| file | written by | kind | questions / answers | graded | confidences | `audit FILE` |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    """Return the lines of the table, each a list of cells."""
+    head = ["file", "written by", "kind", "questions / answers", "graded", "confidences", "audit"]
     own = [row(path, _short(path)) for path in own_files()]
     public = [row(path, f"public: {path.name}") for path in public_files(data)]
-    return [*head, *own, *public]
+    return [head, *own, *public]
 
 
 def written():
-    """Return the table that the page holds."""
-    text = PAGE.read_text(encoding="utf-8")
-    return text.partition(START)[2].partition(END)[0].strip().splitlines()
+    """Return the table that the page links to."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
 
 
 if __name__ == "__main__":
     from support import shared_data_folder
 
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(START)
-    after = rest.partition(END)[2]
-    body = "\n".join(table(shared_data_folder()))
-    PAGE.write_text(f"{before}{START}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(table(shared_data_folder()))

@@ -1,5 +1,6 @@
 """Tables as people export them are read without an option, or asked about with the option."""
 
+import csv
 import re
 import shlex
 from pathlib import Path
@@ -201,23 +202,28 @@ def test_one_slip_among_a_thousand_rows_is_counted_and_many_stop():
 
 
 def listed():
-    """Return the lines of the documentation about these tables."""
-    lines = ["| what is exported | what is said |", "| --- | --- |"]
+    """Return the lines of the documentation about these tables: name, and what is said."""
+    lines = [["what is exported", "what is said"]]
     for name, write in READ.items():
         path = Path(f"{len(lines)}.any")
         write(path)
         reading = load_scores(path).reading
         said = " ".join(filter(None, (reading.sentence, reading.repeats)))
-        lines.append(f"| {name} | {said or 'read as it is'} |")
+        lines.append([name, said or "read as it is"])
     for name, (_, *ways) in ASKED.items():
         shown = [f"`{way}`".replace("table.any", "runs.db") for way in ways]
-        lines.append(f"| {name} | a question that names {' and '.join(shown)} |")
-    return "\n".join(lines)
+        lines.append([name, f"a question that names {' and '.join(shown)}"])
+    return lines
 
 
 def test_the_documentation_lists_them_all(path):
     text = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
-    assert listed() in text
+    with (ROOT / "docs" / "files" / "exports.csv").open(encoding="utf-8", newline="") as file:
+        written = list(csv.reader(file))
+    assert listed() == written
+    shown = re.findall(r"^\| (.*) \| (.*) \|$", text.split("## What people export", 1)[1], re.M)
+    assert [row for row in map(list, shown[2:7]) if row not in written] == []
+    assert f"[All {len(written) - 1} exports]" in text
 
 
 def test_accuracy_is_ranked_on_every_graded_row(shared_data):
