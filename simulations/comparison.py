@@ -107,8 +107,6 @@ def rates_of(found, title):
     return [
         f"## {title}",
         "",
-        "Share of runs in per cent. *False* counts every untrue verdict.",
-        "",
         *markdown_table(("world", "true verdicts", "said", "false"), rows),
         f"Worst false rate {100 * max(rates):.1f} % (95 % interval of one such world "
         f"{100 * low:.1f} to {100 * high:.1f}), mean {100 * np.mean(rates):.2f} %; a true verdict "
@@ -137,9 +135,6 @@ def many(models):
             rows.append((name, f"{n:,}", first, *rest))
         return [
             f"## {models} models, {runs} runs",
-            "",
-            "All pairs are decided together. *Any false 'better'*: runs in which one of all pairs "
-            "has it wrongly, with Holm's correction and without. The rest are shares of pairs.",
             "",
             *markdown_table(
                 (
@@ -416,7 +411,10 @@ PARTS = dict(
 def main():
     words = (
         f"{RESAMPLES} resamples for verdicts. Each heading says how many runs: of 100 a rate of "
-        "5 % is known to -+4.3 points, of 50 to -+6, of 10 hardly at all."
+        "5 % is known to -+4.3 points, of 50 to -+6, of 10 hardly at all. Tables of verdicts have "
+        "shares of runs in per cent; *false* counts every untrue verdict. Pairs of several models "
+        "are decided together: *any false 'better'* are runs in which one of all pairs has it "
+        "wrongly, with Holm's correction and without; the rest are shares of pairs."
     )
     with threadpool_limits(1):
         write_page("comparison", TITLE, PARTS, ["numpy", "scipy"], words)

@@ -171,13 +171,11 @@ def part_lines(sets: Mapping[str, Sequence[Graded]], folder: Path) -> list[str]:
         *table,
         "",
         f"With the rule {left} of {questions} questions would be left. By people's grades it errs"
-        " no more often than the rules, by an LLM judge's grades more often. Read one by one, most"
-        " of the judge's pairs are its own slips: it grades 'Charles Darwin' and 'Darwin' apart."
-        " But 'Jazz' and 'Free jazz' or 'Cassava' and 'Cassava flour' are among them. So the rule"
-        " is not used; a judge model can put such answers together.",
+        " no more often than the rules, by an LLM judge's more often: mostly slips of the judge,"
+        " but 'Jazz' and 'Free jazz' are among them. So the rule is not used; a judge model can put"
+        " such answers together.",
         "",
-        "To join only what is graded right would be worse. The key of right answers would raise the"
-        " confidence of right answers alone, and nobody has the key when the model is used. Audits"
-        " of samples say how far it would move the error (`right_joined_shift`).",
+        "To join only what is graded right would raise the confidence of right answers alone."
+        " Audits of samples say how far it would move the error (`right_joined_shift`).",
         "",
     ]
