@@ -206,10 +206,8 @@ def promise_table(found):
         "|" + " --- |" * (len(sizes) + 1),
         *(f"| {title} | " + " | ".join(map(cell, sizes)) + " |" for title, cell in rows),
         "",
-        f"{int(total[sizes[0]][0]):,} runs a column ({int(true[0] / len(sizes) / len(in_vain))} in "
-        f"each of {len(cells[sizes[0]])} worlds). Where there is nothing to gain ("
-        f"{', '.join(in_vain)}), it "
-        f"was 'mended' in {int(true[4])} of {int(true[0])} runs.",
+        f"{int(total[sizes[0]][0]):,} runs a column, {len(cells[sizes[0]])} worlds. 'Mended' in "
+        f"vain ({', '.join(in_vain)}): {int(true[4])} of {int(true[0])} runs.",
         "",
     ]
 

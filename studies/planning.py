@@ -40,6 +40,7 @@ def write_replay(errors: pl.DataFrame) -> None:
         "random labels with the plain plug-in ECE (geometric mean over pools; below 1 is better).",
         "",
     ]
+    parts += [*_reading(table), "", "![Error against labels](planning-replay.svg)", ""]
     budgets = sorted(errors["labels"].unique())
     names = {"MMLU": "max softmax", "MMLU-Pro": "verbalised"}
     for recalibrated in (False, True):
@@ -51,7 +52,8 @@ def write_replay(errors: pl.DataFrame) -> None:
             parts += [f"## {group}, {part['pools'].max()} models, {title}: {state}", ""]
             rows = []
             base = part.filter(pl.col("strategy") == "random, plug-in")
-            for strategy in order:
+            # What is recommended comes first, what all are divided by last.
+            for strategy in sorted(order, key=_place):
                 cells = part.filter(pl.col("strategy") == strategy)
                 if cells.is_empty():
                     continue
@@ -59,13 +61,18 @@ def write_replay(errors: pl.DataFrame) -> None:
                 worst = cells["worst"].max()
                 rows.append((strategy, *(f"{found[m]:.2f}" for m in budgets), f"{worst:.2f}"))
             error = dict(zip(base["labels"], base["error"], strict=True))
-            rows.append(("mean error of the first row", *(f"{error[m]:.4f}" for m in budgets), ""))
+            rows.append(
+                ("mean error of random, plug-in", *(f"{error[m]:.4f}" for m in budgets), "")
+            )
             head = ("design and estimator", *(f"{m:,} labels" for m in budgets), "worst pool")
             parts += [markdown(head, rows), ""]
-    parts += _reading(table)
-    parts += ["", "![Error against labels](planning-replay.svg)", ""]
     (DOCS / "planning-replay.md").write_text("\n".join(parts), encoding="utf-8")
     _figure(errors, order)
+
+
+def _place(strategy: str) -> int:
+    """Return where the row of a strategy stands: what is recommended first, the base last."""
+    return -strategy.startswith("stratified, corrected") + strategy.startswith("random, plug-in")
 
 
 def _range(table: pl.DataFrame, strategy: str, **where) -> str:
@@ -81,23 +88,19 @@ def _reading(table: pl.DataFrame) -> list[str]:
         "## What it says",
         "",
         f"- Confidences as they are: almost every bin is over-confident, so the ECE is close to "
-        f"mean confidence minus accuracy, and there is little for a design to gain. Stratified "
-        f"labels with the corrected estimator reach {_range(table, best, recalibrated=False)} of "
-        "the error of random labels. No design that chooses by confidence alone does clearly "
-        "better, and that is as it must be: outcomes vary almost equally everywhere.",
+        f"mean confidence minus accuracy. Stratified labels with the corrected estimator reach "
+        f"{_range(table, best, recalibrated=False)} of the error of random labels. No design that "
+        "chooses by confidence alone does clearly better: outcomes vary almost equally everywhere.",
         f"- The published two-phase grid is worse on such confidences "
         f"({_range(table, GRID, recalibrated=False)}): every level gets the same few labels, "
-        "whether it holds most of the pool or almost nothing, so the sign of the crowded top level "
-        "stays open and its whole gap is counted as 0. It looks good only where the answer is "
-        "near 0: a recalibrated model and few labels.",
+        "whether it holds most of the pool or almost nothing.",
         f"- Recalibrated models: the plug-in ECE is mostly noise; taking its expected excess off "
         f"helps under every design (stratified: {_range(table, best, recalibrated=True)}).",
-        f"- What really helps is side information. Whether other models give the same answer is "
-        f"known before any label is bought; used for strata and in a regression it brings the "
-        f"error to {_range(table, best + ', with peers', recalibrated=False)} of random labels on "
-        f"MMLU-Pro as it is ({_range(table, best + ', with peers', recalibrated=True)} "
-        "recalibrated). As the error falls with the square root of labels, 0.75 times the error "
-        "saves 44 % of the labels.",
+        f"- What really helps is side information. Whether other models give the same answer "
+        f"brings the error to {_range(table, best + ', with peers', recalibrated=False)} of "
+        f"random labels on MMLU-Pro as it is "
+        f"({_range(table, best + ', with peers', recalibrated=True)} recalibrated); 0.75 "
+        "times the error saves 44 % of the labels.",
         "- So the default of `calibrant label` is the stratified design with the corrected "
         "estimator, and `--peers` or `--judge` where the table has them.",
     ]

@@ -28,14 +28,10 @@ claim: the question and the hypothesis, the test, and in how many simulated data
 made although it is false. The worlds are made, so their truth is known. The worst world is named;
 all are in `simulations/claims/results`. A claim that is not on this page cannot be printed.
 
-A claim has one of four outcomes. **Shown**: the test rejects the opposite at 5 %, after correction
-for the number of claims. **Equivalent**: the difference is below the margin, by two one-sided
-tests. **Undecided**: neither; the sentence says what would decide it. **Depends**: the answer
-changes with a choice that the data cannot settle.
-
-Brackets hold 95 % intervals. `--margin` sets another margin. **Made where true**: from the world in
-which a true claim is made most rarely to the surest one. **Open**: some worlds have fewer than
-{SETTLED:,} runs. The page is written by `make simulate claims`.
+A claim is [shown, equivalent, undecided, or it depends](concepts/claims.md). Brackets hold 95 %
+intervals. `--margin` sets another margin. **Made where true**: from the world in which a true claim
+is made most rarely to the surest one. **Open**: some worlds have fewer than {SETTLED:,} runs. The
+page is written by `make simulate claims`.
 """
 
 
@@ -77,15 +73,14 @@ def _documents(rows) -> str:
 def _table(rows) -> list[str]:
     """Lines of worlds, each with its rate and the interval of that."""
     lines = [
-        "| world | audits | with a false sentence | interval |",
-        "| --- | ---: | ---: | ---: |",
+        "| world | audits | with a false sentence |",
+        "| --- | ---: | ---: |",
     ]
     for row in rows:
         low, high = rate_interval(row["false"], row["runs"])
         lines.append(
             f"| {row['world'].removeprefix('table: ')} | {row['runs']:,} "
-            f"| {100 * row['false'] / row['runs']:.1f} % "
-            f"| {100 * low:.1f} to {100 * high:.1f} % |"
+            f"| {100 * row['false'] / row['runs']:.1f} % [{100 * low:.1f}, {100 * high:.1f}] |"
         )
     return lines
 
@@ -112,7 +107,7 @@ def _section(rule, rows, tests) -> str:
     lines = [
         f"## `{rule.id}`",
         "",
-        f"*{rule.question}* Hypothesis: {rule.hypothesis}.",
+        f"*{rule.question}* {rule.hypothesis}.",
         "",
         f"**Test.** {test if first == rule.id else f'As for `{first}`.'}",
         "",

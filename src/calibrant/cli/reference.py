@@ -169,10 +169,10 @@ def _section(words: str, verb: Verb, shared: Collection[str]) -> str:
         if own:
             lines += [f"{level} {group}\n", _TABLE + "".join(own)]
     if elsewhere:
-        place = "[As in other commands](index.md#options-of-several-commands)"
+        place = "[Shared options](index.md#options-of-several-commands)"
         lines.append(f"{place}: {', '.join(elsewhere)}.\n")
     name = words.replace(" ", "-")
-    lines.append(f"[JSON Schema of these options](schemas/{name}.json)\n")
+    lines.append(f"[JSON Schema](schemas/{name}.json)\n")
     return "\n".join(lines)
 
 
