@@ -11,6 +11,7 @@ from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.spot import spot_check
 from calibrant.core.document import plain
+from calibrant.documents.fields import typed
 from calibrant.report.answers import badge_of
 
 MARGIN = 0.05
@@ -32,7 +33,7 @@ def scores(n, methods, *, rise=0.3, seed=0):
 
 def claims_of(frame, reference):
     document = evaluate_multi_answer(frame, reference=reference, draws=200, items=400)
-    found = evaluation_claims(plain(document), MARGIN)
+    found = evaluation_claims(typed(plain(document)), MARGIN)
     return {(claim.id.removeprefix("bench."), claim.subject["method"]): claim for claim in found}
 
 
@@ -121,11 +122,11 @@ def test_within_a_margin_by_hand():
 
 def test_questions_hold_or_the_first_that_does_not_is_named():
     questions = list(build_benchmark(["math"], (1, 2), 4, seed=0).questions)
-    (claim,) = question_claims(plain({**check_questions(questions), "spot_check": None}))
+    (claim,) = question_claims(typed(plain({**check_questions(questions), "spot_check": None})))
     assert claim.id == "bench.questions_hold"
     assert "All 8 questions hold" in claim.text
     broken = [*questions, questions[0]]
-    (claim,) = question_claims(plain({**check_questions(broken), "spot_check": None}))
+    (claim,) = question_claims(typed(plain({**check_questions(broken), "spot_check": None})))
     assert claim.id == "bench.questions_broken"
     assert claim.text.startswith("1 problem in 9 questions: 1 twice. First: ")
     assert questions[0].text in claim.text
@@ -134,7 +135,7 @@ def test_questions_hold_or_the_first_that_does_not_is_named():
 def test_ticks_bound_the_share_that_is_wrong():
     ticks = {f"q{i}": i > 0 for i in range(30)}
     document = {**check_questions([]), "spot_check": spot_check(ticks)}
-    broken, claim = question_claims(plain(document))
+    broken, claim = question_claims(typed(plain(document)))
     assert broken.id == "bench.questions_broken"
     assert "1 called wrong by people" in broken.text
     badge = badge_of({"schema": "calibrant.bench_check/1", **plain(document)}, [broken, claim])

@@ -12,6 +12,7 @@ from calibrant.bench.measures.leaves import leaves
 from calibrant.bench.measures.macro import macro_auroc, macro_mean
 from calibrant.bench.measures.significance import compare_aurocs
 from calibrant.core.document import plain
+from calibrant.documents.fields import typed
 from calibrant.report.terminal import render_text
 from calibrant.stats.intervals import unseen_share
 from calibrant.stats.multiplicity import holm
@@ -86,7 +87,7 @@ def test_comparisons_are_corrected_for_their_number():
     assert min(test["p"] for test in alike) < 0.05
     assert min(test["p_adjusted"] for test in alike) > 0.05
     assert tests["poor0", 2]["p_adjusted"] < 0.001
-    claims = evaluation_claims(plain(document), 0.05)
+    claims = evaluation_claims(typed(plain(document)), 0.05)
     outcomes = {c.subject["method"]: c.outcome for c in claims if "reference" in c.id}
     assert [name for name, outcome in outcomes.items() if outcome == "shown"] == ["poor0"]
     assert "corrected for 82 tests by Holm's rule" in " ".join(

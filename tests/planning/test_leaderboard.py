@@ -8,6 +8,7 @@ import calibrant as cal
 from calibrant.claims.plan import leaderboard_claims
 from calibrant.core import InputError
 from calibrant.core.document import plain
+from calibrant.documents.fields import typed
 from calibrant.planning import leaderboard
 
 
@@ -80,11 +81,11 @@ def test_calibrated_models_of_different_spread_are_ties(part):
 
 
 def test_a_leader_is_named_only_where_it_is_shown():
-    clear = leaderboard_claims(plain(leaderboard(models({"a": 0.9, "b": 0.7, "c": 0.5}))))
+    clear = leaderboard_claims(typed(plain(leaderboard(models({"a": 0.9, "b": 0.7, "c": 0.5})))))
     assert [claim.outcome for claim in clear] == ["shown", "shown"]
     assert clear[0].text.startswith("a leads by accuracy, ahead of all 2 others: b is 22 points")
     assert clear[1].text == "All 3 pairs of models are told apart by accuracy."
-    close = leaderboard_claims(plain(leaderboard(models({"a": 0.7, "b": 0.7, "c": 0.5}))))
+    close = leaderboard_claims(typed(plain(leaderboard(models({"a": 0.7, "b": 0.7, "c": 0.5})))))
     assert [claim.outcome for claim in close] == ["undecided", "shown"]
     assert "a and b cannot be told apart" in close[0].text
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from calibrant.bench.tables import coverage_words
+from calibrant.documents.fields import MultiAnswerFields
 from calibrant.report.charts.chart import TONES, Axis, Chart, Dot, Item, Line, Mark, Names, between
 from calibrant.report.charts.scales import count_words, percent, short_number, three_digits
 
@@ -16,7 +17,7 @@ Curve = tuple[str, str, Sequence[tuple[int, Mapping[str, Any]]]]
 """Name, tone, and estimates at the places of a list of names."""
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def charts(document: MultiAnswerFields) -> Iterator[Chart]:
     """Yield what is right and said by the number of right answers, then each model's charts."""
     first = _answer(document)
     if first is not None:
@@ -24,9 +25,9 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     yield from _further(document)
 
 
-def _answer(document: Mapping[str, Any]) -> Chart | None:
+def _answer(document: MultiAnswerFields) -> Chart | None:
     """Return what is right and what is said, by the number of right answers."""
-    results = [entry for entry in document["results"] if entry["probability"] and entry["by_k"]]
+    results = [entry for entry in document.results if entry["probability"] and entry["by_k"]]
     if not results:
         return None
     model = results[0]["model"]
@@ -39,7 +40,7 @@ def _answer(document: Mapping[str, Any]) -> Chart | None:
     return _by_k("answer", title, caption, own[: _METHODS - 1])
 
 
-def _further(document: Mapping[str, Any]) -> list[Chart]:
+def _further(document: MultiAnswerFields) -> list[Chart]:
     """Return all methods by k, AUROC by mix, coverage, thresholds and masses, for each model."""
     found: list[Chart | None] = []
     for number, (model, entries) in enumerate(_by_model(document).items(), 1):
@@ -58,9 +59,9 @@ def _further(document: Mapping[str, Any]) -> list[Chart]:
     return [chart for chart in found if chart is not None]
 
 
-def _by_model(document: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+def _by_model(document: MultiAnswerFields) -> dict[str, list[Mapping[str, Any]]]:
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in document["results"]:
+    for entry in document.results:
         found.setdefault(entry["model"], []).append(entry)
     return found
 
@@ -112,7 +113,7 @@ def _by_mix(model: str, entries: Sequence[Mapping[str, Any]], number: int) -> Ch
     )
 
 
-def _coverage(model: str, document: Mapping[str, Any], number: int) -> Chart | None:
+def _coverage(model: str, document: MultiAnswerFields, number: int) -> Chart | None:
     own = [entry for entry in document.get("coverage") or [] if entry["model"] == model]
     rows = [(i, entry["coverage"]) for i, entry in enumerate(own)]
     return _curves(
@@ -154,7 +155,7 @@ def _curves(
     return Chart(name, title, caption, Axis(x[0], names=x[1]), Axis(y, words=words), marks)
 
 
-def _by_tau(model: str, document: Mapping[str, Any], number: int) -> Chart | None:
+def _by_tau(model: str, document: MultiAnswerFields, number: int) -> Chart | None:
     tuned = [entry for entry in document.get("tuning") or [] if entry["model"] == model]
     lines = []
     for tone, entry in zip(TONES, tuned, strict=False):
@@ -175,7 +176,7 @@ def _by_tau(model: str, document: Mapping[str, Any], number: int) -> Chart | Non
     )
 
 
-def _masses(model: str, document: Mapping[str, Any], number: int) -> Chart | None:
+def _masses(model: str, document: MultiAnswerFields, number: int) -> Chart | None:
     found = [entry for entry in document.get("masses") or [] if entry["model"] == model]
     if not found:
         return None

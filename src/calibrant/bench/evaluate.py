@@ -25,6 +25,7 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.verb import Option, verb
+from calibrant.documents.fields import typed
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
@@ -160,7 +161,7 @@ def bench_evaluate(
         asked = frame.select("question_id", "k", "domain").unique()
         how: dict[str, Any] = {"grid": tau_grid or None, "level": level, "seed": seed}
         document["tuning"] = tune_aggregation(drawn, asked, methods=tune, **how)
-    document["claims"] = [c.to_dict() for c in evaluation_claims(plain(document), margin)]
+    document["claims"] = [c.to_dict() for c in evaluation_claims(typed(plain(document)), margin)]
     return MultiAnswerResult(document)
 
 

@@ -10,6 +10,7 @@ from calibrant.bench.measures.significance import ALPHA
 from calibrant.claims.claim import Claim, Facts, Outcome
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.claims.words import joined, labels_text, points, rule
+from calibrant.documents.fields import MultiAnswerFields
 from calibrant.stats.multiplicity import holm
 
 # The power of a forecast: 80 %.
@@ -50,7 +51,7 @@ MISLED = rule(
 )
 
 
-def evaluation_claims(document: Mapping[str, Any], margin: float) -> list[Claim]:
+def evaluation_claims(document: MultiAnswerFields, margin: float) -> list[Claim]:
     """Return the claims of an evaluation with several right answers.
 
     Parameters
@@ -60,7 +61,7 @@ def evaluation_claims(document: Mapping[str, Any], margin: float) -> list[Claim]
     margin
         Differences below it do not matter.
     """
-    results = document["results"]
+    results = document.results
     named = len({entry["model"] for entry in results}) > 1
     return [
         *_best(document, named=named),
@@ -108,11 +109,11 @@ def _interval(value: float, error: float, freedom: float) -> dict[str, float]:
     return {"value": value, "low": max(value - reach, -1.0), "high": min(value + reach, 1.0)}
 
 
-def _best(document: Mapping[str, Any], *, named: bool) -> list[Claim]:
+def _best(document: MultiAnswerFields, *, named: bool) -> list[Claim]:
     tested = [entry for entry in document.get("leading", []) if entry["p_value"] is not None]
     areas = {
         (entry["model"], entry["method"]): entry["mixes"][-1]["auroc"]["value"]
-        for entry in document["results"]
+        for entry in document.results
     }
     made = []
     for entry, p_adjusted in zip(tested, holm([e["p_value"] for e in tested]), strict=True):
@@ -184,10 +185,10 @@ def _three_ways(p_change: float, p_alike: float) -> Outcome:
     return "shown" if p_change <= ALPHA else "undecided"
 
 
-def _against(document: Mapping[str, Any], margin: float, *, named: bool) -> list[Claim]:
+def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> list[Claim]:
     tested = [
         (entry, entry["significance"][-1])
-        for entry in document["results"]
+        for entry in document.results
         if entry["significance"] and entry["significance"][-1].get("p_adjusted") is not None
     ]
     alike = holm([_within(test["difference"]["value"], test, margin) for _, test in tested])

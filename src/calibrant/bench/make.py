@@ -20,6 +20,7 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.verb import ADVANCED, Check, Option, verb
+from calibrant.documents.fields import typed
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.typed import BenchCheckResult, BenchResult
@@ -219,7 +220,7 @@ def bench_check(
     if ticks:
         people = judged(*(read_ticks(path) for path in ticks[:2]))
         document |= {"spot_check": people, "ok": document["ok"] and not people["found_wrong"]}
-    document["claims"] = [claim.to_dict() for claim in question_claims(plain(document))]
+    document["claims"] = [claim.to_dict() for claim in question_claims(typed(plain(document)))]
     document["next"] = _ask_step(questions, ok=bool(document["ok"]))
     return BenchCheckResult(document)
 

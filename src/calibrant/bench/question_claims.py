@@ -7,6 +7,7 @@ from scipy.special import betaincinv
 
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.words import count, rule
+from calibrant.documents.fields import BenchCheckFields, Entries
 
 # Places with fewer questions than asked for that a sentence names.
 _SHORT_SHOWN = 2
@@ -38,7 +39,7 @@ BROKEN = rule("bench.questions_broken", listed=_listed)
 SHARE = rule("bench.share_wrong")
 
 
-def question_claims(document: Mapping[str, Any]) -> list[Claim]:
+def question_claims(document: BenchCheckFields) -> list[Claim]:
     """Return the claims of a check.
 
     Parameters
@@ -62,23 +63,23 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
         "by_rule": second["not_covered"] - second["only_listed"],
         "first": f"First: {first}" if (first := _first_finding(document)) else "",
     }
-    rule = HOLD if document["ok"] and not numbers["called_wrong"] else BROKEN
+    rule = HOLD if document.ok and not numbers["called_wrong"] else BROKEN
     subject = {"domains": [entry["domain"] for entry in document["results"]]}
     outcome: Outcome = "undecided" if rule is HOLD and facts["only_listed"] else "shown"
     made = [rule.claim(outcome, facts, subject=subject, n=document["questions"])]
     return [*made, *_spot(document.get("spot_check"))]
 
 
-def fewer_questions(document: Mapping[str, Any]) -> str:
+def fewer_questions(results: Entries) -> str:
     """Return where a new benchmark has fewer questions than were asked for; empty where nowhere.
 
     Examples
     --------
     >>> parts = [{"k": 1, "questions": 9, "short_by": 0}, {"k": 6, "questions": 2, "short_by": 7}]
-    >>> fewer_questions({"results": [{"domain": "river", "by_k": parts}]})
+    >>> fewer_questions([{"domain": "river", "by_k": parts}])
     'It is 7 questions short of the 18 asked for: river has 2 of 9 with 6 right answers.'
     """
-    parts = [(entry["domain"], part) for entry in document["results"] for part in entry["by_k"]]
+    parts = [(entry["domain"], part) for entry in results for part in entry["by_k"]]
     short = [(domain, part) for domain, part in parts if part["short_by"]]
     if not short:
         return ""
@@ -119,7 +120,7 @@ def _wrong(spot: Mapping[str, Any] | None) -> int:
     return len(spot["found_wrong"]) if spot else 0
 
 
-def _first_finding(document: Mapping[str, Any]) -> str:
+def _first_finding(document: BenchCheckFields) -> str:
     listed = [*document["findings"]["listed"], *document["second_look"]["findings"]]
     if listed:
         return f"{listed[0]['text']} {listed[0]['detail'] or listed[0]['problem']}."

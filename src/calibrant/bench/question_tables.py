@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.question_claims import fewer_questions
+from calibrant.documents.fields import BenchCheckFields, BenchFields
 from calibrant.report.blocks import Block, Paragraph, Table, claims_first, table_of
 from calibrant.report.cells import number_cell, share_cell
 
@@ -17,10 +18,10 @@ _CHOICE = {
 }
 
 
-def blocks(document: Entry) -> list[Block]:
+def blocks(document: BenchFields) -> list[Block]:
     """Return the statistics of a benchmark as neutral blocks."""
-    head = f"{document['questions']:,} questions with exactly k right answers"
-    fewer = fewer_questions(document)
+    head = f"{document.questions:,} questions with exactly k right answers"
+    fewer = fewer_questions(document.results)
     found: list[Block] = [Paragraph(text, strong=True) for text in (head, fewer) if text]
     found.append(_statistics(document))
     if document["filters"]:
@@ -30,7 +31,7 @@ def blocks(document: Entry) -> list[Block]:
         found.append(table_of(document["page_views"], {"domain": "domain", **names}))
     found.append(Paragraph(_CHOICE[document["strata"]]))
     sources: dict[str, list[str]] = {}
-    for entry in document["results"]:
+    for entry in document.results:
         sources.setdefault(entry["source"], []).append(entry["domain"])
     return [
         *found,
@@ -61,10 +62,10 @@ def _filters(filters: Sequence[Entry]) -> Table:
     )
 
 
-def _statistics(document: Entry) -> Table:
-    ks = "/".join(str(part["k"]) for part in document["results"][0]["by_k"])
+def _statistics(document: BenchFields) -> Table:
+    ks = "/".join(str(part["k"]) for part in document.results[0]["by_k"])
     return table_of(
-        document["results"],
+        document.results,
         {
             "domain": "domain",
             "subjects": "subjects",
@@ -79,7 +80,7 @@ def _statistics(document: Entry) -> Table:
     )
 
 
-def check_blocks(document: Entry) -> list[Block]:
+def check_blocks(document: BenchCheckFields) -> list[Block]:
     """Return the findings of a check as neutral blocks."""
     found = [*claims_first(document), _domains(document)]
     found.extend(
@@ -99,7 +100,7 @@ def check_blocks(document: Entry) -> list[Block]:
     return [*found, *_second_look(document)]
 
 
-def _second_look(document: Entry) -> list[Block]:
+def _second_look(document: BenchCheckFields) -> list[Block]:
     """Return what other sources and rules say, and what a person found."""
     second, spot = document["second_look"], document["spot_check"]
     found: list[Block] = [
@@ -120,7 +121,7 @@ def _second_look(document: Entry) -> list[Block]:
     return found
 
 
-def _domains(document: Entry) -> Table:
+def _domains(document: BenchCheckFields) -> Table:
     return table_of(
         document["results"],
         {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from calibrant.documents.fields import MultiAnswerFields
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Block, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, share_cell
@@ -18,19 +19,19 @@ _SAID = 5
 _MANY = 6
 
 
-def blocks(document: Entry) -> list[Block]:
+def blocks(document: MultiAnswerFields) -> list[Block]:
     """Return the evaluation as neutral blocks."""
     found: list[Block] = [
         Paragraph(text, strong=True) for text in headline(claims_of(document), _SAID)
     ]
-    for model in dict.fromkeys(entry["model"] for entry in document["results"]):
-        entries = [entry for entry in document["results"] if entry["model"] == model]
+    for model in dict.fromkeys(entry["model"] for entry in document.results):
+        entries = [entry for entry in document.results if entry["model"] == model]
         found += [_by_k(model, entries, document["k"]), _mixes(model, entries, document)]
     if document.get("between_models"):
         found.append(_between(document))
     if document["coverage"]:
         found.append(_coverage(document))
-        if any(entry["coverage_correlation"] is not None for entry in document["results"]):
+        if any(entry["coverage_correlation"] is not None for entry in document.results):
             found.append(_correlations(document))
     if document.get("masses"):
         found.append(_masses(document["masses"]))
@@ -64,7 +65,7 @@ def _by_k(model: str, entries: Sequence[Entry], ks: Sequence[int]) -> Table:
     )
 
 
-def _mixes(model: str, entries: Sequence[Entry], document: Entry) -> Table:
+def _mixes(model: str, entries: Sequence[Entry], document: MultiAnswerFields) -> Table:
     rule = document["multiplicity"]
 
     def at(place: int) -> Column:
@@ -95,7 +96,7 @@ def _mixes(model: str, entries: Sequence[Entry], document: Entry) -> Table:
     )
     if left_out:
         note += f" Without AUROC (all right or all wrong) in some mix: {', '.join(left_out)}."
-    mixes = [f"[{','.join(map(str, mix))}]" for mix in document["mixes"]]
+    mixes = [f"[{','.join(map(str, mix))}]" for mix in document.mixes]
     return table_of(
         entries,
         {
@@ -109,7 +110,7 @@ def _mixes(model: str, entries: Sequence[Entry], document: Entry) -> Table:
     )
 
 
-def _between(document: Entry) -> Table:
+def _between(document: MultiAnswerFields) -> Table:
     """Return how differently models change from few right answers to many."""
     tests, alpha = document["between_models"], document["multiplicity"]["alpha"]
     return table_of(
@@ -131,7 +132,7 @@ def _between(document: Entry) -> Table:
     )
 
 
-def _coverage(document: Entry) -> Table:
+def _coverage(document: MultiAnswerFields) -> Table:
     def questions(known: int) -> Column:
         return lambda entry: number_cell(entry["questions"][known])
 
@@ -150,14 +151,14 @@ def _coverage(document: Entry) -> Table:
     )
 
 
-def _correlations(document: Entry) -> Table:
+def _correlations(document: MultiAnswerFields) -> Table:
     """Return the rank correlation of confidence and coverage, for all questions and for each k."""
 
     def at(place: int) -> Column:
         return lambda e: _two_digits(e["coverage_correlation_by_k"][place]["correlation"])
 
     return table_of(
-        [entry for entry in document["results"] if entry["coverage_correlation"] is not None],
+        [entry for entry in document.results if entry["coverage_correlation"] is not None],
         {
             "model": "model",
             "method": "method",

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from calibrant.documents.entries import OUTCOMES as OUTCOMES
 from calibrant.documents.entries import Claim as Claim
+from calibrant.documents.entries import EstimateEntry
 from calibrant.documents.entries import Outcome as Outcome
 
 # The most often that any one sentence may be false.
@@ -60,7 +62,7 @@ class ClaimRule(Struct, frozen=True):
         facts: Facts,
         *,
         subject: Mapping[str, Any],
-        estimate: Mapping[str, Any] | None = None,
+        estimate: Mapping[str, Any] | EstimateEntry | None = None,
         p_adjusted: float | None = None,
         margin: float | None = None,
         n: int | None = None,
@@ -82,7 +84,7 @@ class ClaimRule(Struct, frozen=True):
         """
         if outcome not in self.sentences:
             raise KeyError(f"{self.id} has no sentence for the outcome {outcome!r}")
-        found = estimate or {}
+        found = asdict(estimate) if isinstance(estimate, EstimateEntry) else estimate or {}
         return Claim(
             self.id,
             subject,

@@ -1,14 +1,16 @@
 """What labelling may say: how precisely the accuracy is known, and which claim is decided."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from calibrant.claims.claim import Claim
+from msgspec.structs import asdict
+
+from calibrant.claims.claim import Claim, Facts, Outcome
 from calibrant.claims.margins import ROUNDING
 from calibrant.claims.words import percent, rule, subject_name
+from calibrant.documents.labels import LabelEntry
 
 
-def _range(facts: Mapping[str, Any]) -> str:
+def _range(facts: Facts) -> str:
     return f"{percent(facts['low'])} to {percent(facts['high'])}"
 
 
@@ -16,57 +18,35 @@ PRECISION = rule("label.precision_reached", range=_range)
 THRESHOLD = rule("label.claim", decides=lambda facts: "labels" if facts["more"] else "more")
 
 
-def label_claims(entries: Sequence[Mapping[str, Any]], goals: Mapping[str, Any]) -> list[Claim]:
-    """Return the claims of a pool that is being labelled, from its entries as plain data."""
+def label_claims(
+    entries: Sequence[LabelEntry], *, precision: float | None, threshold: float | None
+) -> list[Claim]:
+    """Return the claims of a pool that is being labelled, by its goals."""
     named = len(entries) > 1
-    return [
-        claim
-        for entry in entries
-        if entry["labelled"]
-        for claim in _entry_claims(entry, goals, named=named)
-    ]
-
-
-def _entry_claims(
-    entry: Mapping[str, Any], goals: Mapping[str, Any], *, named: bool
-) -> Iterable[Claim]:
-    subject = {name: entry[name] for name in ("model", "method")}
-    shared = {"name": subject_name(subject), "named": named, "labels": entry["labelled"]}
-    stop = entry["stop"]
-    if goals.get("precision") is not None:
-        reached = stop["half_width"] <= goals["precision"] and stop["stop"]
-        accuracy = entry["claimed_accuracy"]
-        facts = {
-            **shared,
-            **accuracy,
-            "more": entry["more_for_precision"],
-            "goal": goals["precision"],
-        }
-        yield PRECISION.claim(
-            "shown" if reached else "undecided",
-            facts,
-            subject=subject,
-            estimate=accuracy,
-            margin=goals["precision"],
-        )
-    bounds = stop.get("bounds")
-    if goals.get("threshold") is not None and bounds is not None:
-        threshold = goals["threshold"]
-        below, above = (
-            bounds["high"] < threshold - ROUNDING,
-            bounds["low"] > threshold + ROUNDING,
-        )
-        facts = {
-            **shared,
-            **bounds,
-            "side": "below" if below else "above",
-            "margin": threshold,
-            "more": entry["more_labels"],
-        }
-        yield THRESHOLD.claim(
-            "shown" if below or above else "undecided",
-            facts,
-            subject=subject,
-            estimate=bounds,
-            margin=threshold,
-        )
+    made = []
+    for entry in entries:
+        if entry.stop is None:
+            continue
+        subject = {"model": entry.model, "method": entry.method}
+        shared = {"name": subject_name(subject), "named": named, "labels": entry.labelled}
+        if precision is not None:
+            reached = entry.stop.half_width <= precision and entry.stop.stop
+            outcome: Outcome = "shown" if reached else "undecided"
+            accuracy = entry.claimed_accuracy
+            more = {"more": entry.more_for_precision, "goal": precision}
+            facts = {**shared, **asdict(accuracy), **more}
+            made.append(
+                PRECISION.claim(
+                    outcome, facts, subject=subject, estimate=accuracy, margin=precision
+                )
+            )
+        if threshold is not None and (bounds := entry.stop.bounds):
+            _, low, high = bounds.ends
+            below, above = high < threshold - ROUNDING, low > threshold + ROUNDING
+            outcome = "shown" if below or above else "undecided"
+            side = {"side": "below" if below else "above", "margin": threshold}
+            facts = {**shared, **asdict(bounds), **side, "more": entry.more_labels}
+            made.append(
+                THRESHOLD.claim(outcome, facts, subject=subject, estimate=bounds, margin=threshold)
+            )
+    return made

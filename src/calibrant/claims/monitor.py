@@ -3,8 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from calibrant.claims.claim import Claim, Facts
 from calibrant.claims.words import count, joined, percent, point_number, rule, subject_name
+from calibrant.documents.entries import EstimateEntry
+from calibrant.documents.labels import MonitorEntry, PromiseEntry
 
 _LABELS = 100
 
@@ -63,14 +67,14 @@ _UNNAMED = ("model", "confidence")
 _CONFIDENCE = "its confidence says"
 
 
-def _where(facts: Mapping[str, Any]) -> str:
+def _where(facts: Facts) -> str:
     if facts["bin"] is None:
         return ""
     low, high = facts["bin"]
     return f" at confidences from {percent(low)} to {percent(high)}"
 
 
-def _moved(facts: Mapping[str, Any]) -> str:
+def _moved(facts: Facts) -> str:
     fewer = "fewer" if facts["shift"] < 0 else "more"
     size = point_number(abs(facts["shift"]))
     group = facts.get("group")
@@ -78,13 +82,13 @@ def _moved(facts: Mapping[str, Any]) -> str:
     return f"{size} points {fewer} right answers{_where(facts)}{most}"
 
 
-def _times(facts: Mapping[str, Any]) -> str:
+def _times(facts: Facts) -> str:
     """Say how often: after an alarm the monitor learns anew and may find another change."""
     several = len(facts["alarms"])
     return f" {several} times. Last," if several > 1 else ":"
 
 
-def _changed(facts: Mapping[str, Any]) -> str:
+def _changed(facts: Facts) -> str:
     """Without a baseline nobody knows whether it was ever better."""
     return "is off" if facts["before"] == _CONFIDENCE else "has changed"
 
@@ -98,48 +102,15 @@ ALARM = rule(
 )
 
 
-def _errors(facts: Mapping[str, Any]) -> str:
+def _errors(facts: Facts) -> str:
     error, given = facts["error"], count(facts["given"], "answer")
     if error is None:
         return "no answer given alone has a label yet"
-    return f"{percent(error['value'])} of {given} given alone were wrong"
+    return f"{percent(error.value)} of {given} given alone were wrong"
 
 
 PROMISE = rule("monitor.promise", errors=_errors)
 MIX = rule("monitor.mix", same=lambda facts: "yes" if facts["quality"] else "no")
-
-
-def _promise_claim(
-    promise: Mapping[str, Any], subject: Mapping[str, Any], shared: Mapping[str, Any]
-) -> Claim:
-    broken = promise["broken"]
-    facts = {**promise, **shared}
-    if broken is not None:
-        facts |= {"since": broken["since"], "now": broken["error"]}
-    return PROMISE.claim(
-        "undecided" if broken is None else "shown",
-        facts,
-        subject=subject,
-        estimate=promise["error"],
-        p_adjusted=promise["p_value"],
-        margin=promise["max_error"],
-        n=promise["given"],
-    )
-
-
-def _mix_claim(
-    entry: Mapping[str, Any], subject: Mapping[str, Any], shared: Mapping[str, Any]
-) -> Claim:
-    change, n = entry["mix"]["alarm"], entry["n"]
-    moved = None if change is None else {"value": change["now"] - change["before"], "n": n}
-    return MIX.claim(
-        "undecided" if change is None else "shown",
-        {**shared, **(change or {}), "quality": entry["alarm"] is None},
-        subject=subject,
-        estimate=moved,
-        p_adjusted=entry["mix"]["p_value"],
-        n=n,
-    )
 
 
 def _before(reference: str, alarms: int) -> str:
@@ -147,39 +118,67 @@ def _before(reference: str, alarms: int) -> str:
     return _CONFIDENCE if reference.startswith("perfect") and alarms < 2 else "before"
 
 
-def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
-    """Return the claims of a watch, from its entries as plain data."""
+def monitor_claims(entries: Sequence[MonitorEntry]) -> list[Claim]:
+    """Return the claims of a watch."""
     named = len(entries) > 1
     claims = []
     for entry in entries:
-        subject = {name: entry[name] for name in ("model", "method")}
-        shared = {"name": subject_name(subject), "named": named}
-        alarm = entry["alarm"]
-        before = _before(entry["reference"], len(entry["alarms"]))
-        facts = {**entry, **(alarm or {}), **shared, "before": before}
+        subject = {"model": entry.model, "method": entry.method}
+        shared = {"name": subject_name(subject), "named": named, "n": entry.n}
+        alarm, before = entry.alarm, _before(entry.reference, len(entry.alarms))
+        seen = {"batches": entry.batches, "alarms": entry.alarms, "before": before}
         claims.append(
             ALARM.claim(
                 "undecided" if alarm is None else "shown",
-                facts,
+                {**shared, **seen, **(asdict(alarm) if alarm else {})},
                 subject=subject,
-                estimate={"value": alarm["shift"], "n": entry["n"]} if alarm else None,
-                p_adjusted=entry["p_value"],
-                n=entry["n"],
+                estimate=EstimateEntry(value=alarm.shift, n=entry.n) if alarm else None,
+                p_adjusted=entry.p_value,
+                n=entry.n,
             )
         )
-        if entry.get("mix") is not None:
-            claims.append(_mix_claim(entry, subject, shared))
-        if entry.get("promise") is not None:
-            claims.append(_promise_claim(entry["promise"], subject, shared))
+        if mix := entry.mix:
+            change, moved = mix.alarm, None
+            facts = {**shared, "quality": alarm is None}
+            if change is not None:
+                moved = EstimateEntry(value=change.now - change.before, n=entry.n)
+                facts |= asdict(change)
+            claims.append(
+                MIX.claim(
+                    "undecided" if change is None else "shown",
+                    facts,
+                    subject=subject,
+                    estimate=moved,
+                    p_adjusted=mix.p_value,
+                    n=entry.n,
+                )
+            )
+        if entry.promise is not None:
+            claims.append(_promise_claim(entry.promise, subject, shared))
     return claims
 
 
-def waiting_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _promise_claim(promise: PromiseEntry, subject: Facts, shared: Facts) -> Claim:
+    broken = promise.broken
+    facts = {**asdict(promise), **shared}
+    if broken is not None:
+        facts |= {"since": broken.since, "now": broken.error}
+    return PROMISE.claim(
+        "undecided" if broken is None else "shown",
+        facts,
+        subject=subject,
+        estimate=promise.error,
+        p_adjusted=promise.p_value,
+        margin=promise.max_error,
+        n=promise.given,
+    )
+
+
+def waiting_warnings(entries: Sequence[MonitorEntry]) -> list[dict[str, Any]]:
     """Return what a reader has to know of labels that wait until their day is complete."""
     found = []
     for entry in entries:
-        waits, days = entry["waiting"]["labels"], entry["waiting"]["days"]
-        until = entry["waiting"].get("until")
+        waits, days, until = entry.waiting.labels, entry.waiting.days, entry.waiting.until
         if waits and days:
             text = (
                 f"Labels take up to {count(days, 'day')} here, so {count(waits, 'label')} of the "
@@ -190,7 +189,7 @@ def waiting_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
                     f" Until {until} the watch learns how long labels take and judges complete "
                     "days alone. Give that number of days to judge sooner."
                 )
-            subject = {"models": [entry["model"]]}
+            subject = {"models": [entry.model]}
             found.append({"id": "data.waiting_labels", "subject": subject, "text": text})
     return found
 

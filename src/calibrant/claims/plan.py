@@ -1,10 +1,13 @@
 """What a plan may say: labels that a claim needs, what labels can claim, who leads by how far."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from calibrant.claims.claim import Claim
+from calibrant.claims.claim import Claim, Facts, Outcome
 from calibrant.claims.words import count, percent, points, points_range, rule, subject_name
+from calibrant.documents.entries import EstimateEntry
+from calibrant.documents.fields import LeaderboardFields
+from calibrant.documents.plans import ClaimPlanEntry
 
 
 def _rounded(labels: int) -> str:
@@ -25,7 +28,7 @@ SHOWS = rule("plan.labels_show")
 _METRICS = {"accuracy": "accuracy", "brier": "Brier score", "ece": "calibration error"}
 
 
-def _ahead(facts: Mapping[str, Any]) -> str:
+def _ahead(facts: Facts) -> str:
     others = facts["models"] - 1
     return f", ahead of all {others} others" if others > 1 else ""
 
@@ -35,13 +38,13 @@ LEADER = rule(
 )
 
 
-def _pairs(facts: Mapping[str, Any]) -> str:
+def _pairs(facts: Facts) -> str:
     if facts["pairs"] == 1:
         return "two"
     return "all" if facts["apart"] == facts["pairs"] else "some"
 
 
-def _ties(facts: Mapping[str, Any]) -> str:
+def _ties(facts: Facts) -> str:
     left = facts["pairs"] - facts["apart"]
     return f"; {left:,} {'is a tie' if left == 1 else 'are ties'}" if left else ""
 
@@ -49,76 +52,64 @@ def _ties(facts: Mapping[str, Any]) -> str:
 ORDER = rule("plan.order", which=_pairs, ties=_ties)
 
 
-def leaderboard_claims(board: Mapping[str, Any]) -> list[Claim]:
-    """Return the claims of a ``calibrant.leaderboard/1`` document, as plain data."""
-    first, second = (entry["model"] for entry in board["results"][:2])
-    pairs = board["pairs"]
-    nearest = next(pair for pair in pairs if pair["a"] == first and pair["b"] == second)["gap"]
-    ends = sorted(abs(nearest[end]) for end in ("low", "high"))
+def leaderboard_claims(board: LeaderboardFields) -> list[Claim]:
+    """Return the claims of a ``calibrant.leaderboard/1`` document."""
+    first, second = (entry.model for entry in board.results[:2])
+    nearest = next(p.gap for p in board.pairs if (p.a, p.b) == (first, second))
+    value, low, high = nearest.ends
+    ends = sorted((abs(low), abs(high)))
     facts = {
-        "metric": _METRICS[board["metric"]],
-        "models": len(board["results"]),
+        "metric": _METRICS[board.metric],
+        "models": len(board.results),
         "model": first,
         "second": second,
-        "first": [entry["model"] for entry in board["results"] if entry["rank_low"] == 1],
-        "n": board["questions"],
-        "near": ends[0] if nearest["low"] * nearest["high"] > 0 else 0.0,
+        "first": [entry.model for entry in board.results if entry.rank_low == 1],
+        "n": board.questions,
+        "near": ends[0] if low * high > 0 else 0.0,
         "far": ends[1],
-        "value": nearest["value"],
-        "pairs": len(pairs),
-        "apart": sum(not pair["tie"] for pair in pairs),
+        "value": value,
+        "pairs": len(board.pairs),
+        "apart": sum(not pair.tie for pair in board.pairs),
     }
-    shared = {"metric": board["metric"]}
-    leads = board["results"][0]["rank_high"] == 1
+    shared, n = {"metric": board.metric}, board.questions
+    leads: Outcome = "shown" if board.results[0].rank_high == 1 else "undecided"
+    apart: Outcome = "shown" if facts["apart"] else "undecided"
+    subject = {"model": first, **shared}
     return [
-        LEADER.claim(
-            "shown" if leads else "undecided",
-            facts,
-            subject={"model": first, **shared},
-            estimate=nearest,
-            n=board["questions"],
-        ),
-        ORDER.claim(
-            "shown" if facts["apart"] else "undecided", facts, subject=shared, n=board["questions"]
-        ),
+        LEADER.claim(leads, facts, subject=subject, estimate=nearest, n=n),
+        ORDER.claim(apart, facts, subject=shared, n=n),
     ]
 
 
-def plan_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
-    """Return the claims of a plan, from its entries as plain data."""
+def plan_claims(entries: Sequence[ClaimPlanEntry]) -> list[Claim]:
+    """Return the claims of a plan."""
     named = len(entries) > 1
     return [claim for entry in entries for claim in _entry_claims(entry, named=named)]
 
 
-def _entry_claims(entry: Mapping[str, Any], *, named: bool) -> Iterable[Claim]:
-    subject = {name: entry[name] for name in ("model", "method", "group")}
-    shared = {"name": subject_name(subject), "named": named, "items": entry["items"]}
-    needed, shows = entry["needed"], entry["shows"]
-    if needed is not None:
-        first, half = needed["calibrated"]["one_look"], needed["half"]["one_look"]
-        facts = {
-            **shared,
-            "calibrated": first,
-            "half": half,
-            "margin": needed["threshold"],
-            "power": needed["power"],
-        }
+def _entry_claims(entry: ClaimPlanEntry, *, named: bool) -> Iterable[Claim]:
+    subject = {"model": entry.model, "method": entry.method, "group": entry.group}
+    shared = {"name": subject_name(subject), "named": named, "items": entry.items}
+    if needed := entry.needed:
+        first, half = needed.calibrated.one_look, needed.half.one_look
+        facts = {**shared, "calibrated": first, "half": half, "power": needed.power}
         yield NEEDED.claim(
             "undecided" if first is None else "depends",
-            facts,
+            {**facts, "margin": needed.threshold},
             subject=subject,
-            estimate={"value": first, "low": first, "high": half, "n": entry["items"]},
-            margin=needed["threshold"],
+            estimate=EstimateEntry(value=first, low=first, high=half, n=entry.items),
+            margin=needed.threshold,
         )
-    if shows is not None:
-        reach, half = shows["calibrated"], shows["half"]
-        otherwise = "" if half is None else f"; below {points(half)}, if its error is half of that"
-        facts = {**shared, **shows, "margin": reach, "otherwise": otherwise}
+    if shows := entry.shows:
+        reach, half_reach = shows.calibrated, shows.half
+        if_half = "; below {}, if its error is half of that"
+        otherwise = "" if half_reach is None else if_half.format(points(half_reach))
+        facts = {**shared, "labels": shows.labels, "power": shows.power, "margin": reach}
         yield SHOWS.claim(
             "undecided" if reach is None else "depends",
-            facts,
+            {**facts, "otherwise": otherwise},
             subject=subject,
-            estimate={"value": reach, "low": reach, "high": half, "n": shows["labels"]},
+            estimate=EstimateEntry(value=reach, low=reach, high=half_reach, n=shows.labels),
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from msgspec import UNSET, Struct
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.estimate import Estimate
@@ -46,14 +47,15 @@ def plain(value: Any) -> Any:
         return {
             str(key): item if type(item) in _AS_IS else plain(item) for key, item in value.items()
         }
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float):
         return plain(float(value))
+    if isinstance(value, Struct):
+        found = {name: getattr(value, name) for name in value.__struct_fields__}
+        return {name: plain(item) for name, item in found.items() if item is not UNSET}
     if isinstance(value, Path | dt.date):
         return value.isoformat() if isinstance(value, dt.date) else str(value)
     return value

@@ -26,6 +26,14 @@ class EstimateEntry(Part, frozen=True, kw_only=True):
     high: float | None = None
     n: Count | None = None
 
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The value and the ends of its interval, where all of them are known."""
+        assert self.value is not None
+        assert self.low is not None
+        assert self.high is not None
+        return self.value, self.low, self.high
+
 
 UNDEFINED = EstimateEntry()
 """What a metric is that this data, or this kind of score, does not have."""
@@ -134,7 +142,7 @@ class Verification(Part, frozen=True, kw_only=True):
     passive_floor: EstimateEntry
     active_floor: EstimateEntry
     accuracy_floor: EstimateEntry
-    resolution: Resolution | None = None
+    resolution: Resolution = Resolution()
     optimal_bins: int | None = None
 
 

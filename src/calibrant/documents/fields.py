@@ -15,6 +15,7 @@ import msgspec
 from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError, did_you_mean
 from calibrant.documents import decisions, entries, labels
+from calibrant.documents import plans as planned
 
 Entries = list[dict[str, Any]]
 FIELDS: dict[str, type[Fields]] = {}
@@ -177,25 +178,34 @@ class PlanFields(_Head, kind="plan"):
 
     passive_labels: int | None
     active_labels: int | None
-    results: list[labels.PlanEntry]
-    measured: Entries
+    results: list[planned.PlanEntry]
+    rows: list[planned.PlanStep]
+    curve: list[planned.PlanPoint] | None
+    caveat: str
+    assumed_lipschitz: bool
+    measured: list[planned.MeasuredEntry] | None
+    plans: list[planned.ClaimPlanEntry] | None
+    theory: planned.TheoryEntry | None
     leaderboard: dict[str, Any] | None
 
 
 class LabelFields(_Head, kind="label"):
     """Document ``calibrant.label/1``."""
 
-    results: Entries
-    batch: dict[str, Any] | None
-    added: dict[str, Any] | None
-    dropped: dict[str, Any] | None
+    results: list[labels.LabelEntry]
+    batch: labels.LabelBatch | None
+    added: labels.LabelsAdded | None
+    grader: labels.GraderEntry | None
+    target: str | None
+    dropped: dict[str, int] | None
 
 
 class MonitorFields(_Head, kind="monitor"):
     """Document ``calibrant.monitor/2``."""
 
     results: list[labels.MonitorEntry]
-    dropped: dict[str, Any]
+    traffic: labels.Traffic | None
+    dropped: dict[str, int]
 
 
 class MultiAnswerFields(_Head, kind="multi_answer"):
@@ -328,9 +338,10 @@ class LeaderboardFields(_Part, kind="leaderboard"):
     metric: str
     questions: int
     level: float
-    results: Entries
+    results: list[planned.RankedModel]
     groups: list[list[str]]
-    pairs: Entries
+    pairs: list[planned.RankedPair]
+    instability: planned.Instability
 
 
 class SemanticsFields(_Part, kind="semantics"):

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from calibrant.core.imports import lazy_exports
 
 if TYPE_CHECKING:
+    from calibrant.documents.plans import ClaimPlan as ClaimPlan
+    from calibrant.documents.plans import Dynamics as Dynamics
     from calibrant.planning.block import verification_block as verification_block
     from calibrant.planning.block import verification_of as verification_of
     from calibrant.planning.block import verifications_of as verifications_of
-    from calibrant.planning.formulas import Dynamics as Dynamics
     from calibrant.planning.formulas import data_rate as data_rate
     from calibrant.planning.formulas import deepest_pipeline as deepest_pipeline
     from calibrant.planning.formulas import group_labels as group_labels
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from calibrant.planning.labelling.pools import LabelPool as LabelPool
     from calibrant.planning.labelling.pools import Wave as Wave
     from calibrant.planning.labelling.pools import design_weights as design_weights
-    from calibrant.planning.labelling.power import ClaimPlan as ClaimPlan
     from calibrant.planning.labelling.power import claim_for_labels as claim_for_labels
     from calibrant.planning.labelling.power import claim_power as claim_power
     from calibrant.planning.labelling.power import labels_for_claim as labels_for_claim

@@ -10,9 +10,9 @@ The Verification Tax, Sections 6 and 7, Appendices D, G, J, O and T.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from calibrant.core.errors import InputError
+from calibrant.documents.plans import Dynamics
 from calibrant.stats.floors import ceil, require_positive, require_rate
 
 # More than anybody can give; a number beyond it is a slip of the precision.
@@ -135,25 +135,6 @@ def verification_horizon(
     return float((c0**2 * m / require_positive(lipschitz, "lipschitz")) ** (1 / (2 * alpha)))
 
 
-@dataclass(frozen=True, slots=True)
-class Dynamics:
-    """Whether an improving deployed model stays verifiable.
-
-    Parameters
-    ----------
-    critical_exponent
-        The decay of the error rate at which verification just keeps up.
-    outcome
-        ``"from"`` a time onwards, ``"until"`` a time, ``"always"`` or ``"never"``.
-    time
-        The crossing time, NaN for always and never.
-    """
-
-    critical_exponent: float
-    outcome: str
-    time: float
-
-
 def verification_dynamics(
     *, decay: float, rate: float, scale: float = 1.0, lipschitz: float = 1.0, active: bool = False
 ) -> Dynamics:
@@ -187,9 +168,11 @@ def verification_dynamics(
         threshold = require_positive(lipschitz, "lipschitz") / (r * c0**2)
         power = 1.0 - 2.0 * decay
     if math.isclose(power, 0.0, abs_tol=1e-12):
-        return Dynamics(critical, "always" if threshold < 1.0 else "never", math.nan)
+        outcome = "always" if threshold < 1.0 else "never"
+        return Dynamics(critical_exponent=critical, outcome=outcome, time=math.nan)
     time = float(threshold ** (1.0 / power))
-    return Dynamics(critical, "from" if power > 0.0 else "until", time)
+    outcome = "from" if power > 0.0 else "until"
+    return Dynamics(critical_exponent=critical, outcome=outcome, time=time)
 
 
 def recalibration_rounds(

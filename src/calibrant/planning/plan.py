@@ -11,11 +11,20 @@ import numpy as np
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import Registry
+from calibrant.documents.plans import PlanExpiry
 from calibrant.planning.formulas import data_rate, half_life, pipeline_lipschitz
 from calibrant.stats import floors
 
 _UNIT_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
 _CURVE_POINTS = 33
+_COSTS = (
+    "passive_labels",
+    "active_labels",
+    "detection_labels",
+    "passive_precision",
+    "active_precision",
+    "accuracy_floor",
+)
 CAVEAT = (
     "Floors are worst-case rates with constant 1: they order plans and rule out claims; what one "
     "data set resolves is shown by its audit. The active rate is a bound from theory: on real "
@@ -87,17 +96,19 @@ def plan_document(goal: Goal, *, preset: str | None = None) -> dict[str, Any]:
     _check(goal)
     entry: dict[str, Any] = {
         "error_rate": goal.error_rate,
-        "lipschitz": _finite(goal.steepness),
+        "lipschitz": None if math.isinf(goal.steepness) else goal.steepness,
         "precision": goal.precision,
         "labels": goal.labels,
-        **_labels_for(goal),
-        **_precision_for(goal),
+        **_costs(goal),
         "phase_transition_labels": _phase(goal),
         "expiry": _expiry(goal),
         "notes": _notes(goal),
     }
     if framework is not None:
-        entry["preset"] = {"name": preset, "title": framework.title} | _gap(framework, entry)
+        needed, available = entry["passive_labels"], framework.available
+        gap = None if needed is None else needed / available
+        entry["preset"] = {"name": preset, "title": framework.title, "available": available}
+        entry["preset"]["gap"] = gap
     return {
         "schema": "calibrant.plan/1",
         "passive_labels": entry["passive_labels"],
@@ -143,36 +154,24 @@ def _active(goal: Goal, precision: float) -> int:
     return max(1, floors.ceil(goal.error_rate * goal.multiplier / precision**2))
 
 
-def _labels_for(goal: Goal) -> dict[str, Any]:
-    d = goal.precision
-    if d is None:
-        return {"passive_labels": None, "active_labels": None, "detection_labels": None}
-    possible = 0.0 < goal.error_rate < 1.0
-    return {
-        "passive_labels": _passive(goal, d),
-        "active_labels": _active(goal, d),
-        "detection_labels": floors.ceil(
-            goal.multiplier * floors.detection_labels(d, error_rate=goal.error_rate)
-        )
-        if possible
-        else None,
-    }
-
-
-def _precision_for(goal: Goal) -> dict[str, Any]:
-    if goal.labels is None:
-        return {"passive_precision": None, "active_precision": None, "accuracy_floor": None}
-    effective = goal.labels / goal.multiplier
-    passive = None
-    if not math.isinf(goal.steepness):
-        passive = floors.passive_floor(
-            error_rate=goal.error_rate, labels=effective, lipschitz=goal.steepness
-        )
-    return {
-        "passive_precision": passive,
-        "active_precision": floors.active_floor(error_rate=goal.error_rate, labels=effective),
-        "accuracy_floor": floors.accuracy_floor(error_rate=goal.error_rate, labels=effective),
-    }
+def _costs(goal: Goal) -> dict[str, float | None]:
+    """Return the labels for a precision, and the precision of labels; None where none is asked."""
+    d, eps = goal.precision, goal.error_rate
+    found: dict[str, float | None] = dict.fromkeys(_COSTS)
+    if d is not None:
+        found |= {"passive_labels": _passive(goal, d), "active_labels": _active(goal, d)}
+        if 0.0 < eps < 1.0:
+            seen = goal.multiplier * floors.detection_labels(d, error_rate=eps)
+            found["detection_labels"] = floors.ceil(seen)
+    if goal.labels is not None:
+        labels = goal.labels / goal.multiplier
+        if not math.isinf(goal.steepness):
+            found["passive_precision"] = floors.passive_floor(
+                error_rate=eps, labels=labels, lipschitz=goal.steepness
+            )
+        found["active_precision"] = floors.active_floor(error_rate=eps, labels=labels)
+        found["accuracy_floor"] = floors.accuracy_floor(error_rate=eps, labels=labels)
+    return found
 
 
 def _phase(goal: Goal) -> int | None:
@@ -181,7 +180,7 @@ def _phase(goal: Goal) -> int | None:
     return max(1, floors.ceil(goal.multiplier / goal.error_rate))
 
 
-def _rows(goal: Goal) -> list[dict[str, Any]]:
+def _rows(goal: Goal) -> list[dict[str, str | float | None]]:
     """Build the plan up step by step, so that each cost can be seen."""
     steps: list[tuple[str, Goal]] = []
     bare = replace(goal, models=1, groups=1, smallest_share=1.0, stages=())
@@ -198,13 +197,10 @@ def _rows(goal: Goal) -> list[dict[str, Any]]:
     if goal.models > 1:
         grown = replace(grown, models=goal.models)
         steps.append((f"{goal.models} models compared", grown))
-    rows = []
-    for name, step in steps:
-        rows.append({"step": name, **_labels_for(step), **_precision_for(step)})
-    return rows
+    return [{"step": name, **_costs(step)} for name, step in steps]
 
 
-def _curve(goal: Goal) -> list[dict[str, Any]]:
+def _curve(goal: Goal) -> list[dict[str, float | None]]:
     centre = goal.precision or 0.02
     grid = np.geomspace(centre / 10, min(centre * 10, 0.5), _CURVE_POINTS)
     return [
@@ -217,12 +213,12 @@ def _curve(goal: Goal) -> list[dict[str, Any]]:
     ]
 
 
-def _expiry(goal: Goal) -> dict[str, Any] | None:
+def _expiry(goal: Goal) -> PlanExpiry | None:
     if goal.drift is None:
         return None
     precision = goal.precision
     if precision is None:
-        precision = _precision_for(goal)["passive_precision"]
+        precision = _costs(goal)["passive_precision"]
         if precision is None:
             return None
     life = half_life(precision, drift=goal.drift)
@@ -235,14 +231,9 @@ def _expiry(goal: Goal) -> dict[str, Any] | None:
         rate = goal.multiplier * data_rate(
             precision, error_rate=goal.error_rate, drift=goal.drift, lipschitz=goal.steepness
         )
-    return {
-        "drift": goal.drift,
-        "per": goal.per,
-        "half_life": life,
-        "days": days,
-        "date": date,
-        "labels_per_unit": rate,
-    }
+    return PlanExpiry(
+        drift=goal.drift, per=goal.per, half_life=life, days=days, date=date, labels_per_unit=rate
+    )
 
 
 def _notes(goal: Goal) -> list[str]:
@@ -266,16 +257,6 @@ def _notes(goal: Goal) -> list[str]:
             "miscalibration of the size of the error rate cannot be detected by any method"
         )
     return notes
-
-
-def _gap(framework: Any, entry: dict[str, Any]) -> dict[str, Any]:
-    needed = entry["passive_labels"]
-    ratio = None if needed is None else needed / framework.available
-    return {"available": framework.available, "gap": ratio}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def parse_stages(text: str | Sequence[float]) -> tuple[float, ...]:

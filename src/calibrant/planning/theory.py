@@ -1,12 +1,13 @@
 """Worst-case rates beyond one model as one document: growth, dynamics, depth, transfer, noise."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.planning import formulas
+from calibrant.planning.plan import Goal
 from calibrant.planning.published import effective_labels, general_floor, published_difference
 from calibrant.planning.published import scaling_labels as scaling
 
@@ -50,83 +51,36 @@ class Theory:
     two_phase: bool = False
 
 
-def theory_document(
-    theory: Theory,
-    *,
-    error_rate: float | None,
-    lipschitz: float,
-    precision: float | None,
-    labels: int | None,
-    stages: tuple[float, ...] = (),
-) -> dict[str, Any] | None:
-    """Return everything that was asked for, or None where nothing was.
+_BOTH = (("passive", False), ("active", True))
+
+
+def theory_document(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, Any]:
+    """Return everything that was asked for beside a goal; `error_rate` is None where not known.
 
     Examples
     --------
-    >>> found = theory_document(Theory(growth=0.5), error_rate=0.1, lipschitz=1.0,
-    ...                         precision=None, labels=14_000)
+    >>> found = theory_document(Theory(growth=0.5), Goal(error_rate=0.1, labels=14_000), 0.1)
     >>> round(found["horizon"]["passive"])
     14000
     """
-    found: dict[str, Any] = {}
-    if theory.growth is not None:
-        found |= _growth(theory, theory.growth, lipschitz, _need(labels, "labels", "growth"))
-    if theory.decay is not None:
-        rate = _need(theory.label_rate, "label_rate", "decay")
-        found["dynamics"] = {
-            name: asdict(
-                formulas.verification_dynamics(
-                    decay=theory.decay,
-                    rate=rate,
-                    scale=error_rate or 1.0,
-                    lipschitz=lipschitz,
-                    active=name == "active",
-                )
-            )
-            for name in ("passive", "active")
-        }
-    if theory.transfer is not None:
-        eps = _need(error_rate, "error_rate", "transfer")
-        found["transfer"] = {
-            "shift": theory.transfer,
-            "labels": formulas.transfer_labels(
-                theory.transfer, error_rate=eps, shift_lipschitz=lipschitz
-            ),
-        }
-    found |= _floors(theory, lipschitz, labels)
-    if theory.two_phase:
-        found["two_phase"] = formulas.two_phase(
-            labels=_need(labels, "labels", "two_phase"),
-            error_rate=_need(error_rate, "error_rate", "two_phase"),
-            lipschitz=lipschitz,
-        )
-    if theory.rounds:
-        if len(theory.rounds) != 2:
-            raise InputError(f"rounds takes an error and a share, got {len(theory.rounds)} numbers")
-        found["rounds"] = formulas.recalibration_rounds(
-            labels=_need(labels, "labels", "rounds"),
-            error_rate=_need(error_rate, "error_rate", "rounds"),
-            initial_ece=theory.rounds[0],
-            shrinkage=theory.rounds[1],
-        )
-    steep = [stage for stage in stages if stage > 1.0]
-    if steep and precision is not None and labels is not None and error_rate:
-        found["depth"] = {
-            "stage": max(steep),
-            "deepest": formulas.deepest_pipeline(
-                precision, error_rate=error_rate, labels=labels, stage=max(steep)
-            ),
-        }
-    return found or None
+    return {
+        **_growth(theory, goal),
+        **_over_time(theory, goal, error_rate),
+        **_floors(theory, goal),
+        **_audits(theory, goal, error_rate),
+    }
 
 
-def _growth(theory: Theory, exponent: float, lipschitz: float, labels: float) -> dict[str, Any]:
+def _growth(theory: Theory, goal: Goal) -> dict[str, Any]:
+    if theory.growth is None:
+        return {}
+    labels, exponent = _need(goal.labels, "labels", "growth"), theory.growth
     found: dict[str, Any] = {
         "horizon": {
             name: formulas.verification_horizon(
-                labels=labels, exponent=exponent, lipschitz=lipschitz, active=name == "active"
+                labels=labels, exponent=exponent, lipschitz=goal.lipschitz, active=active
             )
-            for name in ("passive", "active")
+            for name, active in _BOTH
         }
     }
     if theory.size is not None:
@@ -134,34 +88,75 @@ def _growth(theory: Theory, exponent: float, lipschitz: float, labels: float) ->
     return found
 
 
-def _floors(theory: Theory, lipschitz: float, labels: int | None) -> dict[str, Any]:
+def _over_time(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if theory.decay is not None:
+        rate = _need(theory.label_rate, "label_rate", "decay")
+        scale = error_rate or 1.0
+        found["dynamics"] = {
+            name: formulas.verification_dynamics(
+                decay=theory.decay, rate=rate, scale=scale, lipschitz=goal.lipschitz, active=active
+            )
+            for name, active in _BOTH
+        }
+    if theory.transfer is not None:
+        eps = _need(error_rate, "error_rate", "transfer")
+        needed = formulas.transfer_labels(
+            theory.transfer, error_rate=eps, shift_lipschitz=goal.lipschitz
+        )
+        found["transfer"] = {"shift": theory.transfer, "labels": needed}
+    return found
+
+
+def _floors(theory: Theory, goal: Goal) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if theory.correlation is not None:
-        made = _need(labels, "labels", "correlation")
+        made = _need(goal.labels, "labels", "correlation")
         found["effective_labels"] = effective_labels(made, correlation=theory.correlation)
     if theory.perturbed_error is not None:
-        made = _need(labels, "labels", "perturbed_error")
+        made, noise = _need(goal.labels, "labels", "perturbed_error"), theory.perturbed_error
         found["robustness_floor"] = {
-            name: general_floor(
-                noise=theory.perturbed_error,
-                labels=made,
-                lipschitz=lipschitz,
-                active=name == "active",
-            )
-            for name in ("passive", "active")
+            name: general_floor(noise=noise, labels=made, lipschitz=goal.lipschitz, active=active)
+            for name, active in _BOTH
         }
     if theory.published:
         if len(theory.published) < 2:
             raise InputError(f"published takes two accuracies or more, got {theory.published[0]}")
-        made = int(_need(labels, "labels", "published"))
-        pairs = [
-            {"a": a, "b": b, **published_difference(a, b, labels=made)}
-            for a, b in combinations(theory.published, 2)
-        ]
-        found["published"] = {k: v for k, v in pairs[0].items() if k not in "ab"}
-        if len(pairs) > 1:
-            found["published_pairs"] = pairs
-            del found["published"]
+        number = int(_need(goal.labels, "labels", "published"))
+        pairs = list(combinations(theory.published, 2))
+        compared = [published_difference(a, b, labels=number) for a, b in pairs]
+        if len(pairs) == 1:
+            found["published"] = compared[0]
+        else:
+            found["published_pairs"] = [
+                {"a": a, "b": b, **one} for (a, b), one in zip(pairs, compared, strict=True)
+            ]
+    return found
+
+
+def _audits(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if theory.two_phase:
+        found["two_phase"] = formulas.two_phase(
+            labels=_need(goal.labels, "labels", "two_phase"),
+            error_rate=_need(error_rate, "error_rate", "two_phase"),
+            lipschitz=goal.lipschitz,
+        )
+    if theory.rounds:
+        if len(theory.rounds) != 2:
+            raise InputError(f"rounds takes an error and a share, got {len(theory.rounds)} numbers")
+        found["rounds"] = formulas.recalibration_rounds(
+            labels=_need(goal.labels, "labels", "rounds"),
+            error_rate=_need(error_rate, "error_rate", "rounds"),
+            initial_ece=theory.rounds[0],
+            shrinkage=theory.rounds[1],
+        )
+    steepest = max(goal.stages, default=0.0)
+    if steepest > 1.0 and goal.precision is not None and goal.labels is not None and error_rate:
+        deepest = formulas.deepest_pipeline(
+            goal.precision, error_rate=error_rate, labels=goal.labels, stage=steepest
+        )
+        found["depth"] = {"stage": steepest, "deepest": deepest}
     return found
 
 

@@ -184,17 +184,17 @@ def points_cell(estimate: Estimated | None, *, sign: bool = True) -> Number:
     return _of(estimate, Number(None, unit="points", digits=1, signed=sign))
 
 
-def turned(estimate: Mapping[str, Any]) -> dict[str, Any]:
+def turned(estimate: EstimateEntry) -> EstimateEntry:
     """Return a gap of labels (right minus says) as readers see gaps everywhere: says minus right.
 
     Examples
     --------
-    >>> turned({"value": -0.2, "low": -0.3, "high": -0.1})
-    {'value': 0.2, 'low': 0.1, 'high': 0.3}
+    >>> turned(EstimateEntry(value=-0.2, low=-0.3, high=-0.1))
+    EstimateEntry(value=0.2, low=0.1, high=0.3, n=None)
     """
-    ends = {"value": "value", "low": "high", "high": "low"}
-    known = {name: estimate.get(other) for name, other in ends.items()}
-    return {**estimate, **{name: None if v is None else 0.0 - v for name, v in known.items()}}
+    ends = (estimate.value, estimate.high, estimate.low)
+    value, low, high = (None if end is None else 0.0 - end for end in ends)
+    return EstimateEntry(value=value, low=low, high=high, n=estimate.n)
 
 
 def p_cell(p_value: float | None) -> Number:

@@ -7,10 +7,13 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
+from calibrant.claims.claim import Claim
 from calibrant.claims.monitor import late_warnings, monitor_claims, waiting_warnings
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
+from calibrant.documents.fields import MonitorFields, typed
+from calibrant.documents.labels import MonitorEntry
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.provenance import document_head, input_files, recorded
@@ -24,14 +27,13 @@ from calibrant.verbs.promised import Promise, marked_rows, promise_watch, requir
 
 
 def _drifted(document: Mapping[str, Any]) -> str | None:
-    alarms = [entry for entry in document["results"] if entry["alarm"]]
+    seen: MonitorFields = typed(document)
+    alarms = sum(entry.alarm is not None for entry in seen.results)
     if alarms:
-        return f"calibration has drifted: {len(alarms)} alarm(s)"
-    seen = document.get("traffic")
-    if seen is not None and seen["changes"]:
-        return f"the traffic is no longer what the promise was made for: {seen['outcome']}"
-    promises = [entry["promise"] for entry in document["results"] if entry.get("promise")]
-    broken = any(promise["broken"] for promise in promises)
+        return f"calibration has drifted: {alarms} alarm(s)"
+    if seen.traffic is not None and seen.traffic.changes:
+        return f"the traffic is no longer what the promise was made for: {seen.traffic.outcome}"
+    broken = any(entry.promise and entry.promise.broken for entry in seen.results)
     return "the promise of the policy is broken" if broken else None
 
 
@@ -213,26 +215,30 @@ def monitor(
     head = document_head("monitor", sources, settings=settings, source=stream)
     head["schema"] = "calibrant.monitor/2"
     told = seen and promise and promise.told(seen, stream or source_name(sources))
-    labelled = [entry for entry in plain(results) if entry["n"] or seen is None]
-    claims = [] if seen is None else [seen.claim.to_dict()]
-    claims += [claim.to_dict() for claim in monitor_claims(labelled)]
-    return MonitorResult(
-        {
-            **head,
-            "reading": counts.reading.to_dict(),
-            "data": {"warnings": _warnings(counts, results)},
-            "claims": claims,
-            **({} if told is None else {"traffic": told}),
-            "results": results,
-            "repeated": counts.repeated,
-            "late": counts.late,
-            "dropped": counts.dropped,
-        }
-    )
+    document = {
+        **head,
+        "reading": counts.reading.to_dict(),
+        "data": {},
+        "claims": [],
+        **({} if told is None else {"traffic": told}),
+        "results": results,
+        "repeated": counts.repeated,
+        "late": counts.late,
+        "dropped": counts.dropped,
+    }
+    return MonitorResult(_with_words(document, counts, [] if seen is None else [seen.claim]))
 
 
-def _warnings(counts: monitoring.PartCounts, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [*counts.warnings(), *waiting_warnings(results), *late_warnings(counts.late)]
+def _with_words(
+    document: dict[str, Any], counts: monitoring.PartCounts, claims: list[Claim]
+) -> dict[str, Any]:
+    """Return a document with its warnings and claims; those about traffic are made already."""
+    entries: list[MonitorEntry] = typed(plain(document)).results
+    warnings = [*counts.warnings(), *waiting_warnings(entries), *late_warnings(counts.late)]
+    labelled = [entry for entry in entries if entry.n or not claims]
+    claims = [*claims, *monitor_claims(labelled)]
+    said = {"data": {"warnings": warnings}, "claims": [claim.to_dict() for claim in claims]}
+    return {**document, **said}
 
 
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:

@@ -15,10 +15,10 @@ from calibrant.claims.plan import (
     no_error_warning,
     plan_claims,
 )
-from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.verb import Option, verb
+from calibrant.documents.fields import typed
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.planning import Goal, plan_document
@@ -177,25 +177,16 @@ def plan(
         pipeline = (
             plan_table.measured_pipeline(measured) if from_table else {"stages": _stages(stages)}
         )
-    if measured:
-        found = max(measured, key=lambda block: block["need"])["verification"]
-        rate = found["error_rate"]
-        # No error among few answers does not mean that there is none.
-        error_rate = rate.value or rate.high if error_rate is None else error_rate
-        if lipschitz is None and np.isfinite(found["lipschitz"].value):
-            lipschitz = found["lipschitz"].value
-        if precision is None and labels is None and preset is None and claim is None:
-            labels = found["labels"]
-    elif pool is not None and error_rate is None:
-        # Without outcomes the model's own word is the only guess at its error rate.
-        error_rate = 1.0 - float(np.mean(pool.frame["confidence"].to_numpy()))
-    if error_rate is None and published:
-        error_rate = 1.0 - sum(published) / len(published)
+    rate, steepness = _rates(measured, pool, published)
+    error_rate = rate if error_rate is None else error_rate
+    lipschitz = steepness if lipschitz is None else lipschitz
     if error_rate is None and preset is None:
         raise InputError(
             "a plan needs the error rate of the model",
             hint=Hint("give {error_rate}, a pool to measure it on, or a {preset}"),
         )
+    if measured and precision is None and labels is None and preset is None and claim is None:
+        labels = _worst(measured)["labels"]
     wanted = threshold if precision is None and labels is None else precision
     goal = Goal(
         error_rate=error_rate or 0.0,
@@ -219,34 +210,56 @@ def plan(
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
     document["reading"] = None if pool is None else pool.reading.to_dict()
-    document["dropped"] = (
-        {} if pool is None else {**pool.dropped, **plan_table.ungraded_rows(labelled)}
-    )
+    document["dropped"] = plan_table.ungraded_rows(labelled)
+    if pool is not None:
+        document["dropped"] = {**pool.dropped, **document["dropped"]}
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
     document["data"] = {"warnings": [*_known(pool, labelled), *_unseen(measured, goal)]}
     with error_source(source):
         _rank(document, labelled, rank, by, seed)
-        how: dict[str, Any] = {"power": power, "by": by, "target": target, "seed": seed}
-        document["plans"] = _plans(pool, threshold, labels, **how)
-    asked_for = theory_document(
-        theory,
-        error_rate=error_rate,
-        lipschitz=goal.lipschitz,
-        precision=goal.precision,
-        labels=labels,
-        stages=pipeline["stages"],
-    )
+        # Labels of the pool show something where a claim or a number of labels is named.
+        document["plans"] = []
+        if pool is not None and (threshold is not None or labels is not None):
+            document["plans"] = claim_entries(
+                pool.frame,
+                threshold=threshold,
+                labels=labels,
+                power=power,
+                by=by,
+                target=target,
+                seed=seed,
+            )
     document["theory"] = {
-        **(asked_for or {}),
+        **theory_document(theory, goal, error_rate),
         **plan_table.table_theory(pool, labelled, labels, seed),
         **({"pipeline": pipeline} if from_table else {}),
     } or None
-    claims = plan_claims(plain(document["plans"]))
-    if document["leaderboard"]:
-        claims += leaderboard_claims(plain(document["leaderboard"]))
-    document["claims"] = [made.to_dict() for made in claims]
-    return PlanResult(document)
+    result = PlanResult(document)
+    claims = plan_claims(result.plans or [])
+    if result.leaderboard:
+        claims += leaderboard_claims(typed(result.leaderboard))
+    return PlanResult.of_plain({**result, "claims": [made.to_dict() for made in claims]})
+
+
+def _worst(measured: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is measured of the model that needs the most labels."""
+    found: dict[str, Any] = max(measured, key=lambda block: block["need"])["verification"]
+    return found
+
+
+def _rates(
+    measured: list[dict[str, Any]], pool: Scores | None, published: Sequence[float]
+) -> tuple[float | None, float | None]:
+    """Return the error rate and the steepness that are taken where nobody gives them."""
+    if measured:
+        rate, steep = (_worst(measured)[name] for name in ("error_rate", "lipschitz"))
+        # No error among few answers does not mean that there is none.
+        return rate.value or rate.high, steep.value if np.isfinite(steep.value) else None
+    if pool is not None:
+        # Without outcomes the model's own word is the only guess at its error rate.
+        return 1.0 - float(np.mean(pool.frame["confidence"].to_numpy())), None
+    return (1.0 - sum(published) / len(published) if published else None), None
 
 
 def _rank(
@@ -273,15 +286,6 @@ def _refuse_tiny(**shares: float | None) -> None:
         if given is not None and 0 < given < _LEAST_SHARE:
             rule = "{" + name + "} is 0 or from {0} on, got {1}"
             raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
-
-
-def _plans(
-    pool: Scores | None, threshold: float | None, labels: int | None, **how: Any
-) -> list[dict[str, Any]]:
-    """Return what labels of the pool can show, where a claim or a number of labels is named."""
-    if pool is None or (threshold is None and labels is None):
-        return []
-    return claim_entries(pool.frame, threshold=threshold, labels=labels, **how)
 
 
 def _refuse_without_table(options: dict[str, Any]) -> None:

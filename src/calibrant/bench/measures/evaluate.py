@@ -129,11 +129,12 @@ def _entry(
 ) -> dict[str, Any]:
     # A score that is no probability may have any size.
     bounds = _SHARE if probability else None
+    by_k = [_of_k(rows.of_k([k]), k, level, bounds) for k in ks]
     return {
         "probability": probability,
         "n": int(rows.correct.size),
-        "by_k": [_of_k(rows.of_k([k]), k, level, bounds) for k in ks],
-        "change": _change(rows, ks, level, bounds),
+        "by_k": by_k,
+        "change": _change(rows, by_k, probability, level),
         "mixes": [_of_mix(rows.of_k(mix), mix, probability, level) for mix in mixes],
     }
 
@@ -175,17 +176,17 @@ def _by_domain(
 
 
 def _change(
-    rows: ScoreRows, ks: Sequence[int], level: float, bounds: tuple[float, float] | None
+    rows: ScoreRows, by_k: Sequence[Mapping[str, Any]], probability: bool, level: float
 ) -> dict[str, Any]:
     """Return how accuracy, confidence and their gap change from few right answers to many."""
-    found: dict[str, Any] = {"from": ks[0], "to": ks[-1]}
-    ends = [_of_k(rows.of_k([k]), k, level, bounds) for k in (ks[0], ks[-1])]
+    few, many = by_k[0], by_k[-1]
+    found: dict[str, Any] = {"from": few["k"], "to": many["k"]}
     for name in ("accuracy", "confidence"):
-        few, many = (end[name] for end in ends)
-        found[name] = macro.difference(few, many) if min(end["n"] for end in ends) else None
+        known = few["n"] and many["n"]
+        found[name] = macro.difference(few[name], many[name]) if known else None
     # A score that is no probability has no gap.
-    sides = [rows.of_k([k]) for k in (ks[0], ks[-1])]
-    tested = bounds is not None and len(ks) > 1
+    sides = [rows.of_k([end["k"]]) for end in (few, many)]
+    tested = probability and len(by_k) > 1
     found["gap"] = gap_change(*sides, level=level) if tested else None
     return found
 

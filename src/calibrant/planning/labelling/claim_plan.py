@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
+from calibrant.documents.plans import ClaimChance, ClaimNeeds, ClaimPlanEntry, LabelsShow
 from calibrant.planning.labelling.power import claim_chance, claim_for_labels, labels_for_claim
 
 _CLAIM = re.compile(r"\s*ece\s*<=?\s*([0-9.eE+-]+)\s*(%?)\s*")
@@ -38,10 +38,9 @@ def claim_entries(
     labels: int | None,
     power: float,
     by: Sequence[str] = (),
-    bins: int = 15,
     target: str = "pool",
     seed: int = 0,
-) -> list[dict[str, Any]]:
+) -> list[ClaimPlanEntry]:
     """Return a plan for every model, method and group of a pool.
 
     Parameters
@@ -56,7 +55,7 @@ def claim_entries(
         Chance with which the claim shall be shown.
     by
         Columns whose values are planned for one by one.
-    bins, target, seed
+    target, seed
         As in `calibrant.planning.labels_for_claim`.
     """
     entries = []
@@ -70,58 +69,45 @@ def claim_entries(
             groups += [({name: str(group[name][0])}, group) for group in found]
         for group, members in groups:
             p = members["confidence"].cast(pl.Float64).to_numpy()
-            entry: dict[str, Any] = {**keys, "group": group, "items": int(p.size)}
-            if p.size < 2:
-                entries.append({**entry, "needed": None, "shows": None})
-                continue
-            options = {"bins": bins, "target": target, "seed": seed}
-            entry["needed"] = _needed(p, threshold, power, options)
-            entry["shows"] = _shows(p, labels, threshold, power, options)
-            entries.append(entry)
+            enough = p.size >= 2
+            wanted = threshold if enough else None
+            made = labels if enough else None
+            entries.append(
+                ClaimPlanEntry(
+                    **keys,
+                    group=group,
+                    items=int(p.size),
+                    needed=None if wanted is None else _needed(p, wanted, power, target, seed),
+                    shows=None if made is None else _shows(p, made, wanted, power, target, seed),
+                )
+            )
     return entries
 
 
-def _needed(
-    p: np.ndarray[Any, Any], threshold: float | None, power: float, options: dict[str, Any]
-) -> dict[str, Any] | None:
-    if threshold is None:
-        return None
-    return {
-        "threshold": threshold,
-        "power": power,
-        "calibrated": labels_for_claim(p, threshold, power=power, **options).to_dict(),
-        "half": labels_for_claim(
-            p, threshold, power=power, true_error=threshold / 2, **options
-        ).to_dict(),
-    }
+def _needed(p: Floats, threshold: float, power: float, target: str, seed: int) -> ClaimNeeds:
+    calibrated, half = (
+        labels_for_claim(p, threshold, power=power, true_error=error, target=target, seed=seed)
+        for error in (0.0, threshold / 2)
+    )
+    return ClaimNeeds(threshold=threshold, power=power, calibrated=calibrated, half=half)
 
 
 def _shows(
-    p: np.ndarray[Any, Any],
-    labels: int | None,
-    threshold: float | None,
-    power: float,
-    options: dict[str, Any],
-) -> dict[str, Any] | None:
-    if labels is None:
-        return None
-    made = min(labels, p.size) if options["target"] == "pool" else labels
-    reach = claim_for_labels(p, made, power=power, **options)
-    half = claim_for_labels(p, made, power=power, share=0.5, **options)
+    p: Floats, labels: int, threshold: float | None, power: float, target: str, seed: int
+) -> LabelsShow:
+    made = min(labels, p.size) if target == "pool" else labels
+    reach, half = (
+        claim_for_labels(p, made, power=power, share=share, target=target, seed=seed)
+        for share in (0.0, 0.5)
+    )
     if reach is not None and half is not None:
         # Of a few labels, an error may by luck look smaller than none.
         half = max(half, reach)
-    found: dict[str, Any] = {
-        "labels": made,
-        "power": power,
-        "calibrated": reach,
-        "half": half,
-        "chance": None,
-    }
+    chance = None
     if threshold is not None:
-        found["chance"] = {
-            "threshold": threshold,
-            "calibrated": claim_chance(p, made, threshold, **options),
-            "half": claim_chance(p, made, threshold, true_error=threshold / 2, **options),
-        }
-    return found
+        calibrated, halved = (
+            claim_chance(p, made, threshold, true_error=error, target=target, seed=seed)
+            for error in (0.0, threshold / 2)
+        )
+        chance = ClaimChance(threshold=threshold, calibrated=calibrated, half=halved)
+    return LabelsShow(labels=made, power=power, calibrated=reach, half=half, chance=chance)

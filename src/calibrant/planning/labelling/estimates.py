@@ -133,7 +133,6 @@ class PoolEstimate:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for a document."""
         return {
-            "target": self.target,
             "accuracy": self.accuracy,
             "gap": self.mean_gap,
             "brier": self.brier,

@@ -37,23 +37,18 @@ def judged_pool(pool: LabelPool) -> dict[str, Any]:
     """
     plain = LabelPool(pool.confidence, pool.correct, None, pool.bins, pool.draws)
     both, alone = pool_estimate(pool), pool_estimate(plain)
-    p = pool.confidence
+    p, n = pool.confidence, alone.ece.n
     verdict = np.zeros_like(p) if pool.side is None else pool.side[:, 0]
-    judge_only = {
-        "accuracy": float(verdict.mean()),
-        "brier": float(((p - verdict) ** 2).mean()),
-        "gap": float((verdict - p).mean()),
-    }
-    pairs = {
-        "accuracy": (both.accuracy, alone.accuracy),
-        "brier": (both.brier, alone.brier),
-        "gap": (both.mean_gap, alone.mean_gap),
-    }
-    found: dict[str, Any] = {"gold_labels": alone.ece.n, "judge_labels": int(p.size), "bins": []}
-    for name, (with_judge, without) in pairs.items():
+    found: dict[str, Any] = {"gold_labels": n, "judge_labels": int(p.size), "bins": []}
+    for name, with_judge, without, judged in (
+        ("accuracy", both.accuracy, alone.accuracy, verdict),
+        ("brier", both.brier, alone.brier, (p - verdict) ** 2),
+        ("gap", both.mean_gap, alone.mean_gap, verdict - p),
+    ):
         ratio = _ratio(with_judge, without)
-        saved = round(alone.ece.n * (1 / ratio**2 - 1)) if ratio > 0 else 0
-        estimate = JudgedEstimate(with_judge, without, judge_only[name], None, max(0, saved))
+        saved = round(n * (1 / ratio**2 - 1)) if ratio > 0 else 0
+        judge = float(judged.mean())
+        estimate = JudgedEstimate(with_judge, without, judge, None, max(0, saved))
         found[name] = estimate.to_dict()
     return found
 

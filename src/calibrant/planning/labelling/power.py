@@ -7,7 +7,6 @@ work that follows it agree.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +15,7 @@ from scipy.special import ndtri
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
+from calibrant.documents.plans import ClaimPlan
 from calibrant.planning.labelling.pools import pool_cells
 from calibrant.planning.labelling.stopping import FEWEST_LABELS, flat_z
 from calibrant.stats.error_bound import claim_holds
@@ -158,7 +158,6 @@ def claim_chance(
     threshold: float,
     *,
     true_error: float = 0.0,
-    bins: int = 15,
     target: str = "pool",
     seed: int = 0,
 ) -> float:
@@ -170,7 +169,7 @@ def claim_chance(
     >>> claim_chance(p, 2000, 0.05) > 0.9
     True
     """
-    return _one_look(_cells(confidence, bins, target), labels, true_error, threshold, seed)
+    return _one_look(_cells(confidence, 15, target), labels, true_error, threshold, seed)
 
 
 def claim_power(
@@ -200,37 +199,6 @@ def claim_power(
         "all_looks": float(np.isfinite(first).mean()),
         "mean_used": float(np.minimum(first, labels).mean()),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimPlan:
-    """Labels for a claim if the model truly has a certain calibration error.
-
-    Parameters
-    ----------
-    true_error
-        The calibration error assumed.
-    one_look
-        Labels when somebody looks once at the end; None where the whole pool does not suffice.
-    all_looks
-        The budget when somebody looks after every label and stops as soon as it is shown.
-    mean_used
-        Labels then made on average.
-    """
-
-    true_error: float
-    one_look: int | None
-    all_looks: int | None
-    mean_used: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for a document."""
-        return {
-            "true_error": self.true_error,
-            "one_look": self.one_look,
-            "all_looks": self.all_looks,
-            "mean_used": None if self.mean_used is None else round(self.mean_used),
-        }
 
 
 def labels_for_claim(
@@ -283,13 +251,14 @@ def labels_for_claim(
     # No bound is told before that many labels, so no plan ends earlier.
     one = _smallest(once, most, least=min(FEWEST_LABELS, most))
     if one is None or not looking_on:
-        return ClaimPlan(true_error, one, None, None)
-    return ClaimPlan(true_error, one, *_budget(pool, one, most, threshold, power, true_error, seed))
+        return ClaimPlan(true_error=true_error, one_look=one)
+    most_used, mean = _budget(pool, one, most, threshold, power, true_error, seed)
+    return ClaimPlan(true_error=true_error, one_look=one, all_looks=most_used, mean_used=mean)
 
 
 def _budget(
     pool: _Pool, one: int, most: int, threshold: float, power: float, error: float, seed: int
-) -> tuple[int | None, float | None]:
+) -> tuple[int | None, int | None]:
     """Return the smallest budget that shows the claim to whoever looks on, and its mean use."""
     last, step = one, one / _LOOKS
     while last < most:
@@ -299,7 +268,7 @@ def _budget(
         for budget in looks.made[looks.made >= one]:
             first = _first_shown(pool, looks, float(budget), threshold)
             if np.isfinite(first).mean() >= power:
-                return math.ceil(budget), float(np.minimum(first, budget).mean())
+                return math.ceil(budget), round(float(np.minimum(first, budget).mean()))
         step *= 2
     return None, None
 

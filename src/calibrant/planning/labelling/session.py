@@ -188,7 +188,7 @@ class LabelSession:
             found.append(LabelledBlock(keys, rows, pool))
         return found
 
-    def labelled_rows(self, rows: pl.DataFrame | None = None) -> pl.DataFrame:
+    def labelled_rows(self) -> pl.DataFrame:
         """Return the rows whose answer is labelled, with the outcome and what the draw was.
 
         Columns ``correct``, ``label_weight`` (rows that this one stands for), ``label_along`` and
@@ -198,7 +198,7 @@ class LabelSession:
         own = {"correct": correct, WEIGHT: design_weights(draws), SPREAD: spread_shares(draws)}
         if draws.along is not None:
             own[ALONG] = draws.along
-        labelled = (self.rows if rows is None else rows).with_columns(
+        labelled = self.rows.with_columns(
             pl.Series(name, values[self.item_of], dtype=pl.Float64, nan_to_null=name == ALONG)
             for name, values in own.items()
         )
@@ -288,10 +288,6 @@ class LabelSession:
                 hint=Hint("name them as before ({question}, {answer}, {model})"),
             )
         return self.rows.row(int(self.row_of[place]), named=True)
-
-    def people(self, states: list[ItemState] | None = None) -> dict[str, Any]:
-        """Return labels per person, conflicts, agreement and the error rate of a label."""
-        return people_of(self.states() if states is None else states)
 
 
 def people_of(known: list[ItemState]) -> dict[str, Any]:

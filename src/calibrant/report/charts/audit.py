@@ -4,12 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import convert
+
 from calibrant.claims import Claim
 from calibrant.core.method_words import method_legend, method_name, method_words
+from calibrant.documents.entries import EstimateEntry, Verification
 from calibrant.report import answers
 from calibrant.report.charts import chart
 from calibrant.report.charts.meanings import meaning_charts, meaning_reliability
-from calibrant.report.charts.plan import floor_chart
+from calibrant.report.charts.plan import Floor, floor_chart
 from calibrant.report.charts.reliability import reliability_chart
 from calibrant.report.charts.scales import percent, points
 
@@ -57,10 +60,10 @@ def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
     results = document["results"]
     several = len({entry["method"] for entry in results}) > 1
     floors = [
-        (
+        Floor(
             _place(entry, several=several),
-            entry["metrics"]["ece"],
-            entry["verification"],
+            convert(entry["metrics"]["ece"], EstimateEntry),
+            convert(entry["verification"], Verification),
             entry["calibration_test"]["expected_ece"],
         )
         for entry in results

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from calibrant.documents.entries import EstimateEntry
+from calibrant.report.cells import Estimated
 from calibrant.report.charts.scales import percent
 
 TONES = ("first", "second", "third", "fourth", "fifth")
@@ -206,13 +208,15 @@ class Chart:
         return [Panel(self.x, self.marks, self.heading, self.end_title), *self.more]
 
 
-def bounds(estimate: Mapping[str, Any] | None) -> tuple[float | None, float | None]:
+def bounds(estimate: Estimated | None) -> tuple[float | None, float | None]:
     """Return the ends of an estimate's interval."""
+    if isinstance(estimate, EstimateEntry):
+        return estimate.low, estimate.high
     found = estimate or {}
     return found.get("low"), found.get("high")
 
 
-def between(estimate: Mapping[str, Any] | None, words: Callable[[float], str]) -> str:
+def between(estimate: Estimated | None, words: Callable[[float], str]) -> str:
     """Return the interval of an estimate in brackets, for a tip.
 
     Examples

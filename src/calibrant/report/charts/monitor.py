@@ -4,10 +4,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from calibrant.documents.fields import LabelFields, MonitorFields
+from calibrant.documents.labels import GapCell, LabelEntry, MonitorEntry, WatchedBatch
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import entry_name
 from calibrant.report.cells import turned
-from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, between, bounds
+from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, between
 from calibrant.report.charts.scales import in_points, percent, points, short_number
 
 _STANDARD_ERRORS = 1.96
@@ -16,14 +18,14 @@ _MOST_EVIDENCE = 12.0
 """Powers of ten shown at most: beyond that the alarm is long since certain."""
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def charts(document: MonitorFields) -> Iterator[Chart]:
     """Yield the gap over time of each entry, one with an alarm first, and the evidence."""
-    entries = [entry for entry in document["results"] if entry.get("history")]
+    entries = [entry for entry in document.results if entry.history]
     # The first sentence is about this one.
     claims = claims_of(document)
     said = next(iter(headline(claims, 1)), None)
     about = next((c.subject for c in claims if c.text == said), {})
-    ranked = sorted(entries, key=lambda e: (not _is_about(e, about), not e.get("alarm")))
+    ranked = sorted(entries, key=lambda e: (not _is_about(e, about), not e.alarm))
     first = ranked[0] if ranked else None
     if first is not None:
         yield _over_time(first, "answer", named=len(entries) > 1)
@@ -34,23 +36,23 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         yield _evidence(entry, n)
 
 
-def _is_about(entry: Mapping[str, Any], subject: Mapping[str, Any]) -> bool:
-    return all(subject.get(name) in (None, entry[name]) for name in ("model", "method"))
+def _is_about(entry: MonitorEntry, subject: Mapping[str, Any]) -> bool:
+    return all(subject.get(name) in (None, getattr(entry, name)) for name in ("model", "method"))
 
 
-def _over_time(entry: Mapping[str, Any], name: str, *, named: bool) -> Chart:
-    history = [row for row in entry["history"] if row["gap"]["value"] is not None]
-    most = max(row["n"] for row in history)
+def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
+    history = entry.history
+    most = max(row.n for row in history)
     # A batch of a few labels jumps about: it is small, and the line passes over it.
-    steady = [(i, -row["gap"]["value"]) for i, row in enumerate(history) if row["n"] >= most / 10]
-    marks: list[Mark] = [Rule(0), *_alarm(entry, history), Line(steady, "plain", look="faint")]
-    whose = f"{entry['model']}␟{entry['method']}"
-    marks += [_stretch(row, place, row["n"] / most, whose) for place, row in enumerate(history)]
+    steady = [(i, -row.gap.ends[0]) for i, row in enumerate(history) if row.n >= most / 10]
+    marks: list[Mark] = [Rule(0), *_alarm(entry), Line(steady, "plain", look="faint")]
+    whose = f"{entry.model}␟{entry.method}"
+    marks += [_stretch(row, place, row.n / most, whose) for place, row in enumerate(history)]
     several = f", {entry_name(entry)}" if named else ""
     return Chart(
         name,
         f"Confidence minus share right over time, in points{several}",
-        f"{entry['model'] + '. ' if named else ''}"
+        f"{entry.model + '. ' if named else ''}"
         "Above 0 it says more than it knows. Lines: intervals. Diamonds: alarm.",
         Axis(names=_dates(history)),
         Axis("confidence − share right, points", words=points),
@@ -58,94 +60,92 @@ def _over_time(entry: Mapping[str, Any], name: str, *, named: bool) -> Chart:
     )
 
 
-def _stretch(row: Mapping[str, Any], place: int, share: float, whose: str) -> Dot:
-    gap, alarm = turned(row["gap"]), bool(row.get("alarm"))
+def _stretch(row: WatchedBatch, place: int, share: float, whose: str) -> Dot:
+    gap = turned(row.gap)
+    value, low, high = gap.ends
     tip = (
-        f"{row['when']}: {points(gap['value'])}{between(gap, points)} points, right "
-        f"{percent(row['accuracy']['value'])}, says {percent(row['mean_confidence']['value'])}, "
-        f"{row['n']:,} labels{', alarm' if alarm else ''}"
+        f"{row.when}: {points(value)}{between(gap, points)} points, right "
+        f"{percent(row.accuracy.ends[0])}, says {percent(row.mean_confidence.ends[0])}, "
+        f"{row.n:,} labels{', alarm' if row.alarm else ''}"
     )
     return Dot(
         place,
-        gap["value"],
-        *bounds(gap),
-        "second" if alarm else "first",
-        "diamond" if alarm else "dot",
-        0.6 if alarm else 0.5 * share,
+        value,
+        low,
+        high,
+        "second" if row.alarm else "first",
+        "diamond" if row.alarm else "dot",
+        0.6 if row.alarm else 0.5 * share,
         tip,
-        f"{whose}␟watched = {row['when']}",
+        f"{whose}␟watched = {row.when}",
     )
 
 
-def _alarm(entry: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> list[Rule]:
+def _alarm(entry: MonitorEntry) -> list[Rule]:
     """Return a line at the last alarm, and one at the last change of the mix of groups."""
-    mix = entry.get("mix") or {}
     marks = []
-    for word, alarm in (("alarm", entry.get("alarm")), ("new mix", mix.get("alarm"))):
-        when = (alarm or {}).get("when")
-        places = [i for i, row in enumerate(history) if row["when"] == when]
-        marks += [Rule(i, "x", f"{word} {when}", "second", dashed=True) for i in places[:1]]
+    for word, alarm in (("alarm", entry.alarm), ("new mix", entry.mix and entry.mix.alarm)):
+        if alarm:
+            places = [i for i, row in enumerate(entry.history) if row.when == alarm.when]
+            line = f"{word} {alarm.when}"
+            marks += [Rule(i, "x", line, "second", dashed=True) for i in places[:1]]
     return marks
 
 
-def _dates(history: Sequence[Mapping[str, Any]]) -> list[str]:
-    names = [str(row["when"])[:16] for row in history]
+def _dates(history: Sequence[WatchedBatch]) -> list[str]:
+    names = [row.when[:16] for row in history]
     if all(len(name) == 10 and name.endswith("-01") for name in names):
         # Months, by their first day.
         return [name[:7] for name in names]
     return names
 
 
-def _evidence(entry: Mapping[str, Any], number: int) -> Chart:
-    rows = entry["history"]
+def _evidence(entry: MonitorEntry, number: int) -> Chart:
+    rows = entry.history
     # A logarithm of 0 has no place on the chart; capital that is lost is shown at 1e-6.
     places = [
-        (i, min(math.log10(max(row["capital"], 1e-6)), _MOST_EVIDENCE))
-        for i, row in enumerate(rows)
+        (i, min(math.log10(max(row.capital, 1e-6)), _MOST_EVIDENCE)) for i, row in enumerate(rows)
     ]
-    alarm, limit = entry["alarm"], math.log10(entry["limit"])
-    state = "no alarm" if alarm is None else f"alarm at {alarm['when']}, since {alarm['since']}"
+    alarm, limit = entry.alarm, math.log10(entry.limit)
+    state = "no alarm" if alarm is None else f"alarm at {alarm.when}, since {alarm.since}"
     base = min(0.0, *(value for _, value in places))
-    tips = [f"{row['when']}: a bet has grown to {row['capital']:.3g} times" for row in rows]
+    tips = [f"{row.when}: a bet has grown to {row.capital:.3g} times" for row in rows]
     return Chart(
         f"evidence-{number}",
         f"{entry_name(entry)}: evidence of a change",
-        f"Evidence against '{entry['reference']}', as powers of ten of a fair bet's capital; the "
+        f"Evidence against '{entry.reference}', as powers of ten of a fair bet's capital; the "
         f"dashed line is the alarm. Here: {state}.",
         Axis(names=_dates(rows)),
         Axis("evidence, powers of ten", words=short_number),
         [
             Band([(place, base, value) for place, value in places], "first"),
             Line(places, tips=tips),
-            Rule(limit, words=f"alarm at {entry['limit']:.3g}", tone="second", dashed=True),
+            Rule(limit, words=f"alarm at {entry.limit:.3g}", tone="second", dashed=True),
         ],
     )
 
 
-def label_charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def label_charts(document: LabelFields) -> Iterator[Chart]:
     """Yield the error with its interval as labels came in, and where the gap of each block is."""
-    entry = next((e for e in document["results"] if len(e.get("history") or ()) > 1), None)
+    entry = next((entry for entry in document.results if len(entry.history) > 1), None)
     if entry is not None:
         yield _running(entry, "answer")
-    for number, block in enumerate(document["results"], 1):
-        if block.get("gaps"):
+    for number, block in enumerate(document.results, 1):
+        if block.gaps:
             yield _gaps(block, number)
 
 
-def _running(entry: Mapping[str, Any], name: str) -> Chart:
+def _running(entry: LabelEntry, name: str) -> Chart:
     # The first looks know nothing yet, and their intervals would hide what the last ones know.
-    least = entry["history"][-1]["labels"] / 10
-    known = [
-        (row["labels"], row["ece"])
-        for row in entry["history"]
-        if row["labels"] >= least and row["ece"]["value"] is not None
-    ]
+    least = entry.history[-1].labels / 10
+    looks = [row for row in entry.history if row.labels >= least and row.ece.value is not None]
+    known = [(row.labels, row.ece.ends) for row in looks]
     tips = [
-        f"{labels:,} labels: {in_points(round(ece['value'], 3))}{between(ece, in_points)} points"
-        for labels, ece in known
+        f"{n:,} labels: {in_points(round(value, 3))} ({in_points(low)} to {in_points(high)}) points"
+        for n, (value, low, high) in known
     ]
-    labels, ece = known[-1]
-    now = f"{points(ece['value'])[1:]} points now"
+    labels, (value, *_) = known[-1]
+    now = f"{points(value)[1:]} points now"
     return Chart(
         name,
         "Calibration error and its interval, as labels came in",
@@ -153,21 +153,17 @@ def _running(entry: Mapping[str, Any], name: str) -> Chart:
         Axis("labels so far", words=short_number, low=0),
         Axis("calibration error, points", words=in_points, low=0),
         [
-            Band([(n, e["low"], e["high"]) for n, e in known], "first"),
-            Line([(n, e["value"]) for n, e in known], tips=tips),
-            Dot(labels, ece["value"], shape="ring", label=now, side="above"),
+            Band([(n, low, high) for n, (_, low, high) in known], "first"),
+            Line([(n, value) for n, (value, *_) in known], tips=tips),
+            Dot(labels, value, shape="ring", label=now, side="above"),
         ],
     )
 
 
-def _gaps(entry: Mapping[str, Any], number: int) -> Chart:
-    known = [
-        part
-        for part in entry["gaps"]
-        if part["labels"] and part["gap"] is not None and part["standard_error"] is not None
-    ]
-    most = max((part["share"] for part in known), default=1) or 1
-    unseen = sum(not part["labels"] for part in entry["gaps"])
+def _gaps(entry: LabelEntry, number: int) -> Chart:
+    known = [part for part in entry.gaps if part.labels]
+    most = max((part.share for part in known), default=1) or 1
+    unseen = len(entry.gaps) - len(known)
     cells, are = ("1 cell has", "is") if unseen == 1 else (f"{unseen} cells have", "are")
     missing = f" {cells} no label yet and {are} not shown." if unseen else ""
     return Chart(
@@ -178,20 +174,20 @@ def _gaps(entry: Mapping[str, Any], number: int) -> Chart:
         f"{missing}",
         Axis("confidence", low=0, high=1),
         Axis("confidence − share right, points", words=points),
-        [Rule(0), *(_gap(part, part["share"] / most) for part in known)],
+        [Rule(0), *(_gap(part, part.share / most) for part in known)],
     )
 
 
-def _gap(part: Mapping[str, Any], size: float) -> Dot:
-    start, end = part["bin"]
-    spread = _STANDARD_ERRORS * part["standard_error"]
+def _gap(part: GapCell, size: float) -> Dot:
+    start, end = part.bin
+    spread = _STANDARD_ERRORS * (part.standard_error or 0.0)
     # No share is below 0 or above 1, so no gap leaves the range that the cell allows.
-    gap = 0.0 - part["gap"]
+    gap = 0.0 - (part.gap or 0.0)
     low, high = max(gap - spread, start - 1), min(gap + spread, end)
     where = percent(start) if start == end else f"{percent(start)} to {percent(end)}"
     tip = (
         f"{where}: {points(gap)} ({points(low)} to "
-        f"{points(high)}), {part['labels']:,} labels, {percent(part['share'])} of the items"
+        f"{points(high)}), {part.labels:,} labels, {percent(part.share)} of the items"
     )
     key = f"bin:{start:g}:{end:g}"
     return Dot((start + end) / 2, gap, low, high, "second", size=size, tip=tip, key=key)

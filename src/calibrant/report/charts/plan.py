@@ -1,8 +1,11 @@
 """Charts of what labels can show: of a plan, of an audit, and the ranks of a leaderboard."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
+from calibrant.documents.entries import EstimateEntry, Verification
+from calibrant.documents.fields import LeaderboardFields, PlanFields, typed
+from calibrant.documents.plans import RankedModel
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts import chart
 from calibrant.report.charts.scales import in_points, percent, short_number
@@ -13,24 +16,34 @@ _CHOICES: tuple[tuple[str, str, str, Literal["left", "right"]], ...] = (
 )
 _SHOWN, _MOST = 20, 40
 
-Floor = tuple[str, Mapping[str, Any], Mapping[str, Any], float | None]
-"""Name, ECE, `verification` block, and what chance shows."""
+
+class Floor(NamedTuple):
+    """What a name's error is held against: its floors, and what chance shows."""
+
+    name: str
+    ece: EstimateEntry
+    verification: Verification
+    chance: float | None
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
+def charts(document: PlanFields) -> Iterator[chart.Chart]:
     """Yield the smallest error shown against labels, what was measured, and the ranks."""
-    curve, wanted = document.get("curve") or [], (document.get("settings") or {}).get("precision")
     lines, dots = [], []
+    wanted = (document.settings or {}).get("precision")
     for name, tone, key, side in _CHOICES:
-        places = sorted((p[key], p["precision"]) for p in curve if p.get(key))
+        places = sorted(
+            (labels, point.precision)
+            for point in document.curve or ()
+            if (labels := getattr(point, key))
+        )
         tips = [f"{labels:,.0f} {name}: {in_points(error)} points" for labels, error in places]
         lines += [chart.Line(places, tone, name, tips=tips)] if places else []
-        if wanted is not None and document.get(key):
+        if wanted is not None and document[key]:
             label = f"{document[key]:,}"
             dots.append(
                 chart.Dot(document[key], wanted, tone=tone, shape="ring", label=label, side=side)
             )
-    ranked = document.get("leaderboard")
+    ranked = document.leaderboard and typed(document.leaderboard)
     if lines:
         yield chart.Chart(
             "answer",
@@ -42,14 +55,14 @@ def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
         )
     elif ranked:
         yield from leaderboard_charts(ranked)
-    blocks = document.get("measured") or []
-    several = len({block["method"] for block in blocks}) > 1
+    blocks = document.measured or []
+    several = len({block.method for block in blocks}) > 1
     rows = [
-        (
-            entry_name(block) if several else str(block["model"]),
-            block["verification"]["resolution"]["ece"],
-            block["verification"],
-            block["verification"]["resolution"]["if_calibrated"],
+        Floor(
+            entry_name(block) if several else block.model,
+            block.verification.resolution.ece,
+            block.verification,
+            block.verification.resolution.if_calibrated,
         )
         for block in blocks
     ]
@@ -65,7 +78,7 @@ def floor_chart(
 
     `expected` says what the last number is: what a calibrated model shows on average, or at most.
     """
-    known = [entry for entry in entries if entry[1]["value"] is not None][:_SHOWN]
+    known = [entry for entry in entries if entry.ece.value is not None][:_SHOWN]
     if not known:
         return
     caption = (
@@ -85,7 +98,7 @@ def floor_chart(
         "What these labels can show",
         caption,
         chart.Axis(words=in_points, low=0),
-        chart.Names([name for name, *_ in known]),
+        chart.Names([entry.name for entry in known]),
         [_error(entry, expected) for entry in known],
         legend=legend,
         end_title="points",
@@ -93,57 +106,55 @@ def floor_chart(
 
 
 def _error(entry: Floor, expected: str) -> chart.Item:
-    name, ece, block, chance = entry
-    low, high = chart.bounds(ece)
-    floors = {key: _value(block[f"{key}_floor"]) for key in ("passive", "active")}
+    error, low, high = entry.ece.ends
+    floors = {
+        "passive": entry.verification.passive_floor.value,
+        "active": entry.verification.active_floor.value,
+    }
     others: list[tuple[float | None, str, chart.Shape]] = [
         (floors["passive"], "second", "triangle"),
         (floors["active"], "third", "triangle"),
-        (chance, "plain", "diamond"),
+        (entry.chance, "plain", "diamond"),
     ]
     dots = [
         chart.Dot(value, 0, tone=tone, shape=shape)
         for value, tone, shape in others
         if value is not None
     ]
-    numbers = [("ECE", ece["value"]), (expected, chance), *floors.items()]
+    numbers = [("ECE", error), (expected, entry.chance), *floors.items()]
     told = ", ".join(f"{words} {in_points(v)}" for words, v in numbers if v is not None)
     return chart.Item(
-        name,
-        dots=[*dots, chart.Dot(ece["value"], 0, low, high)],
-        words=in_points(round(ece["value"], 3)),
-        tip=f"{name}: {told} points",
+        entry.name,
+        dots=[*dots, chart.Dot(error, 0, low, high)],
+        words=in_points(round(error, 3)),
+        tip=f"{entry.name}: {told} points",
     )
 
 
-def _value(floor: Any) -> float | None:
-    value: float | None = floor["value"] if isinstance(floor, Mapping) else floor
-    return value
-
-
-def leaderboard_charts(document: Mapping[str, Any], name: str = "answer") -> Iterator[chart.Chart]:
+def leaderboard_charts(document: LeaderboardFields, name: str = "answer") -> Iterator[chart.Chart]:
     """Yield every model with its interval, best first."""
-    metric, entries = document["metric"], document["results"][:_MOST]
+    metric, entries = document.metric, document.results[:_MOST]
     words = percent if metric == "accuracy" else in_points
     if not entries:
         return
-    more = len(document["results"]) - len(entries)
+    more = len(document.results) - len(entries)
     yield chart.Chart(
         name,
         f"Models by {metric}, with intervals",
         "Grey: the data leave the rank open."
         + (f" The first {_MOST} of {_MOST + more:,}." if more else ""),
         chart.Axis(metric if words is percent else f"{metric}, points", words=words),
-        chart.Names([str(entry["model"]) for entry in entries]),
-        [_rank(entry, entry[metric], words) for entry in entries],
+        chart.Names([entry.model for entry in entries]),
+        [_rank(entry, getattr(entry, metric), words) for entry in entries],
     )
 
 
-def _rank(entry: Mapping[str, Any], value: Mapping[str, Any], words: Any) -> chart.Item:
-    low, high, name = entry["rank_low"], entry["rank_high"], str(entry["model"])
+def _rank(entry: RankedModel, measured: EstimateEntry, words: Callable[[float], str]) -> chart.Item:
+    low, high, name = entry.rank_low, entry.rank_high, entry.model
     tone = "first" if low == high else "undecided"
     rank = str(low) if low == high else f"{low} to {high}"
-    said = words(round(value["value"], 3))
-    tip = f"{name}: {said}{chart.between(value, words)}, rank {rank}"
-    dots = [chart.Dot(value["value"], 0, *chart.bounds(value), tone)]
+    value, least, most = measured.ends
+    said = words(round(value, 3))
+    tip = f"{name}: {said}{chart.between(measured, words)}, rank {rank}"
+    dots = [chart.Dot(value, 0, least, most, tone)]
     return chart.Item(name, tone, dots=dots, words=said, tip=tip, key=name)

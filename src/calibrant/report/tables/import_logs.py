@@ -7,24 +7,25 @@ from typing import Any
 from msgspec.structs import replace
 
 from calibrant.core.hints import Hint
+from calibrant.documents.fields import ImportFields
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Number, number_cell
 
 _PROBLEMS_SHOWN = 20
 
 
-def blocks(document: Mapping[str, Any]) -> list[Block]:
+def blocks(document: ImportFields) -> list[Block]:
     """Return the logs, their confidences, and the parts that could not be read."""
-    results: Sequence[Mapping[str, Any]] = document["results"]
+    results: Sequence[Mapping[str, Any]] = document.results
     parts: list[Block] = [_verdict(results), _logs(results)]
-    if document["scores"]:
-        parts.append(_scores(document["scores"]))
+    if document.scores:
+        parts.append(_scores(document.scores))
     else:
         parts.append(Paragraph("The logs hold no confidence."))
     if any(entry["unreadable"] for entry in results):
         parts.append(_problems(results))
-    parts.extend(Paragraph(f"Note: {note}.") for note in document["notes"])
-    parts.extend(Paragraph(f"written: {path}") for path in document["written"])
+    parts.extend(Paragraph(f"Note: {note}.") for note in document.notes)
+    parts.extend(Paragraph(f"written: {path}") for path in document.written)
     return parts
 
 

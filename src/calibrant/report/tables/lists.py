@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from calibrant.core.hints import Hint
+from calibrant.documents import fields
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import number_cell, said_cell
 from calibrant.report.charts.draw import FORMATS
@@ -37,49 +37,49 @@ def reason_text(entry: Mapping[str, str]) -> str:
     return f"{words}; to have it: {' '.join(hint.split())}" if mark else words
 
 
-def analysis_blocks(document: Mapping[str, Any]) -> list[Block]:
+def analysis_blocks(document: fields.AnalysisFields) -> list[Block]:
     """Return the parts that were done and the reasons for those that were not."""
-    parts: list[Block] = [Paragraph(f"Done: {', '.join(document['done'])}.")]
-    if document["left_out"]:
+    parts: list[Block] = [Paragraph(f"Done: {', '.join(document.done)}.")]
+    if document.left_out:
         columns: Columns = {
             "part": lambda e: part_name(e["part"]),
             "why it was left out": reason_text,
         }
-        parts.append(table_of(document["left_out"], columns, "Left out", labels=2))
+        parts.append(table_of(document.left_out, columns, "Left out", labels=2))
     return parts
 
 
-def demo_blocks(document: Mapping[str, Any]) -> list[Block]:
+def demo_blocks(document: fields.DemoFields) -> list[Block]:
     """Return where the report is and what to try next."""
-    parts: list[Block] = [Paragraph(text, strong=True) for text in document.get("findings") or []]
-    for name, part in document["parts"].items():
+    parts: list[Block] = [Paragraph(text, strong=True) for text in document.findings or []]
+    for name, part in document.parts.items():
         what = "recorded answers" if name == "recorded" else "answers of the model on this machine"
         parts.append(Paragraph(f"Page of {what}: {part['report']} ({part['seconds']:.0f} s)"))
     if document["counts"]:
         parts.append(Paragraph(_asked(document)))
-    parts.append(Paragraph(f"It holds: {', '.join(document['done'])}."))
-    for entry in document["left_out"]:
+    parts.append(Paragraph(f"It holds: {', '.join(document.done)}."))
+    for entry in document.left_out:
         parts.append(Paragraph(f"Left out: {part_name(entry['part'])}: {reason_text(entry)}."))
     parts.append(Paragraph("Try next:"))
-    parts.extend(Paragraph(f"  {command}") for command in document["next"])
+    parts.extend(Paragraph(f"  {command}") for command in document.next)
     return parts
 
 
-def _asked(document: Mapping[str, Any]) -> str:
+def _asked(document: fields.DemoFields) -> str:
     new = sum(entry["draws_new"] for entry in document["counts"])
     held = sum(entry["draws_cached"] for entry in document["counts"])
     return f"{new:,} draws were asked for; {held:,} came from the ledger, asked once already."
 
 
-def init_blocks(document: Mapping[str, Any]) -> list[Paragraph]:
+def init_blocks(document: fields.InitFields) -> list[Paragraph]:
     """Return the files and the next step."""
     return [
-        *(Paragraph(f"Written: {name}") for name in document["files"]),
-        *(Paragraph(f"Next: {command}", strong=True) for command in document["next"]),
+        *(Paragraph(f"Written: {name}") for name in document.files),
+        *(Paragraph(f"Next: {command}", strong=True) for command in document.next),
     ]
 
 
-def models_blocks(document: Mapping[str, Any]) -> list[Block]:
+def models_blocks(document: fields.ModelsFields) -> list[Block]:
     """Return the table of models."""
     columns: Columns = {
         "model": "name",
@@ -88,10 +88,10 @@ def models_blocks(document: Mapping[str, Any]) -> list[Block]:
         "licence": "licence",
         "about": "about",
     }
-    note = f"Kept in {document['folder']}; any other GGUF file can be named by its path."
-    missing = [entry["name"] for entry in document["results"] if not entry["fetched"]]
+    note = f"Kept in {document.folder}; any other GGUF file can be named by its path."
+    missing = [entry["name"] for entry in document.results if not entry["fetched"]]
     return [
-        table_of(document["results"], columns, "Embedded models", note=note, labels=len(columns)),
+        table_of(document.results, columns, "Embedded models", note=note, labels=len(columns)),
         *(Paragraph(f"To fetch the weights: calibrant models fetch {name}") for name in missing),
     ]
 
@@ -99,14 +99,14 @@ def models_blocks(document: Mapping[str, Any]) -> list[Block]:
 _PLACES = Hint("A page, Markdown or figures: {html}, {markdown} or {figures}.").shell()
 
 
-def report_blocks(document: Mapping[str, Any]) -> list[Block]:
+def report_blocks(document: fields.ReportFields) -> list[Block]:
     """Return the paths that were written, or the tables of every document."""
     if document.get("viewed"):
         return [Paragraph(f"viewed: {document['viewed']}")]
-    if not document["written"]:
+    if not document.written:
         return [*_tables(document), Paragraph(_PLACES)]
-    pages = [path for path in document["written"] if Path(path).suffix[1:] not in FORMATS]
-    folders = Counter(str(Path(path).parent) for path in document["written"] if path not in pages)
+    pages = [path for path in document.written if Path(path).suffix[1:] not in FORMATS]
+    folders = Counter(str(Path(path).parent) for path in document.written if path not in pages)
     return [
         *(Paragraph(f"written: {path}") for path in pages),
         *(
@@ -116,17 +116,17 @@ def report_blocks(document: Mapping[str, Any]) -> list[Block]:
     ]
 
 
-def _tables(document: Mapping[str, Any]) -> list[Block]:
+def _tables(document: fields.ReportFields) -> list[Block]:
     # Loaded here: the package finds this module by name.
     from calibrant.report.tables import document_blocks
 
     return [block for part in document.get("documents", ()) for block in document_blocks(part)]
 
 
-def serve_blocks(document: Mapping[str, Any]) -> list[Block]:
+def serve_blocks(document: fields.ServeFields) -> list[Block]:
     """Return questions, cost, and who answered."""
     parts: list[Block] = []
-    for totals in document["results"]:
+    for totals in document.results:
         count, cost = totals["questions"], totals["cost"]
         parts.append(Paragraph(f"Served {count:,} questions for {cost:.4g} in all.", strong=True))
         rows = tuple((name, number_cell(n)) for name, n in totals["answered_by"].items())

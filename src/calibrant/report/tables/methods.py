@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.documents.fields import MethodsFields
 from calibrant.report.blocks import Block, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, said_cell
 
@@ -16,11 +17,11 @@ _ABOUT = {
 }
 
 
-def blocks(document: Mapping[str, Any]) -> list[Block]:
+def blocks(document: MethodsFields) -> list[Block]:
     """Return the table of methods, or what a study can use of them."""
-    if document["results"]:
+    if document.results:
         return _for_study(document)
-    methods: Sequence[Mapping[str, Any]] = document["methods"]
+    methods: Sequence[Mapping[str, Any]] = document.methods
     ranking = sum(not entry["probability"] for entry in methods)
     return [
         table_of(
@@ -51,8 +52,8 @@ def _range(entry: Mapping[str, Any]) -> str:
     return f"{low} to {high}"
 
 
-def _for_study(document: Mapping[str, Any]) -> list[Block]:
-    results: Sequence[Mapping[str, Any]] = document["results"]
+def _for_study(document: MethodsFields) -> list[Block]:
+    results: Sequence[Mapping[str, Any]] = document.results
     models = list(dict.fromkeys(entry["model"] for entry in results))
     parts: list[Block] = []
     for model in models:

@@ -6,19 +6,20 @@ from typing import Any
 
 from calibrant.claims.words import count as counted
 from calibrant.core.hints import Hint
+from calibrant.documents.fields import RunFields, StudyFields
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, estimate_cell, money_cell, number_cell
 
 _FAILURES_SHOWN = 5
 
 
-def blocks(document: Mapping[str, Any]) -> list[Block]:
+def blocks(document: RunFields) -> list[Block]:
     """Return what a person wants to know before or after a run."""
     if document.get("probe"):
         return _probed(document)
     if document["dry_run"]:
         return [*_repaired(document), *_plan(document), *_unavailable(document)]
-    place = Paragraph(f"Tables, results and report.html are in {document['study']}.")
+    place = Paragraph(f"Tables, results and report.html are in {document.study}.")
     return [
         *_stopped(document),
         *_repaired(document),
@@ -30,7 +31,7 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
     ]
 
 
-def _stopped(document: Mapping[str, Any]) -> list[Block]:
+def _stopped(document: RunFields) -> list[Block]:
     """Say first that a cap was reached: everything below rests on what was asked until then."""
     if not document.get("stopped"):
         return []
@@ -38,7 +39,7 @@ def _stopped(document: Mapping[str, Any]) -> list[Block]:
     return [Paragraph(text, strong=True)]
 
 
-def _repaired(document: Mapping[str, Any]) -> list[Block]:
+def _repaired(document: RunFields) -> list[Block]:
     repair = document.get("repair")
     if repair is None:
         return []
@@ -54,7 +55,7 @@ def _repaired(document: Mapping[str, Any]) -> list[Block]:
     ]
 
 
-def _probed(document: Mapping[str, Any]) -> list[Block]:
+def _probed(document: RunFields) -> list[Block]:
     """Say what each endpoint takes, and what it refuses in its own words."""
     said: list[Block] = []
     for one in document["probe"]:
@@ -77,14 +78,14 @@ def _probed(document: Mapping[str, Any]) -> list[Block]:
 # -- before a run ----------------------------------------------------------------------------
 
 
-def _plan(document: Mapping[str, Any]) -> list[Block]:
+def _plan(document: RunFields) -> list[Block]:
     total = document["plan"]["total"]
     wanted, held = total["draws_wanted"], total["draws_held"]
     if total["calls"] == 0:
         text = f"Nothing to send: all {wanted:,} draws are in the ledger."
     else:
         text = (
-            f"{document['questions']:,} questions, {wanted:,} draws, {held:,} of them in the "
+            f"{document.questions:,} questions, {wanted:,} draws, {held:,} of them in the "
             f"ledger: {total['calls']:,} calls to send, {_cost(total['cost'])}. "
             "Nothing was sent."
         )
@@ -113,10 +114,10 @@ def _plan(document: Mapping[str, Any]) -> list[Block]:
     ]
 
 
-def _unavailable(document: Mapping[str, Any]) -> list[Block]:
+def _unavailable(document: RunFields) -> list[Block]:
     rows = [
         {"model": model["model"], "method": method, "reason": reason}
-        for model in document["models"]
+        for model in document.models
         for method, reason in model["unavailable"].items()
     ]
     return _reasons(rows, "Methods that cannot be served")
@@ -130,12 +131,12 @@ def _reasons(rows: Sequence[Mapping[str, Any]], title: str) -> list[Block]:
 # -- after a run -----------------------------------------------------------------------------
 
 
-def _got(document: Mapping[str, Any]) -> list[Block]:
+def _got(document: RunFields) -> list[Block]:
     parts: list[Block] = []
     for entry in document["counts"]:
         draws = entry["draws_new"] + entry["draws_cached"]
         tokens = entry["prompt_tokens"] + entry["completion_tokens"]
-        priced = next(m["priced"] for m in document["models"] if m["model"] == entry["model"])
+        priced = next(m["priced"] for m in document.models if m["model"] == entry["model"])
         price = money_cell(entry["cost"]) if priced else "unknown cost"
         parts.append(
             Paragraph(
@@ -148,7 +149,7 @@ def _got(document: Mapping[str, Any]) -> list[Block]:
     return parts
 
 
-def _remarks(document: Mapping[str, Any]) -> list[Block]:
+def _remarks(document: RunFields) -> list[Block]:
     parts: list[Block] = []
     for finding in document["findings"]:
         parts.append(Paragraph(f"Note on {finding['model']}: {finding['message']}"))
@@ -156,7 +157,7 @@ def _remarks(document: Mapping[str, Any]) -> list[Block]:
         if count:
             parts.append(
                 Paragraph(
-                    f"{model}: {count:,} of {document['questions']:,} greedy replies hold no "
+                    f"{model}: {count:,} of {document.questions:,} greedy replies hold no "
                     "answer, so nothing was asked about them."
                 )
             )
@@ -184,8 +185,8 @@ def _failures(failures: Mapping[str, Any]) -> list[Block]:
     return [Table(("reason", "times"), rows, title=title)]
 
 
-def _scores(document: Mapping[str, Any]) -> list[Block]:
-    results: Sequence[Mapping[str, Any]] = document["results"]
+def _scores(document: RunFields) -> list[Block]:
+    results: Sequence[Mapping[str, Any]] = document.results
     if not results:
         return [Paragraph("No question could be scored.")]
     note = "n counts scored and graded questions. '-': the score is no probability."
@@ -210,7 +211,7 @@ def _of_probability(entry: Mapping[str, Any], name: str) -> Cell:
     return estimate_cell(entry.get(name), digits=2) if entry["probability"] else "-"
 
 
-def _not_scored(document: Mapping[str, Any]) -> list[Block]:
+def _not_scored(document: RunFields) -> list[Block]:
     rows = [entry for entry in document["methods"] if not entry["available"]]
     return _reasons(rows, "Methods without their inputs")
 
@@ -222,36 +223,36 @@ def _cost(cost: float | None) -> str:
 # -- a study ----------------------------------------------------------------------------------
 
 
-def study_blocks(document: Mapping[str, Any]) -> list[Block]:
+def study_blocks(document: StudyFields) -> list[Block]:
     """Return the blocks of a ``calibrant.study/1`` document."""
     parts: list[Block] = [Paragraph(_sentence(document), strong=True)]
-    if document["asked"]:
-        parts.append(_asked(document["asked"]))
-    if document["prompts"]:
-        parts.append(_prompts(document["prompts"]))
-    if document["graders"]:
-        rows = tuple((name, number_cell(count)) for name, count in document["graders"].items())
+    if document.asked:
+        parts.append(_asked(document.asked))
+    if document.prompts:
+        parts.append(_prompts(document.prompts))
+    if document.graders:
+        rows = tuple((name, number_cell(count)) for name, count in document.graders.items())
         parts.append(Table(("grader", "answers"), rows, title="Who graded"))
-    versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in document.versions.items())
     parts.append(Paragraph(f"Made with {versions}."))
     return parts
 
 
-def _sentence(document: Mapping[str, Any]) -> str:
+def _sentence(document: StudyFields) -> str:
     models = ", ".join(
         f"{entry['model']} ({entry['name_at_endpoint']} by {entry['client']}, temperature "
         f"{entry['temperature']:g})"
-        for entry in document["models"]
+        for entry in document.models
     )
-    draws = sum(entry["draws"] for entry in document["asked"])
-    purposes = len({entry["purpose"] for entry in document["asked"]})
-    costs = [entry.get("cost") for entry in document["asked"]]
+    draws = sum(entry["draws"] for entry in document.asked)
+    purposes = len({entry["purpose"] for entry in document.asked})
+    costs = [entry.get("cost") for entry in document.asked]
     known = [cost for cost in costs if cost is not None]
     price = f" for ${sum(known):,.2f}" if costs and len(known) == len(costs) else ""
     unknown = "" if price else " What they cost is not known."
     by = f" of {models}" if models else ""
     kinds = f" to {purposes} kinds of prompt" if purposes > 1 else ""
-    return f"{document['name']}: {draws:,} answers{by}{kinds}{price}.{unknown}"
+    return f"{document.name}: {draws:,} answers{by}{kinds}{price}.{unknown}"
 
 
 def _asked(entries: Sequence[Mapping[str, Any]]) -> Table:

@@ -23,6 +23,7 @@ from calibrant.records.tables import with_question_columns
 from calibrant.stats.graded.checks import Checked, Graded, choose_checks
 from calibrant.stats.graded.estimates import graded_accuracy
 from calibrant.stats.graded.summary import grader_report
+from calibrant.verbs.labelling.server import Progress
 
 DESIGN = "grades"
 _EXAMPLES = 20
@@ -124,16 +125,16 @@ class GradeSession:
             found[model] = Checked(graded, rows, [said[places[k]] for k in rows])
         return found
 
-    def precise(self, states: list[ItemState]) -> Callable[[], dict[str, Any]]:
+    def precise(self, states: list[ItemState]) -> Callable[[], Progress]:
         """Return what works out how precisely the accuracy is known of the model known worst."""
         return partial(
             _half_width, [each for each in self.checked(states).values() if len(each.rows)]
         )
 
 
-def _half_width(models: Sequence[Checked]) -> dict[str, Any]:
+def _half_width(models: Sequence[Checked]) -> Progress:
     found = [graded_accuracy(each, named_stream(0, "progress")) for each in models]
-    return {"half": max((each.high - each.low) / 2 for each in found)} if found else {}
+    return Progress(max(((each.high - each.low) / 2 for each in found), default=None))
 
 
 def _turns(strata: Indices, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -10,20 +10,20 @@ from msgspec.structs import asdict
 from calibrant.claims.label import label_claims
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.verb import INPUT, Option
+from calibrant.documents.fields import typed
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.pool import OpenPool, open_pool
 from calibrant.inputs.provenance import document_head
-from calibrant.planning.labelling.agreement import label_noise
+from calibrant.planning.labelling.agreement import LabelNoise
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.judged import judged_pool
 from calibrant.planning.labelling.pools import Draws, LabelPool, share_left
 from calibrant.planning.labelling.power import labels_for_claim
-from calibrant.planning.labelling.session import LabelledBlock
-from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
+from calibrant.planning.labelling.session import LabelledBlock, people_of
+from calibrant.planning.labelling.stopping import Goals, labels_for_precision, stop_decision
 from calibrant.verbs import _options as opt
 
 # What most people who name no goal can use, for 130 to 350 labels.
@@ -128,7 +128,7 @@ DEFAULTS: ServeOptions = {
 }
 
 
-def goals_of(options: Mapping[str, Any]) -> dict[str, Any]:
+def goals_of(options: Mapping[str, Any]) -> Goals:
     """Return the goal of labelling by name: a precision of 5 points where none is named.
 
     Examples
@@ -136,10 +136,10 @@ def goals_of(options: Mapping[str, Any]) -> dict[str, Any]:
     >>> goals_of({"budget": 400})["precision"], goals_of({"threshold": 0.1})["precision"]
     (0.05, None)
     """
-    found = {name: options.get(name) for name in ("precision", "threshold", "budget")}
-    if found["precision"] is None and found["threshold"] is None:
-        found["precision"] = DEFAULT_PRECISION
-    return found
+    precision, threshold, budget = map(options.get, ("precision", "threshold", "budget"))
+    if precision is None and threshold is None:
+        precision = DEFAULT_PRECISION
+    return {"precision": precision, "threshold": threshold, "budget": budget}
 
 
 class OpenTask(NamedTuple):
@@ -148,11 +148,46 @@ class OpenTask(NamedTuple):
     work: OpenPool
     head: dict[str, Any]
     columns: dict[str, Any]
-    goals: dict[str, Any]
+    goals: Goals
 
     def document(self) -> dict[str, Any]:
-        """Return the state of the pool."""
-        return label_document(self.work, self.head, self.columns, self.goals)
+        """Return the state of the pool, as a document."""
+        work, goals = self.work, self.goals
+        session = work.session
+        states = session.states()
+        people = people_of(states)
+        results = [_entry(block, work, goals) for block in session.blocks(states)]
+        for entry in results:
+            if people["pairs"] and entry["labelled"]:
+                noise = LabelNoise(people["label_error"], people["pairs"])
+                entry["accuracy_without_label_noise"] = noise.corrected(entry["accuracy"])
+        document = {
+            **self.head,
+            "settings": {
+                "bins": session.bins,
+                **goals,
+                "judge": work.judge,
+                "peers": work.peers,
+                **table_settings(self.columns),
+            },
+            "reading": work.reading.to_dict(),
+            "claims": [],
+            "results": results,
+            "people": people,
+            "store": str(session.store.path),
+            "waves": [
+                {name: value for name, value in asdict(wave).items() if name != "seed"}
+                for wave in session.store.waves()
+            ],
+            "labels_in_file": work.in_file,
+            "batch": None,
+            "added": None,
+            "dropped": work.dropped,
+            "target": "the value that labelling the whole table would give",
+        }
+        entries = typed(plain(document)).results
+        claims = label_claims(entries, precision=goals["precision"], threshold=goals["threshold"])
+        return {**document, "claims": [claim.to_dict() for claim in claims]}
 
 
 def open_task(
@@ -195,58 +230,6 @@ _HISTORY = 20
 # Labels from which on the share that side information explains is worth telling.
 _ENOUGH = 40
 
-Goals = dict[str, Any]
-
-
-def label_document(
-    work: OpenPool, head: Mapping[str, Any], columns: Mapping[str, Any], goals: Goals
-) -> dict[str, Any]:
-    """Return the document of a pool that is being labelled.
-
-    `goals` holds ``precision``, ``threshold`` and ``budget``.
-    """
-    states = work.session.states()
-    people = work.session.people(states)
-    results = [_entry(block, work, goals) for block in work.session.blocks(states)]
-    for entry in results:
-        if people["pairs"] and entry["labelled"]:
-            entry["accuracy_without_label_noise"] = _denoised(states, entry["accuracy"])
-    claims = label_claims(plain(results), goals)
-    return {
-        **head,
-        "settings": {
-            "bins": work.session.bins,
-            **goals,
-            "judge": work.judge,
-            "peers": work.peers,
-            **table_settings(columns),
-        },
-        "reading": work.reading.to_dict(),
-        "claims": [claim.to_dict() for claim in claims],
-        "results": results,
-        "people": people,
-        "store": str(work.session.store.path),
-        "waves": [
-            {name: value for name, value in asdict(wave).items() if name != "seed"}
-            for wave in work.session.store.waves()
-        ],
-        "labels_in_file": work.in_file,
-        "batch": None,
-        "added": None,
-        "dropped": work.dropped,
-        "target": "the value that labelling the whole table would give",
-    }
-
-
-def _denoised(states: list[Any], accuracy: Estimate) -> Estimate:
-    """Return the accuracy corrected for labels that people get wrong."""
-    pairs = [
-        [label == "right" for label in state.labels.values() if label in ("right", "wrong")][:2]
-        for state in states
-    ]
-    both = [pair for pair in pairs if len(pair) == 2]
-    return label_noise([p[0] for p in both], [p[1] for p in both]).corrected(accuracy)
-
 
 def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]:
     pool = block.pool
@@ -262,12 +245,11 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
     found = pool_estimate(pool)
     careful = pool_estimate(pool, level=0.97)
     entry |= {
-        "accuracy": found.accuracy,
-        "gap": found.mean_gap,
-        "brier": found.brier,
-        "ece": found.ece,
-        "ece_upper": found.ece_upper,
-        "population": pool_estimate(pool, target="population").to_dict(),
+        **found.to_dict(),
+        "population": {
+            "target": "population",
+            **pool_estimate(pool, target="population").to_dict(),
+        },
         "claimed_accuracy": careful.accuracy,
         "unseen": found.unseen,
         "gaps": [
@@ -282,38 +264,29 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
         ],
         "stop": stop_decision(pool, estimate=found, **goals),
         "history": _history(pool),
-        "side_leaves": _side_leaves(pool),
+        # The share of labels still needed with side information, as the data support it.
+        "side_leaves": None
+        if pool.side is None or entry["labelled"] < _ENOUGH
+        else share_left(pool),
     }
-    entry["more_labels"] = _more(pool, goals)
-    entry["more_for_precision"] = _more_precise(pool, entry["stop"]["half_width"], goals)
+    entry["more_labels"] = _more(pool, goals["threshold"])
+    entry["more_for_precision"] = None
+    if goals["precision"] is not None:
+        made, half = entry["labelled"], entry["stop"]["half_width"]
+        wanted = labels_for_precision(made, entry["n"], half, goals["precision"])
+        entry["more_for_precision"] = wanted - made
     if work.judge is not None:
         entry["judge"] = judged_pool(pool)
     return entry
 
 
-def _side_leaves(pool: LabelPool) -> float | None:
-    """Return the share of labels still needed with side information, as the data support it."""
-    if pool.side is None or pool.labelled.sum() < _ENOUGH:
-        return None
-    return share_left(pool)
-
-
-def _more(pool: LabelPool, goals: Goals) -> int | None:
+def _more(pool: LabelPool, threshold: float | None) -> int | None:
     """Return how many more labels would decide the threshold, if the model is calibrated."""
-    if goals.get("threshold") is None:
+    if threshold is None:
         return None
-    made = int(pool.labelled.sum())
-    plan = labels_for_claim(pool.confidence, goals["threshold"], bins=pool.bins)
+    plan = labels_for_claim(pool.confidence, threshold, bins=pool.bins)
     total = pool.confidence.size if plan.all_looks is None else plan.all_looks
-    return max(0, total - made)
-
-
-def _more_precise(pool: LabelPool, half: float, goals: Goals) -> int | None:
-    """Return how many more labels make the intervals as narrow as asked, of a pool this large."""
-    if goals.get("precision") is None:
-        return None
-    made, items = int(pool.labelled.sum()), int(pool.confidence.size)
-    return labels_for_precision(made, items, half, goals["precision"]) - made
+    return max(0, total - int(pool.labelled.sum()))
 
 
 def _history(pool: LabelPool) -> list[dict[str, Any]]:

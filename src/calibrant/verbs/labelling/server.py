@@ -4,6 +4,8 @@ Whoever labels sees the question, the answer and the reference, and how precise 
 now. The confidence, the model and the running value stay hidden: they would sway the label.
 """
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 import secrets
@@ -11,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import resources
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from urllib.parse import quote
 
 import msgspec
@@ -21,9 +23,11 @@ from calibrant.core.errors import InputError
 from calibrant.core.loopback import LOOPBACK, Loopback
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.session import LabelledBlock, LabelSession
-from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
-from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
-from calibrant.records.label_store import LabelStore
+from calibrant.planning.labelling.stopping import Goals, labels_for_precision, stop_decision
+from calibrant.records.label_schema import ItemState, StoredItem
+
+if TYPE_CHECKING:
+    from calibrant.verbs.labelling.grades import GradeSession
 
 COOKIE = "calibrant_label"
 _FILES = {"index.html": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
@@ -85,20 +89,12 @@ def _listed(value: Any) -> str:
     )
 
 
-class Pool(Protocol):
-    """What is labelled: answers of a pool, or grades that people check."""
+class Progress(NamedTuple):
+    """How precisely the labels show a pool, about how many are wanted, and whether to stop."""
 
-    store: LabelStore
-    keys: list[ItemKey]
-
-    def take(self, who: str, count: int = 1, *, keeps: bool = False) -> list[StoredItem]:
-        """Give a person items."""
-
-    def row(self, item: StoredItem) -> dict[str, Any]:
-        """Return what is known about an item."""
-
-    def states(self) -> list[ItemState]:
-        """Return every drawn item with its labels."""
+    half: float | None = None
+    goal: int | None = None
+    stop: bool = False
 
 
 @dataclass(slots=True)
@@ -117,12 +113,12 @@ class LabelServer:
         Labels to make, where that is fixed.
     """
 
-    session: Pool
-    precise: Callable[[list[ItemState]], Callable[[], dict[str, Any]]] | None = None
+    session: LabelSession | GradeSession
+    precise: Callable[[list[ItemState]], Callable[[], Progress]] | None = None
     budget: int | None = None
     token: str = field(init=False)
     door: Loopback = field(init=False)
-    _precise: tuple[int, dict[str, Any]] | None = None
+    _precise: tuple[int, Progress] | None = None
 
     def __post_init__(self) -> None:
         # Kept with the labels: a page that was open when the server died goes on after a restart.
@@ -260,13 +256,13 @@ class LabelServer:
         decided = sum(state.status == "decided" for state in states)
         conflicts = sum(state.status == "conflict" for state in states)
         precise = await self._precision(states, decided)
-        goal = self.budget or precise.get("goal")
+        goal = self.budget or precise.goal
         text = f"{decided:,} {'label' if decided == 1 else 'labels'}"
         if goal:
             text = f"{decided:,} of about {goal:,} labels"
-        if precise.get("half") is not None:
-            text += f" · known to within {100 * precise['half']:.1f} points"
-        if precise.get("stop"):
+        if precise.half is not None:
+            text += f" · known to within {100 * precise.half:.1f} points"
+        if precise.stop:
             text += " · goal reached, you may stop"
         items = len(self.session.keys)
         return {
@@ -274,16 +270,16 @@ class LabelServer:
             "conflicts": conflicts,
             "items": items,
             "goal": goal,
-            "half_width": precise.get("half"),
-            "stop": bool(precise.get("stop")),
+            "half_width": precise.half,
+            "stop": precise.stop,
             "text": text,
             "store": self.store_id,
         }
 
-    async def _precision(self, states: list[ItemState], decided: int) -> dict[str, Any]:
+    async def _precision(self, states: list[ItemState], decided: int) -> Progress:
         """Return how precise the labels are; worked out again after a twentieth more of them."""
         if decided < _FEWEST_TOLD or self.precise is None:
-            return {}
+            return Progress()
         if self._precise is None or not self._precise[0] <= decided < 1.05 * self._precise[0]:
             found = await asyncio.to_thread(self.precise(states))
             self._precise = (decided, found)
@@ -291,8 +287,8 @@ class LabelServer:
 
 
 def widest_block(
-    session: LabelSession, states: list[ItemState], **goals: Any
-) -> Callable[[], dict[str, Any]]:
+    session: LabelSession, states: list[ItemState], **goals: Unpack[Goals]
+) -> Callable[[], Progress]:
     """Return what works out how precise the labels are, of the block that is known least well.
 
     Parameters
@@ -308,12 +304,12 @@ def widest_block(
 
 
 def _widest(
-    blocks: Sequence[LabelledBlock], decided: int, items: int, **goals: Any
-) -> dict[str, Any]:
+    blocks: Sequence[LabelledBlock], decided: int, items: int, **goals: Unpack[Goals]
+) -> Progress:
     decisions = [
         stop_decision(block.pool, estimate=pool_estimate(block.pool), **goals) for block in blocks
     ]
-    goal, precision = None, goals.get("precision")
+    goal, precision = None, goals["precision"]
     if precision is not None:
         # As many times the labels so far as the block needs that is known least well.
         more = max(
@@ -324,10 +320,10 @@ def _widest(
             for block, d in zip(blocks, decisions, strict=True)
         )
         goal = min(round(decided * more), items)
-    wanted = precision is not None or goals.get("threshold") is not None
+    wanted = precision is not None or goals["threshold"] is not None
     stop = wanted and all(decision["stop"] for decision in decisions)
     half = max(decision["half_width"] for decision in decisions)
-    return {"half": half, "goal": goal, "stop": stop}
+    return Progress(half, goal, stop)
 
 
 def _told(status: int, text: str) -> web.Response:
