@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -28,7 +28,7 @@ from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
 from calibrant.stats.intervals import normal_quantile
-from calibrant.stats.inversion import first_crossing, share_of
+from calibrant.stats.inversion import first_crossing
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 
@@ -71,7 +71,8 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
     """
     seen, drawn = residuals[:, 0], residuals[:, 1:]
     value = float(np.abs(seen).sum())
-    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
+    sound = np.isfinite(drawn).all(axis=0)
+    drawn = drawn if sound.all() else drawn[:, sound]
     if drawn.shape[1] < 2 or not math.isfinite(value):
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
     noise = drawn - drawn.mean(axis=1, keepdims=True)
@@ -83,14 +84,12 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
     down = np.unique(np.append(np.linspace(lowest, value, POINTS), 0.0))
     # No ECE is above 1, so nothing above it is a candidate.
     up = np.linspace(value, max(min(value + reach, 1.0), value), POINTS)[::-1]
-    above = cache(lambda place: _shown(float(up[place]), even, noise))
-    low = first_crossing(
-        down, lambda place: share_of(_shown(float(down[place]), few, noise) >= value), level
-    )
-    high = up[0] - first_crossing(up[0] - up, lambda place: share_of(above(place) <= value), level)
-    if (above(POINTS - 1) <= value).mean() < LUCK:
+    shown, above = _shown(down, few, noise), _shown(up, even, noise)
+    low = first_crossing(down, shown >= value, level)
+    high = up[0] - first_crossing(up[0] - up, above <= value, level)
+    if (above[-1] <= value).mean() < LUCK:
         # Less error than even the observed amount would mostly show, by luck.
-        high = max(high, float(np.median(above(POINTS - 1))))
+        high = max(high, float(np.median(above[-1])))
     return Estimate(value, min(low, value), max(high, value), n, level, interval="test-inversion")
 
 
@@ -206,10 +205,14 @@ def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floa
     return few / np.abs(few).sum(), even / np.abs(even).sum()
 
 
-def _shown(size: float, line: Floats, noise: Floats) -> Floats:
-    """Return the ECE that a candidate size along the line would show in every draw."""
-    shown = (size * line)[:, None] + noise
-    return np.asarray(np.abs(shown, out=shown).sum(axis=0))
+def _shown(sizes: Floats, line: Floats, noise: Floats) -> Floats:
+    """Return the ECE that each candidate size along the line would show in every draw."""
+    shown = np.zeros((sizes.size, noise.shape[1]))
+    # A bin at a time: tables of all would be asked of the system anew for every model.
+    for share, of in zip(line, noise, strict=True):
+        moved = (sizes * share)[:, None] + of
+        shown += np.abs(moved, out=moved)
+    return shown
 
 
 @dataclass(frozen=True)

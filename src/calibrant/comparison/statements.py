@@ -12,13 +12,15 @@ from scipy import sparse
 
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.survey import Survey
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.stats.binning import width_edges
 
 # How often each question is drawn: (questions, draws).
 Counts: TypeAlias = npt.NDArray[np.floating[Any]]
 # Rows that say the same are counted together where there are so many of them on average.
 _ALIKE = 4
+# Partners whose missing rows are counted together: their sums then stay near the processor.
+_TOGETHER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +89,37 @@ class Statements:
             rows if number is None else rows.take(np.flatnonzero(np.diff(number, prepend=-1)))
         )
 
-    def drawn(self, counts: Counts, chosen: Indices | slice) -> Counts:
-        """Return how often each statement is drawn on some of the rows, (statements, draws)."""
-        question = self.question[chosen]
-        if self.number is None:
-            return counts[question]
-        size = self.rows.question.size
-        ends = np.searchsorted(self.number[chosen], np.arange(size + 1))
-        ones = np.ones(question.size, dtype=counts.dtype)
-        belongs = sparse.csr_array((ones, question, ends), shape=(size, len(counts)))
-        found: Counts = belongs @ counts
-        return found
+    def drawn(self, counts: Counts, number: Indices) -> Counts:
+        """Return how often what says the same is drawn, (statements, draws)."""
+        return _belonging(self.question, number, number[-1] + 1, counts)
 
-    def lines(self, table: Floats, chosen: Indices) -> Floats:
-        """Return the columns of a table by statement that go with `drawn`."""
-        return table[:, chosen] if self.number is None else table
+    def drawn_by_partner(
+        self, counts: Counts, chosen: Mask
+    ) -> Iterator[tuple[slice, Indices | slice, Counts]]:
+        """Yield, for rows chosen by partner, how often statements are drawn there.
+
+        Some partners, statements, and (partners, statements, draws).
+        """
+        if self.number is None:
+            for place, rows in enumerate(map(np.flatnonzero, chosen)):
+                yield slice(place, place + 1), rows, counts[self.question[rows]][None]
+            return
+        size = self.rows.question.size
+        for start in range(0, len(chosen), _TOGETHER):
+            some = slice(start, min(start + _TOGETHER, len(chosen)))
+            partner, row = np.nonzero(chosen[some])
+            lines = partner * size + self.number[row]
+            table = _belonging(self.question[row], lines, (some.stop - start) * size, counts)
+            yield some, slice(None), table.reshape(-1, size, counts.shape[1])
+
+
+def _belonging(question: Indices, line: Indices, lines: int, counts: Counts) -> Counts:
+    """Return sums of counts over the questions of every line; lines rise."""
+    ends = np.searchsorted(line, np.arange(lines + 1))
+    ones = np.ones(question.size, dtype=counts.dtype)
+    belongs = sparse.csr_array((ones, question, ends), shape=(lines, len(counts)))
+    found: Counts = belongs @ counts
+    return found
 
 
 class Draws:
@@ -109,7 +127,7 @@ class Draws:
 
     def __init__(self, said: Statements, counts: Counts) -> None:
         self.said, self.counts = said, counts
-        self.whole = None if said.number is None else said.drawn(counts, slice(None))
+        self.whole = None if said.number is None else said.drawn(counts, said.number)
 
     def products(
         self, columns: Floats, run: Indices, draws: int | None = None

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from calibrant.comparison.odds import (
     MASS_BINS,
@@ -249,19 +248,24 @@ class _Work:
         if not self.thin.size:
             return common
         lines, by_mass = _lines(self.said.rows, self.columns[:4], self.bins)
-        for partner, of in zip(self.thin, common[1:], strict=True):
-            # Few questions are missing as a rule: what they hold is taken off the whole.
-            few = self.present[partner].mean() > 0.5
-            chosen = np.flatnonzero(self.present[partner] != few)
-            moved = shift_confidence(self.said.rows.confidence, self.served.shifts[partner])
-            both = np.concatenate([lines, by_mass * moved, by_mass * (moved * (1 - moved))])
-            table = self.said.lines(both, chosen).astype(whole.dtype)
-            np.matmul(table, self.said.drawn(counts, chosen), out=of)
-            if few:
-                np.subtract(whole, of[: len(whole)], out=of[: len(whole)])
-            else:
-                rest = _at_nodes(nodes, self.served, np.array([partner]))
-                of[len(whole) :] = rest.reshape(-1, whole.shape[1]) - of[len(whole) :]
+        moved = shift_confidence(self.said.rows.confidence, self.served.shifts[self.thin, None])
+        # Few questions are missing as a rule: what they hold is taken off the whole.
+        present = self.present[self.thin]
+        few = present.mean(axis=1) > 0.5
+        drawn = self.said.drawn_by_partner(counts, present != few[:, None])
+        for some, chosen, times in drawn:
+            c, of = moved[some, None, chosen], common[1:][some]
+            table = np.empty((len(c), of.shape[1], c.shape[2]), whole.dtype)
+            table[:, : len(whole)] = lines[:, chosen]
+            np.multiply(by_mass[:, chosen], c, out=table[:, len(whole) : -_BY_MASS])
+            np.multiply(by_mass[:, chosen], c * (1 - c), out=table[:, -_BY_MASS:])
+            np.matmul(table, times, out=of)
+            for place, sums in zip(range(len(few))[some], of, strict=True):
+                if few[place]:
+                    np.subtract(whole, sums[: len(whole)], out=sums[: len(whole)])
+                    continue
+                rest = _at_nodes(nodes, self.served, self.thin[place : place + 1])
+                sums[len(whole) :] = rest.reshape(-1, whole.shape[1]) - sums[len(whole) :]
         return common
 
 
@@ -357,13 +361,12 @@ def _counts_by_sharing(rows: Rows, others: Floats, survey: Survey, model: int) -
     cells = mass_bins(survey.cells[model].sum(axis=0), RANK_CELLS)
     bar = np.searchsorted(width_edges(HISTOGRAM_BINS)[1:-1], c, side="right")
     theirs = others[:, sharp] if sharp.size < rows.grade.size else others
-    flags = np.concatenate([theirs == 1 - z, theirs == z]).T.astype(np.float32, order="C")
+    # Which partners share the outcome (1), which do not (0), and which have none (2).
+    state = np.where(np.isnan(theirs), 2, theirs == z).astype(np.intp)
     found = []
     for place, size in ((cells[cell_index(c)], RANK_CELLS), (bar, HISTOGRAM_BINS)):
-        # Cells are runs of the sorted rows.
-        ends = np.searchsorted(z * size + place, np.arange(2 * size + 1))
-        ones, shape = np.ones(sharp.size, dtype=np.float32), (2 * size, sharp.size)
-        sums = sparse.csr_array((ones, np.arange(sharp.size), ends), shape=shape) @ flags
-        counted = sums.reshape(2, size, 2, -1).transpose(3, 0, 2, 1).astype(np.float64, order="C")
-        found.append(counted.reshape(-1, 4, size))
+        at = 3 * (z * size + place)
+        counted = np.stack([np.bincount(at + of, minlength=6 * size) for of in state])
+        sums = counted.reshape(-1, 2, size, 3)[..., :2].swapaxes(2, 3)
+        found.append(sums.reshape(-1, 4, size).astype(np.float64))
     return found

@@ -101,8 +101,9 @@ def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def rows_apart(claims: Sequence[Claim]) -> tuple[list[Claim], list[str]]:
     """Return the claims that answer a question, and sentences about the rows: warnings to it."""
-    answers = [claim for claim in claims if claim.id not in _OF_ROWS] or list(claims)
-    return answers, [claim.text for claim in claims if claim not in answers]
+    answers = [claim for claim in claims if claim.id not in _OF_ROWS]
+    rest = [claim.text for claim in claims if claim.id in _OF_ROWS]
+    return (answers, rest) if answers else (list(claims), [])
 
 
 def headline(claims: Sequence[Claim], most: int) -> list[str]:

@@ -81,25 +81,25 @@ def share_of(held: Mask) -> float:
     return (int(np.count_nonzero(held)) + 0.5) / (held.size + 1)
 
 
-def first_crossing(places: Floats, share: Callable[[int], float], level: float) -> float:
+def first_crossing(places: Floats, held: Mask, level: float) -> float:
     """Return the first place where a share reaches the tail, linearly between candidates.
 
     Parameters
     ----------
     places
         Rising candidates.
-    share
-        The share at a candidate, by its number; asked from the first on, and no further than
-        needed.
+    held
+        (places, draws) for which draws something holds there.
     level
         Two-sided level: the tail is half of what it leaves out.
 
     Examples
     --------
-    >>> round(first_crossing(np.array([0.0, 1.0, 2.0]), [0.0, 0.01, 0.04].__getitem__, 0.95), 9)
-    1.5
+    >>> held = np.arange(99) < np.array([[0], [1], [4]])
+    >>> round(first_crossing(np.array([0.0, 1.0, 2.0]), held, 0.95), 9)
+    1.333333333
     """
-    return _alone(crossing(places, level), share)
+    return _alone(crossing(places, level), lambda place: share_of(held[place]))
 
 
 def crossing(places: Sequence[float] | Floats, level: float) -> Search:
