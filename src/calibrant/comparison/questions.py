@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from calibrant.core.rng import RngLike, as_generator
 BLOCK_QUESTIONS = 50_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class QuestionBlock:
     """Confidence and grade of every model on some questions; NaN where a model has none.
 
@@ -56,7 +55,7 @@ class QuestionBlock:
         """(models, questions): whether the answer is graded and has a confidence."""
         return ~(np.isnan(self.confidence) | np.isnan(self.correct))
 
-    @cached_property
+    @property
     def outcome(self) -> Floats:
         """(models, questions): the grade where a confidence belongs to it, else NaN."""
         return np.where(np.isnan(self.confidence), np.nan, self.correct)

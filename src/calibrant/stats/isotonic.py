@@ -67,12 +67,18 @@ def rising_fit(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
     >>> fitted.tolist(), starts.tolist()
     ([1.0, 2.5, 2.5], [0, 1])
     """
+    means, starts = _pooled(values, weights)
+    return np.repeat(means, np.diff(starts, append=values.size)), starts
+
+
+def _pooled(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
+    """Return the means of the blocks of the rising fit, and where they begin."""
     means, held, total = values, weights, values * weights
     starts = np.arange(values.size)
     for _ in range(_MOST_PASSES):
-        rises = np.flatnonzero(np.diff(means, prepend=-np.inf) > 0)
+        rises = np.flatnonzero(np.append(means[:1] > -np.inf, means[1:] > means[:-1]))
         if rises.size == means.size:
-            return np.repeat(means, np.diff(starts, append=values.size)), starts
+            return means, starts
         # Each block takes all that follow it without rising: any order of pooling ends alike.
         total, held = np.add.reduceat(total, rises), np.add.reduceat(held, rises)
         means, starts = total / held, starts[rises]
@@ -80,13 +86,14 @@ def rising_fit(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
     from scipy.optimize import isotonic_regression
 
     found = isotonic_regression(values, weights=weights)
-    return found.x, found.blocks[:-1]
+    starts = np.asarray(found.blocks[:-1])
+    return found.x[starts], starts
 
 
 def _blocks(*sums: Floats) -> list[Floats]:
     """Return the sums (of confidence, weight, outcome) over the blocks of the isotonic fit."""
     _, weight, outcome = sums
-    _, starts = rising_fit(outcome / weight, weight)
+    _, starts = _pooled(outcome / weight, weight)
     return [np.add.reduceat(column, starts) for column in sums]
 
 
@@ -122,10 +129,8 @@ def isotonic_fits(weight: Floats, outcomes: Floats) -> Floats:
     weights = np.broadcast_to(weight, outcomes.shape).ravel()
     first = weight.flat[0]
     alike = bool((weight == first).all())
-    _, starts = rising_fit(lifted, weights)
-    lengths = np.empty(starts.size, np.intp)
-    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
-    lengths[-1] = lifted.size - starts[-1]
+    _, starts = _pooled(lifted, weights)
+    lengths = np.diff(starts, append=lifted.size)
     held = lengths * first if alike else np.add.reduceat(weights, starts)
     # From the sums themselves: lifted rates have lost their last digits.
     means = np.add.reduceat(outcomes.ravel(), starts) / held
