@@ -316,11 +316,11 @@ def under_confident(page: StudyPage, pools: dict[str, DrawPool]) -> None:
         [
             [
                 name,
-                row["regime"],
-                row["n"],
+                row.regime,
+                row.n,
                 *(
-                    estimate(plain(row[key])) if row[key] is not None else ""
-                    for key in ("over_confidence", "gap")
+                    estimate(plain(mean)) if mean is not None else ""
+                    for mean in (row.over_confidence, row.gap)
                 ),
             ]
             for name, pool in pools.items()

@@ -127,7 +127,7 @@ def gaps_in_questions(rng, *, n, odds, share, related):
     names = tuple(f"m{at}" for at in range(len(odds)))
     block = QuestionBlock(names, np.arange(n).astype(str), said, right)
     rows = missing_questions(survey_block(block, resample_counts(n, 1, rng)), names)
-    made = any(row["related"] for row in rows)
+    made = any(row.related for row in rows)
     yield Said(MISSING, made, made and not related)
 
 

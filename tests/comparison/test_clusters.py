@@ -115,7 +115,7 @@ def test_copies_of_missing_rows_are_no_further_evidence_that_they_are_harder():
     tested, unlike = [], []
     for times in (1, TIMES):
         survey = survey_of(align_models(pl.concat([lacking] * times)))
-        tested.append(missing_questions(survey, ["weak", "strong"])[1]["p_adjusted"])
+        tested.append(missing_questions(survey, ["weak", "strong"])[1].p_adjusted)
         silent = survey_of(align_models(pl.concat([rows.with_columns(confidence=mute)] * times)))
         unlike.append(silent.unit_share * silent.graded[0, 0, 1])
     assert tested[1] == pytest.approx(tested[0], rel=0.05)

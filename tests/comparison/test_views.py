@@ -85,7 +85,7 @@ def test_every_pair_uses_the_questions_that_both_have(three):
     document = compare_models(table_of(c, z), resamples=20)
     counts = {(pair["a"], pair["b"]): pair["n"] for pair in document["pairs"]}
     assert counts == {("m0", "m1"): 10, ("m0", "m2"): 380, ("m1", "m2"): 30}
-    assert {row["model"]: row["missing"] for row in document["missing"]} == {
+    assert {row.model: row.missing for row in document["missing"]} == {
         "m0": 20, "m1": 370, "m2": 0,
     }  # fmt: skip
 

@@ -118,7 +118,7 @@ def test_regimes_and_strata_count_every_question():
     classes = drawn(two_class(rng.uniform(0, 1, 300)), 30, rng)
     question = np.repeat(np.arange(300), 30)
     found = sem_ece(question, classes.ravel(), (classes == 0).ravel(), resamples=50)
-    assert sum(row["n"] for row in regime_summary(found.questions)) == 300
+    assert sum(row.n for row in regime_summary(found.questions)) == 300
     assert sum(row.n for row in margin_strata(found.questions, resamples=20)) == 300
 
 
@@ -126,7 +126,7 @@ def test_intervals_of_few_questions_stay_inside_what_a_difference_of_shares_can_
     question = np.repeat(np.arange(2), 20)
     classes = np.tile(np.arange(20) < 1, 2).astype(int)
     found = sem_ece(question, classes, np.array([0.0, 1.0])[question], resamples=50).questions
-    row = next(row["over_confidence"] for row in regime_summary(found) if row["n"] == 2)
+    row = next(row.over_confidence for row in regime_summary(found) if row.n == 2)
     assert (row.low, row.high) == (-1, 1)
 
 

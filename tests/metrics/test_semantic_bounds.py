@@ -74,5 +74,5 @@ def test_condition_8_holds_with_many_draws_only():
 
 def test_the_plane_of_regimes_counts_every_question(world):
     cells = regime_plane(world[2])
-    assert sum(cell["n"] for cell in cells) == 400
-    assert {cell["classes"] for cell in cells} == {2}
+    assert sum(cell.n for cell in cells) == 400
+    assert {cell.classes for cell in cells} == {2}

@@ -247,12 +247,12 @@ def test_boundary_alignment_by_enumeration():
     question = np.repeat(np.arange(40), n)
     pool = pool_draws(question, np.tile(np.repeat([0, 1], counts), 40), np.zeros(question.size))
     scores = question_scores(pool, splits="exact")
-    rows = {row["boundary"]: row for row in boundary_alignment(scores, resamples=20)}
+    rows = {row.boundary: row for row in boundary_alignment(scores, resamples=20)}
     # All answers are wrong, so that both errors are mean confidences.
-    assert rows["jensen"]["gap"].value == pytest.approx(0.54 - (chance * held_out).sum())
-    assert rows["jensen"]["predicted"] == pytest.approx(0.0468, abs=1e-4)
-    assert rows["jensen"]["ratio"] == rows["jensen"]["gap"].value / rows["jensen"]["predicted"]
-    assert (rows["jensen"]["n"], rows["large_margin"]["n"]) == (40, 0)
+    assert rows["jensen"].gap.value == pytest.approx(0.54 - (chance * held_out).sum())
+    assert rows["jensen"].predicted == pytest.approx(0.0468, abs=1e-4)
+    assert rows["jensen"].ratio == rows["jensen"].gap.value / rows["jensen"].predicted
+    assert (rows["jensen"].n, rows["large_margin"].n) == (40, 0)
 
 
 def test_a_judge_without_errors_widens_nothing():

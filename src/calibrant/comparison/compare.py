@@ -29,6 +29,7 @@ from calibrant.comparison.league import league_row
 from calibrant.comparison.pipeline import (
     BlockReader,
     Each,
+    Options,
     PairViews,
     Questions,
     pair_views,
@@ -76,7 +77,7 @@ class ComparedModels:
     models: Sequence[str]
     survey: Survey
     pool: Pool | None
-    options: dict[str, Any]
+    options: Options
     results: dict[int, dict[str, Any]] = field(default_factory=dict)
     league: dict[int, dict[str, Any]] = field(default_factory=dict)
     pairs: list[dict[str, Any]] = field(default_factory=list)
@@ -96,7 +97,7 @@ class ComparedModels:
     def take(self, pairs: Sequence[PairViews]) -> None:
         """Add some pairs."""
         survey = self.survey
-        options = {name: self.options[name] for name in ("level", "lipschitz")}
+        level, lipschitz = self.options["level"], self.options["lipschitz"]
         evidence = pair_evidences(
             [(pair.first, pair.second) for pair in pairs],
             margin=self.options["margin"],
@@ -109,7 +110,9 @@ class ComparedModels:
             # No interval and no test: the values stay, and the sentence says why there is no more.
             found = found.without_tests() if few else found
             judged = self._judged(pair)
-            entry = pair_entry(pair, self.models, found, gaps, judged, survey, **options)
+            entry = pair_entry(
+                pair, self.models, found, gaps, judged, survey, level=level, lipschitz=lipschitz
+            )
             self.pairs.append(untested_entry(entry) if few else entry)
             self.evidence.append(found)
             self.order.append((pair.a, pair.b))
@@ -162,7 +165,7 @@ def compare_parts(
     parts: int,
     models: Sequence[Sequence[str]],
     *,
-    options: dict[str, Any],
+    options: Options,
     pools: dict[int, Pool] | None = None,
     each: Each = map,
     watch: Watch | None = None,
@@ -200,7 +203,7 @@ def _compared(
     read: BlockReader,
     parts: int,
     models: Sequence[Sequence[str]],
-    options: dict[str, Any],
+    options: Options,
     pools: dict[int, Pool],
     each: Each,
     watch: Watch | None,
@@ -212,9 +215,8 @@ def _compared(
         number: ComparedModels(models[number], survey, pools.get(number), options)
         for number, survey in sound.items()
     }
-    chosen = {name: options[name] for name in ("bins", "resamples", "target")}
     total, done = sum(len(models[number]) for number in sound), 0
-    for number, model, own, pairs in pair_views(read, parts, sound, each=each, **chosen):
+    for number, model, own, pairs in pair_views(read, parts, sound, options, each):
         if watch is not None:
             done += 1
             watch("models compared", done, total)
@@ -361,8 +363,14 @@ def compare_models(
     >>> compare_models(table, resamples=200)["pairs"][0]["winner"]
     'honest'
     """
-    options = {"bins": bins, "target": target, "level": level, "resamples": resamples}
-    options |= {"lipschitz": lipschitz, "margin": margin}
+    options = Options(
+        bins=bins,
+        target=target,
+        level=level,
+        resamples=resamples,
+        lipschitz=lipschitz,
+        margin=margin,
+    )
     whole = align_models(scores, models)
     # Drawn from once, so that the resamples can be drawn again from a seed of their own.
     seed = int(as_generator(rng).integers(2**63))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct
 from scipy import special
 
 from calibrant.comparison.ece_interval import Gap
@@ -13,34 +14,57 @@ from calibrant.comparison.intervals import normal_interval
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
+from calibrant.core.estimate import Estimate
 from calibrant.stats.multiplicity import holm
 
 _FEWEST_EVENTS = 2
 _STRICTER = 0.8
 
 
-def blind_spots(pair: PairViews, means: Sequence[Gap], *, level: float = 0.95) -> dict[str, Any]:
+class SharedOutcome(Struct, frozen=True):
+    """Each model's mean confidence, and how often it said what, where both have an outcome."""
+
+    n: int
+    a: Estimate | None
+    histogram_a: list[int]
+    b: Estimate | None
+    histogram_b: list[int]
+
+
+def blind_spots(
+    pair: PairViews, means: Sequence[Gap], *, level: float = 0.95
+) -> dict[str, SharedOutcome]:
     """Return each model's confidence where both are right and where both are wrong.
 
     The mean confidence on questions that both get wrong is over-confidence that neither can be
     excused for by the other's success. `means` are those of the first model where both are wrong
     and right, then of the second.
     """
-    found: dict[str, Any] = {}
+    found = {}
     for name, outcome in (("both_right", 1), ("both_wrong", 0)):
         n = round(float(pair.first.halves_n[outcome]))
-        entry: dict[str, Any] = {"n": n}
-        for place, key, views in ((0, "a", pair.first), (2, "b", pair.second)):
+        seen: list[Any] = []
+        for place, views in ((0, pair.first), (2, pair.second)):
             mean = means[place + outcome]
             how = "bootstrap-normal"
-            entry[key] = normal_interval(mean.value, mean.sd, n, level, how) if n else None
-            shared = views.histogram[2 * outcome + 1]
-            entry[f"histogram_{key}"] = shared.astype(int).tolist()
-        found[name] = entry
+            seen.append(normal_interval(mean.value, mean.sd, n, level, how) if n else None)
+            seen.append(views.histogram[2 * outcome + 1].astype(int).tolist())
+        found[name] = SharedOutcome(n, *seen)
     return found
 
 
-def exchangeability(pair: PairViews, models: Sequence[str]) -> list[dict[str, Any]]:
+class Exchangeable(Struct, frozen=True):
+    """How one model's confidence differs where the other shares its outcome and where not."""
+
+    model: str
+    outcome: str
+    shared: int
+    alone: int
+    distance: float | None
+    p_value: float | None
+
+
+def exchangeability(pair: PairViews, models: Sequence[str]) -> list[Exchangeable]:
     """Check what the distribution-aligned view assumes, per model and outcome.
 
     The weights treat confidence given the outcome as the same on all questions. Here the
@@ -50,18 +74,10 @@ def exchangeability(pair: PairViews, models: Sequence[str]) -> list[dict[str, An
     rows = []
     for model, views in ((pair.a, pair.first), (pair.b, pair.second)):
         for outcome, name in ((1, "right"), (0, "wrong")):
-            seen = views.sharing[outcome]
-            defined = not math.isnan(seen["distance"])
-            rows.append(
-                {
-                    "model": models[model],
-                    "outcome": name,
-                    "shared": seen["shared"],
-                    "alone": seen["alone"],
-                    "distance": seen["distance"] if defined else None,
-                    "p_value": _distance_p(**seen) if defined else None,
-                }
-            )
+            sizes, distance = views.sharing[outcome]
+            known = None if math.isnan(distance) else distance
+            p_value = None if known is None else _distance_p(*sizes, known)
+            rows.append(Exchangeable(models[model], name, *sizes, known, p_value))
     return rows
 
 
@@ -71,38 +87,37 @@ def _distance_p(shared: float, alone: float, distance: float) -> float:
     return float(special.kolmogorov(distance * (root + 0.12 + 0.11 / root)))
 
 
+class MissingRow(Struct):
+    """Questions that a model lacks, and how often the others are right there and elsewhere."""
+
+    model: str
+    n: int
+    missing: int
+    others_right_here: float | None
+    others_right_missing: float | None
+    p_adjusted: float | None = None
+    related: bool = False
+
+
 def missing_questions(
     survey: Survey, models: Sequence[str], *, level: float = 0.95
-) -> list[dict[str, Any]]:
+) -> list[MissingRow]:
     """Return, per model, the questions that it lacks and whether the others find them harder.
 
-    `difference` is how often the other models are right on the questions that this one lacks,
-    minus how often on those that it has; `p_adjusted` is that of a t-test with one spread for
-    both (questions that are missing by chance have the spread of all), by Holm's rule over
-    models, with clusters of questions as units. `related` asks for 0.8 of the level: the t law is
-    a little short where few lack.
+    `p_adjusted` is that of a t-test with one spread for both (questions that are missing by chance
+    have the spread of all), by Holm's rule over models, with clusters of questions as units.
+    `related` asks for 0.8 of the level: the t law is a little short where few lack.
     """
-    rows: list[dict[str, Any]] = []
+    rows, p_values = [], []
     for model, name in enumerate(models):
-        has, lacks = survey.absent[model]
-        entry: dict[str, Any] = {
-            "model": name,
-            "n": round(float(survey.moments[model, 0])),
-            "missing": survey.questions - round(float(survey.moments[model, 0])),
-            "others_right_here": has[1] / has[0] if has[0] else None,
-            "others_right_missing": lacks[1] / lacks[0] if lacks[0] else None,
-            "p_adjusted": None,
-        }
-        entry["_p"] = _equal_means_p(has * survey.unit_share, lacks * survey.unit_share)
-        rows.append(entry)
-    tested = [row for row in rows if not math.isnan(row["_p"])]
-    for row, p in zip(tested, holm([row["_p"] for row in tested]), strict=True):
-        row["p_adjusted"] = float(p)
-    for row in rows:
-        row.pop("_p")
-        row["related"] = row["p_adjusted"] is not None and row["p_adjusted"] <= _STRICTER * (
-            1 - level
-        )
+        n, sums = round(float(survey.moments[model, 0])), survey.absent[model]
+        shares = [of[1] / of[0] if of[0] else None for of in sums]
+        rows.append(MissingRow(name, n, survey.questions - n, *shares))
+        p_values.append(_equal_means_p(*(sums * survey.unit_share)))
+    tested = [place for place, p in enumerate(p_values) if not math.isnan(p)]
+    for place, p in zip(tested, holm([p_values[place] for place in tested]), strict=True):
+        rows[place].p_adjusted = float(p)
+        rows[place].related = float(p) <= _STRICTER * (1 - level)
     return rows
 
 

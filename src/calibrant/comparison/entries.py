@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 from scipy import special
 
 from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import CandidateViews
-from calibrant.comparison.diagnostics import blind_spots, exchangeability
+from calibrant.comparison.diagnostics import SharedOutcome, blind_spots, exchangeability
 from calibrant.comparison.ece_interval import VERDICT_LEVEL, Gap, ece_estimate, gaps_of
 from calibrant.comparison.evidence import PairEvidence, squared_gap_z
 from calibrant.comparison.footings import Footings, Scores
@@ -269,12 +270,14 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
                 name: math.nan if name in _TESTED and value is not None else bare(value)
                 for name, value in part.items()
             }
+        if isinstance(part, SharedOutcome):
+            return replace(part, a=bare(part.a), b=bare(part.b))
         return [bare(item) for item in part] if isinstance(part, list) else part
 
     found: dict[str, Any] = bare({**entry, "p_value": {}})
     ties = {view: dict.fromkeys(of, True) for view, of in entry["ties"].items()}
     p_values = dict.fromkeys(entry["p_value"], math.nan)
-    unlike = [{**row, "p_value": None} for row in found["exchangeability"]]
+    unlike = [replace(row, p_value=None) for row in found["exchangeability"]]
     return {**found, "ties": ties, "p_value": p_values, "exchangeability": unlike}
 
 

@@ -65,7 +65,7 @@ def document_claims(parts: Sequence[Mapping[str, Any]], *, level: float) -> list
         plain({**part["keys"], **part["league"], "verdicts": part["summary"]["verdicts"]})
         for part in parts
     ]
-    missing = [plain({**part["keys"], **row}) for part in parts for row in part["missing"]]
+    missing = [part["keys"] | plain(row) for part in parts for row in part["missing"]]
     claims = comparison_claims(pairs, sentences, leagues, missing, level=level)
     return [claim.to_dict() for claim in claims]
 

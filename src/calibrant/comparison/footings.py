@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,10 @@ from calibrant.core.errors import InputError
 TARGETS = ("weakest", "mean", "strongest")
 # Partners whose footings are worked out at a time: their sums then stay near the processor.
 _PARTNERS = 4
+
+
+# Answers where the partner shares the outcome and where not, and how far their confidences differ.
+Sharing: TypeAlias = tuple[tuple[int, int], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Footings:
     halves: Floats
     target: float
     effective: float
-    sharing: list[dict[str, float]]
+    sharing: list[Sharing]
     histogram: Floats
     score: Floats = field(default_factory=_nothing)
     by_outcome: Floats = field(default_factory=_nothing)
@@ -264,7 +269,7 @@ def _integrals(law: Floats, steps: Floats) -> Floats:
     return np.asarray(share)
 
 
-def sharing_distances(ranks: Floats) -> list[list[dict[str, float]]]:
+def sharing_distances(ranks: Floats) -> list[list[Sharing]]:
     """Return, for wrong and for right answers, how confidence differs with the partner's outcome.
 
     The largest distance between the distributions of confidence where the partner shares the
@@ -275,10 +280,7 @@ def sharing_distances(ranks: Floats) -> list[list[dict[str, float]]]:
         below = np.cumsum(ranks, axis=2) / sizes[:, :, None]
     distance = np.abs(below[:, 1::2] - below[:, ::2]).max(axis=2)
     return [
-        [
-            {"shared": int(size[2 * z + 1]), "alone": int(size[2 * z]), "distance": float(apart[z])}
-            for z in (0, 1)
-        ]
+        [((int(size[2 * z + 1]), int(size[2 * z])), float(apart[z])) for z in (0, 1)]
         for size, apart in zip(sizes, distance, strict=True)
     ]
 

@@ -8,10 +8,10 @@ a time where the sums of all of them would not fit into memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -25,6 +25,22 @@ from calibrant.comparison.survey import Survey, survey_block
 Each: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 # Sums that are held at a time, in bytes, where questions come in several parts.
 _HELD = 1 << 30
+
+
+class PairOptions(TypedDict):
+    """What the views of a pair depend on, see `compare_models`."""
+
+    bins: int
+    target: str | float
+    resamples: int
+
+
+class Options(PairOptions):
+    """What a comparison is asked for, see `compare_models`."""
+
+    level: float
+    lipschitz: float
+    margin: float
 
 
 @dataclass(frozen=True)
@@ -84,8 +100,7 @@ def surveys(
     found: dict[int, Survey] = {}
     for part in each(partial(_survey_part, read, resamples), range(parts)):
         for comparison, survey in part.items():
-            known = found.get(comparison)
-            found[comparison] = survey if known is None else known.add(survey)
+            _take_in(found, comparison, survey)
     return found
 
 
@@ -93,10 +108,7 @@ def pair_views(
     read: BlockReader,
     parts: int,
     surveyed: dict[int, Survey],
-    *,
-    bins: int,
-    resamples: int,
-    target: str | float,
+    options: PairOptions,
     each: Each = map,
 ) -> Iterator[tuple[int, int, Footings, list[PairViews]]]:
     """Yield, model by model, its own views and those pairs of it whose other model came before.
@@ -107,7 +119,7 @@ def pair_views(
         The questions.
     surveyed
         Surveys by comparison, see `surveys`.
-    bins, resamples, target
+    options
         Options of the comparison.
     each
         Maps a function over tasks, in order: threads of this process or tasks of a cluster.
@@ -118,13 +130,13 @@ def pair_views(
         Comparison, model, its views on all its questions, and its finished pairs.
     """
     alone = read.kept and parts == 1
-    work = _batches(surveyed, bins=bins, resamples=resamples, alone=alone)
-    one = partial(_batch_part, read, surveyed, bins, resamples, target, alone)
+    work = _batches(surveyed, options, alone=alone)
+    one = partial(_batch_part, read, surveyed, options, alone)
     tasks = [(batch, part) for batch in work for part in range(parts)]
     waiting: dict[tuple[int, int, int], Footings] = {}
     results = iter(each(one, tasks))
     for batch in work:
-        for comparison, model, views in _finished(batch, results, parts, surveyed, target, alone):
+        for comparison, model, views in _finished(batch, results, parts, surveyed, options, alone):
             pairs = []
             for partner, seen in enumerate(views):
                 if partner == model or not seen.n:
@@ -139,27 +151,35 @@ def pair_views(
             yield comparison, model, views[model], pairs
 
 
+Key = TypeVar("Key", bound=Hashable)
+Sums = TypeVar("Sums", Survey, ModelSums)
+
+
+def _take_in(found: dict[Key, Sums], key: Key, more: Sums) -> None:
+    """Add what a further part gives."""
+    found[key] = found[key].add(more) if key in found else more
+
+
 def _survey_part(read: BlockReader, resamples: int, part: int) -> dict[int, Survey]:
     found: dict[int, Survey] = {}
     with threadpool_limits(1):
         for one in read(part):
             survey = survey_block(one.block, one.resamples(resamples))
-            known = found.get(one.comparison)
-            found[one.comparison] = survey if known is None else known.add(survey)
+            _take_in(found, one.comparison, survey)
     return found
 
 
 Batch: TypeAlias = tuple[tuple[int, int], ...]
 
 
-def _batches(surveyed: dict[int, Survey], *, bins: int, resamples: int, alone: bool) -> list[Batch]:
+def _batches(surveyed: dict[int, Survey], options: PairOptions, *, alone: bool) -> list[Batch]:
     """Return which models of which comparisons are summed up together."""
     batches: list[Batch] = []
     held = 0
     for comparison, survey in surveyed.items():
         models = len(survey.moments)
-        rows = models * (8 * MASS_BINS + 3 * bins + 180)
-        size = rows * (resamples + 1) * 4
+        rows = models * (8 * MASS_BINS + 3 * options["bins"] + 180)
+        size = rows * (options["resamples"] + 1) * 4
         for model in range(models):
             held += size
             # What is in memory is read again for nothing: threads take one model each.
@@ -173,9 +193,7 @@ def _batches(surveyed: dict[int, Survey], *, bins: int, resamples: int, alone: b
 def _batch_part(
     read: BlockReader,
     surveyed: dict[int, Survey],
-    bins: int,
-    resamples: int,
-    target: str | float,
+    options: PairOptions,
     alone: bool,
     task: tuple[Batch, int],
 ) -> dict[tuple[int, int], Any]:
@@ -188,20 +206,19 @@ def _batch_part(
             for comparison, model in batch:
                 if comparison != one.comparison:
                     continue
-                survey = surveyed[comparison]
-                sums = model_sums(one.block, one.resamples(resamples), survey, model, bins=bins)
-                known = found.get((comparison, model))
-                found[comparison, model] = sums if known is None else known.add(sums)
+                drawn, survey = one.resamples(options["resamples"]), surveyed[comparison]
+                sums = model_sums(one.block, drawn, survey, model, bins=options["bins"])
+                _take_in(found, (comparison, model), sums)
         if not alone:
             return dict(found)
-        return {key: _views(sums, surveyed, key, target) for key, sums in found.items()}
+        return {key: _views(sums, surveyed, key, options) for key, sums in found.items()}
 
 
 def _views(
-    sums: ModelSums, surveyed: dict[int, Survey], key: tuple[int, int], target: str | float
+    sums: ModelSums, surveyed: dict[int, Survey], key: tuple[int, int], options: PairOptions
 ) -> list[Footings]:
     comparison, model = key
-    return all_footings(sums, surveyed[comparison], model, target=target)
+    return all_footings(sums, surveyed[comparison], model, target=options["target"])
 
 
 def _finished(
@@ -209,7 +226,7 @@ def _finished(
     results: Iterator[dict[tuple[int, int], Any]],
     parts: int,
     surveyed: dict[int, Survey],
-    target: str | float,
+    options: PairOptions,
     alone: bool,
 ) -> Iterator[tuple[int, int, list[Footings]]]:
     """Add up the parts of a batch and yield the views of its models."""
@@ -220,7 +237,7 @@ def _finished(
     held: dict[tuple[int, int], ModelSums] = {}
     for found in (next(results) for _ in range(parts)):
         for key, sums in found.items():
-            held[key] = held[key].add(sums) if key in held else sums
+            _take_in(held, key, sums)
     for key in batch:
         if key in held:
-            yield (*key, _views(held.pop(key), surveyed, key, target))
+            yield (*key, _views(held.pop(key), surveyed, key, options))

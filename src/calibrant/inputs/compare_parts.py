@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.comparison.pipeline import Questions
+from calibrant.comparison.pipeline import Options, Questions
 from calibrant.comparison.questions import deal_blocks, known_models, placed
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -49,7 +49,7 @@ def streamed_source(
     by: tuple[str, ...],
     rules: Mapping[str, Any],
     settings: Callable[[Mapping[str, Any]], dict[str, Any]],
-    options: Mapping[str, Any],
+    options: Options,
     engine: str | None,
     seed: int,
 ) -> Iterator[CompareSource]:
@@ -209,7 +209,7 @@ def _answered(column: str | None) -> pl.Expr:
 def _verification(
     total: PartSums,
     streamed: Streamed,
-    options: Mapping[str, Any],
+    options: Options,
     seed: int,
     key: ComparisonKey,
     model: str,

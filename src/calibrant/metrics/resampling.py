@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, InputError, RngLike, as_generator
-from calibrant.core.arrays import Floats, MaybeArray
+from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics import inputs
 from calibrant.metrics.binned import NORMS
 from calibrant.metrics.block import MetricBlock
@@ -17,15 +18,15 @@ from calibrant.metrics.smooth_bootstrap import smooth_replicates
 from calibrant.stats import bootstrap
 from calibrant.stats.binning import width_index
 from calibrant.stats.intervals import wald_interval
-from calibrant.stats.units import Units, unit_codes
+from calibrant.stats.units import unit_codes
 
 Function: TypeAlias = Callable[..., float]
 
 KINDS = ("percentile", "basic")
 
 
-def _metric(metric: str | Function) -> Function:
-    return named_metric(metric) if isinstance(metric, str) else metric
+def _metric(metric: str | Function, **options: Any) -> Function:
+    return partial(named_metric(metric) if isinstance(metric, str) else metric, **options)
 
 
 def bootstrap_distribution(
@@ -72,32 +73,21 @@ def bootstrap_distribution(
     (100,)
     """
     bootstrap.check_resamples(resamples)
-    function = _metric(metric)
+    function = _metric(metric, **options)
     data = inputs.check(confidence, correct, weights, probability=False)
     found = unit_codes(units, data.rows)
     generator = as_generator(rng)
     if fast and isinstance(metric, str) and data.weights is None and found.codes is None:
-        short = _short_cut(metric, data, resamples, generator, options)
+        short = _short_cut(metric, data, resamples, generator, **options)
         if short is not None:
             return short
-    return _by_rows(function, data, found, resamples, generator, options)
+    drawn = bootstrap.resampled_rows(found, resamples, generator)
+    return np.array([_of_rows(function, data, rows) for rows in drawn])
 
 
-def _by_rows(
-    function: Function,
-    data: inputs.Checked,
-    units: Units,
-    resamples: int,
-    rng: np.random.Generator,
-    options: dict[str, Any],
-) -> Floats:
+def _of_rows(function: Function, data: inputs.Checked, rows: Indices) -> float:
     c, y, w = data
-    return np.array(
-        [
-            function(c[rows], y[rows], weights=None if w is None else w[rows], **options)
-            for rows in bootstrap.resampled_rows(units, resamples, rng)
-        ]
-    )
+    return function(c[rows], y[rows], weights=None if w is None else w[rows])
 
 
 def _short_cut(
@@ -105,7 +95,7 @@ def _short_cut(
     data: inputs.Checked,
     resamples: int,
     rng: np.random.Generator,
-    options: dict[str, Any],
+    **options: Any,
 ) -> Floats | None:
     y = data.correct
     binary = not inputs.is_graded(y)
@@ -210,7 +200,6 @@ def bootstrap_interval(
     """
     inputs.check_choice("kind", kind, KINDS)
     inputs.check_level(level)
-    function = _metric(metric)
     replicates = bootstrap_distribution(
         metric,
         confidence,
@@ -222,7 +211,7 @@ def bootstrap_interval(
         **options,
     )
     data = inputs.check(confidence, correct, weights, probability=False)
-    value = function(confidence, correct, weights=weights, **options)
+    value = _metric(metric, **options)(confidence, correct, weights=weights)
     found = unit_codes(units, data.rows)
     low, high = bootstrap.percentile_interval(replicates, level)
     if kind == "basic":
@@ -272,7 +261,7 @@ def paired_gap(
     0.0225
     """
     inputs.check_level(level)
-    function = _metric(metric)
+    function = _metric(metric, **options)
     a = inputs.check(confidence_a, correct_a, weights, probability=False)
     b = inputs.check(confidence_b, correct_b, weights, probability=False)
     if a.rows != b.rows:
@@ -281,9 +270,7 @@ def paired_gap(
             hint="join the tables by question first",
         )
     found = unit_codes(units, a.rows)
-    value = function(*a[:2], weights=weights, **options) - function(
-        *b[:2], weights=weights, **options
-    )
+    value = function(*a[:2], weights=weights) - function(*b[:2], weights=weights)
     family = METRICS[metric].family if isinstance(metric, str) else None
     if family is not None and family.influence and not options and value == value:
         first, second = MetricBlock.of(a, found), MetricBlock.of(b, found)
@@ -293,25 +280,9 @@ def paired_gap(
             low, high = wald_interval(value, error, level, units=found.count)
             return Estimate(value, low, high, found.count, level, interval="paired-influence")
     bootstrap.check_resamples(resamples)
-    replicates = _paired_replicates(function, a, b, found, resamples, as_generator(rng), options)
+    drawn = bootstrap.resampled_rows(found, resamples, as_generator(rng))
+    replicates = np.array(
+        [_of_rows(function, a, rows) - _of_rows(function, b, rows) for rows in drawn]
+    )
     low, high = bootstrap.basic_interval(value, replicates, level)
     return Estimate(value, low, high, found.count, level, interval="paired-bootstrap-basic")
-
-
-def _paired_replicates(
-    function: Function,
-    a: inputs.Checked,
-    b: inputs.Checked,
-    units: Units,
-    resamples: int,
-    rng: np.random.Generator,
-    options: dict[str, Any],
-) -> Floats:
-    w = a.weights
-    out = np.empty(resamples)
-    for index, rows in enumerate(bootstrap.resampled_rows(units, resamples, rng)):
-        heavy = None if w is None else w[rows]
-        first = function(a.confidence[rows], a.correct[rows], weights=heavy, **options)
-        second = function(b.confidence[rows], b.correct[rows], weights=heavy, **options)
-        out[index] = first - second
-    return out

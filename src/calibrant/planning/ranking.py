@@ -15,7 +15,7 @@ from calibrant.comparison.compare import TableReader
 from calibrant.comparison.decision import ALPHA, adjusted
 from calibrant.comparison.entries import SPREAD, described_gaps
 from calibrant.comparison.intervals import normal_interval
-from calibrant.comparison.pipeline import pair_views, surveys
+from calibrant.comparison.pipeline import PairOptions, pair_views, surveys
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.survey import graded_sums, paired_gap
 from calibrant.core.arrays import Floats, Indices, Mask
@@ -250,9 +250,9 @@ def _confidence_gaps(
 ) -> Gaps:
     read = TableReader([block], [stream])
     surveyed = surveys(read, 1, resamples=resamples)
-    options: dict[str, Any] = {"bins": _BINS, "resamples": resamples, "target": "weakest"}
+    options: PairOptions = {"bins": _BINS, "resamples": resamples, "target": "weakest"}
     found: Gaps = {}
-    for *_, pairs in pair_views(read, 1, surveyed, **options):
+    for *_, pairs in pair_views(read, 1, surveyed, options):
         for pair, described in zip(pairs, described_gaps(pairs) if pairs else (), strict=True):
             brier, ece = described["raw"]
             n = pair.first.n

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Unpack
 
 from calibrant.claims.margins import COMPARISON_MARGIN
+from calibrant.comparison.pipeline import Options
 from calibrant.core.verb import ADVANCED, INPUT, Option, Supplied, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.compare_parts import streamed_source
@@ -127,7 +128,7 @@ def compare(
     )
     if bins is None:
         bins = 10 if opened is not None and opened.holds_only_draws(columns) else 15
-    options: dict[str, Any] = {
+    options: Options = {
         "bins": bins,
         "target": target,
         "level": level,

@@ -5,6 +5,7 @@ from typing import Any
 
 from calibrant.comparison.compare import Watch, compare_parts
 from calibrant.comparison.families import decide_document, document_claims
+from calibrant.comparison.pipeline import Options
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.inputs.compare_source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
@@ -12,14 +13,14 @@ from calibrant.report.typed import CompareResult
 
 
 def compare_document(
-    source: CompareSource, options: Mapping[str, Any], watch: Watch | None = None
+    source: CompareSource, options: Options, watch: Watch | None = None
 ) -> CompareResult:
     """Build the document of a comparison from its opened input."""
     found = compare_parts(
         source.read,
         source.parts,
         [key.models for key in source.comparisons],
-        options=dict(options),
+        options=options,
         pools=source.pools,
         each=source.each,
         watch=watch,
@@ -40,6 +41,7 @@ def compare_document(
         raise _refusal(refused, source.head["source"])
     rule = decide_document(parts, level=options["level"], margin=options["margin"])
     _reversals_by_group(parts)
+    missing = [part["keys"] | plain(row) for part in parts for row in part["missing"]]
     # Thousands of pairs are plain data already.
     pairs = [pair for part in parts for pair in part["told"]]
     return CompareResult.of_plain(
@@ -48,7 +50,7 @@ def compare_document(
                 **source.head,
                 **options,
                 "reading": source.reading,
-                "data": {**source.data, "missing": _keyed(parts, "missing")},
+                "data": {**source.data, "missing": missing},
                 "claims": document_claims(parts, level=options["level"]),
                 "dropped": dict(source.dropped),
                 "emptied_models": list(source.emptied),

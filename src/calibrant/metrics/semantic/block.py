@@ -1,26 +1,26 @@
 """Everything a report shows about Sem-ECE, with its strata by margin."""
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 from scipy.special import stdtr
 
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.semantic import estimators, theory
-from calibrant.metrics.semantic.chance import NoiseFloor, noise_floor
-from calibrant.metrics.semantic.convergence import convergence_curve, gap_slope
+from calibrant.metrics.semantic.chance import noise_floor
+from calibrant.metrics.semantic.convergence import ConvergencePoint, convergence_curve, gap_slope
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
 from calibrant.metrics.semantic.theory import density_bound, ece_bound, near_an_edge
 from calibrant.metrics.semantic.unlimited import unlimited_draws_ece
 from calibrant.stats.intervals import wald_interval
 
 
-@dataclass(frozen=True, slots=True)
-class MarginStratum:
+class MarginStratum(Struct, frozen=True):
     """Questions whose margin lies in [low, high).
 
     `over_confidence` is mean Sem1 confidence minus accuracy of the mode: the theory says
@@ -66,29 +66,52 @@ def margin_strata(
     return found
 
 
-def regime_summary(
-    scores: estimators.QuestionScores, *, level: float = 0.95
-) -> list[dict[str, Any]]:
-    """Return per regime: questions, over-confidence and mean gap of the two confidences."""
-    rows: list[dict[str, Any]] = []
+class RegimeRow(Struct, frozen=True):
+    """Questions of one regime, their over-confidence and mean gap of the two confidences."""
+
+    regime: str
+    n: int
+    over_confidence: Estimate | None = None
+    gap: Estimate | None = None
+
+
+def regime_summary(scores: estimators.QuestionScores, *, level: float = 0.95) -> list[RegimeRow]:
+    """Return what is seen of each regime."""
+    rows = []
     for name in ("jensen", "low-margin", "large-margin"):
         inside = scores.regime == name
-        over = gap = None
-        if inside.any():
-            over = _mean((scores.sem1 - scores.label1)[inside], level)
-            gap = _mean(scores.gap[inside], level)
-        rows.append({"regime": name, "n": int(inside.sum()), "over_confidence": over, "gap": gap})
+        values = (scores.sem1 - scores.label1)[inside], scores.gap[inside]
+        means = [_mean(of, level) for of in values] if inside.any() else []
+        rows.append(RegimeRow(name, int(inside.sum()), *means))
     return rows
 
 
-def regime_plane(scores: estimators.QuestionScores, *, step: float = 0.25) -> list[dict[str, Any]]:
+class PlaneCell(Struct, frozen=True):
+    """Questions with so many classes and about this standardised margin."""
+
+    classes: int
+    margin: float
+    n: int
+
+
+def regime_plane(scores: estimators.QuestionScores, *, step: float = 0.25) -> list[PlaneCell]:
     """Return where the questions lie: standardised margin, in steps, and classes (Figure 1a)."""
     place = np.floor(theory.standardised_margin(scores.margin, scores.mass, scores.n) / step)
     cells, count = np.unique(np.column_stack([scores.classes, place]), axis=0, return_counts=True)
     return [
-        {"classes": int(classes), "margin": float((at + 0.5) * step), "n": int(n)}
+        PlaneCell(int(classes), float((at + 0.5) * step), int(n))
         for (classes, at), n in zip(cells, count, strict=True)
     ]
+
+
+class BoundaryRow(Struct, frozen=True):
+    """Measured and predicted gap around a boundary; without questions there is neither."""
+
+    boundary: str
+    n: int
+    gap: Estimate | None = None
+    predicted: float | UnsetType = UNSET
+    ratio: float | UnsetType = UNSET
 
 
 def boundary_alignment(
@@ -99,7 +122,7 @@ def boundary_alignment(
     level: float = 0.95,
     resamples: int = 1000,
     rng: RngLike = 0,
-) -> list[dict[str, Any]]:
+) -> list[BoundaryRow]:
     """Return measured and predicted gap around both regime boundaries (Table 2 of the paper).
 
     The measured gap is Sem1-ECE minus Sem2-ECE of the questions whose margin lies within
@@ -112,46 +135,55 @@ def boundary_alignment(
         "jensen": np.full(scores.n.size, 2 * theory.JENSEN_BOUNDARY),
         "large_margin": np.sqrt(np.log(scores.classes)),
     }
-    rows: list[dict[str, Any]] = []
+    rows = []
     for name, standard in standards.items():
         off = np.abs(scores.margin * root / np.where(standard > 0, standard, np.nan) - 1)
         near = np.flatnonzero(off <= window + 1e-9)
-        row: dict[str, Any] = {"boundary": name, "n": int(near.size), "gap": None}
-        if near.size:
-            row["gap"] = how.gaps(*scores.scored(near)).ece
-            height = np.exp(-(standard[near] ** 2) / 2) / np.sqrt(2 * np.pi)
-            row["predicted"] = float((height / root[near]).mean())
-            row["ratio"] = row["gap"].value / row["predicted"]
-        rows.append(row)
+        if not near.size:
+            rows.append(BoundaryRow(name, 0))
+            continue
+        gap = how.gaps(*scores.scored(near)).ece
+        height = np.exp(-(standard[near] ** 2) / 2) / np.sqrt(2 * np.pi)
+        predicted = float((height / root[near]).mean())
+        rows.append(BoundaryRow(name, int(near.size), gap, predicted, gap.value / predicted))
     return rows
 
 
-def leading_answer(scores: estimators.QuestionScores, *, level: float = 0.95) -> dict[str, Any]:
+class LeadingAnswer(Struct, frozen=True):
+    """Mean held-out confidence and accuracy of the answer that leads a half of the draws.
+
+    `gap` is their difference with Student's interval between questions, `within` the 90 %
+    interval that two one-sided tests look at.
+    """
+
+    confidence: float
+    accuracy: float
+    gap: Estimate
+    p_value: float | None
+    within: tuple[float, float]
+
+
+def leading_answer(scores: estimators.QuestionScores, *, level: float = 0.95) -> LeadingAnswer:
     """Return how sure and how right the answer is that leads a half of the draws.
 
-    Returns
-    -------
-    dict
-        Mean held-out ``confidence`` and ``accuracy``, their difference ``gap`` with Student's
-        interval between questions, its ``p_value``, and ``within``, the 90 % interval that two
-        one-sided tests look at. The variance is at least that of calibrated answers: few wrong
-        answers that happen to be absent must not look like certainty.
+    The variance is at least that of calibrated answers: few wrong answers that happen to be absent
+    must not look like certainty.
     """
     gap = scores.sem2 - scores.label2
     n, mean = gap.size, float(gap.mean())
-    found = {"confidence": float(scores.sem2.mean()), "accuracy": float(scores.label2.mean())}
+    means = float(scores.sem2.mean()), float(scores.label2.mean())
     if n < 2:
         none = Estimate(mean, float("nan"), float("nan"), n, level, interval="none")
-        return {**found, "gap": none, "p_value": None, "within": [-1.0, 1.0]}
+        return LeadingAnswer(*means, none, None, (-1.0, 1.0))
     variance = max(float(gap.var(ddof=1)), float((scores.sem2 * (1 - scores.sem2)).mean()), 1e-12)
     error = (variance / n) ** 0.5
     low, high = wald_interval(mean, error, level, units=n)
-    return {
-        **found,
-        "gap": Estimate(mean, low, high, n, level, interval="student"),
-        "p_value": float(2 * stdtr(n - 1, -abs(mean) / error)),
-        "within": list(wald_interval(mean, error, 0.9, units=n)),
-    }
+    return LeadingAnswer(
+        *means,
+        Estimate(mean, low, high, n, level, interval="student"),
+        float(2 * stdtr(n - 1, -abs(mean) / error)),
+        wald_interval(mean, error, 0.9, units=n),
+    )
 
 
 def hardest_questions(scores: estimators.QuestionScores, *, most: int = 20) -> list[dict[str, Any]]:
@@ -229,7 +261,7 @@ def sem_ece_block(
         "boundaries": _boundaries(scores),
         "regimes": regime_summary(scores, level=level),
         "regime_plane": regime_plane(scores),
-        "strata": [_plain(row) for row in margin_strata(scores, bins=bins, rng=generator)],
+        "strata": margin_strata(scores, bins=bins, rng=generator),
         "reliability": {
             "sem1": reliability_bins(scores.sem1, scores.label1, bins=bins).to_dict(),
             "sem2": reliability_bins(scores.sem2, scores.label2, bins=bins).to_dict(),
@@ -239,9 +271,9 @@ def sem_ece_block(
         "boundary_alignment": boundary_alignment(scores, **how),
         "oracle_advantage": _oracle(scores),
         "leading": leading_answer(scores, level=level),
-        "noise_floor": _floor(noise_floor(pool, bins=bins, rng=generator)),
+        "noise_floor": noise_floor(pool, bins=bins, rng=generator),
         "unlimited_draws": (
-            _plain(unlimited_draws_ece(pool, bins=bins, level=level, rng=generator))
+            unlimited_draws_ece(pool, bins=bins, level=level, rng=generator)
             if unlimited_draws
             else None
         ),
@@ -286,7 +318,7 @@ def _bounds(found: estimators.SemEce, bins: int) -> dict[str, float]:
     return bounds
 
 
-def _oracle(scores: estimators.QuestionScores) -> dict[str, Any]:
+def _oracle(scores: estimators.QuestionScores) -> dict[str, float | None]:
     """Theorem 5.7 on the questions that it is about: how much closer Sem2 is to unlimited draws."""
     close = scores.regime == "jensen"
     advantage = theory.oracle_advantage(
@@ -295,19 +327,16 @@ def _oracle(scores: estimators.QuestionScores) -> dict[str, Any]:
     return {"n": int(close.sum()), "value": float(advantage[close].mean()) if close.any() else None}
 
 
-def _floor(found: NoiseFloor) -> dict[str, Any]:
-    tests = {"sem1": found.sem1, "sem2": found.sem2}
-    return {
-        **{name: None if test is None else _plain(test) for name, test in tests.items()},
-        "questions": found.questions,
-        "several_right": found.several_right,
-        "refused": found.refused,
-    }
+class Convergence(Struct, frozen=True):
+    """Both errors by number of draws, and how fast their difference falls."""
+
+    points: list[ConvergencePoint]
+    slope: float
 
 
 def _convergence(
     pool: DrawPool, found: estimators.SemEce, bins: int, rng: np.random.Generator
-) -> dict[str, Any] | None:
+) -> Convergence | None:
     if int(np.median(pool.size)) < _SMALLEST_CURVE:
         return None
     points = convergence_curve(pool, bins=bins, subsamples=5, resamples=50, rng=rng)
@@ -316,8 +345,4 @@ def _convergence(
     if (pool.size == last.n).all() and last.sem1.n == pool.ids.size:
         # The whole pool has been measured already, with more splits: one quantity, one number.
         points[-1] = replace(last, sem1=found.sem1, sem2=found.sem2, gap=found.gaps.confidence)
-    return {"points": [_plain(point) for point in points], "slope": slope}
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__slots__}
+    return Convergence(points, slope)

@@ -5,10 +5,10 @@ more draw from the model. Then the right answer and the draws can change places,
 each calibration error is known without any model of the questions.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.rng import RngLike, as_generator
@@ -25,8 +25,7 @@ _TOGETHER = 4_000_000
 _MOST_SEVERAL = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class FloorTest:
+class FloorTest(Struct, frozen=True):
     """One calibration error against chance.
 
     Parameters
@@ -47,8 +46,7 @@ class FloorTest:
     p: float
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseFloor:
+class NoiseFloor(Struct, frozen=True):
     """Both tests, or why there is none.
 
     `several_right` counts the questions that were left out because more than one class is right,

@@ -1,10 +1,10 @@
 """How the two estimators move as draws are added: down and up, to a common limit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Ints, Mask
@@ -16,8 +16,7 @@ from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.theory import regimes
 
 
-@dataclass(frozen=True, slots=True)
-class ConvergencePoint:
+class ConvergencePoint(Struct, frozen=True):
     """Both errors at n draws per question.
 
     `gap` is mean(c1 - c2) over all questions, `gap_low` over those outside the large-margin

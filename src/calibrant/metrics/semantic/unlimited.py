@@ -6,10 +6,10 @@ question would settle. It is a model: it can miss where correctness depends shar
 answer leads.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import gammaln
 
 from calibrant.core.arrays import Floats, Ints
@@ -142,8 +142,7 @@ _STEPS_SEVERAL = 200
 _ROWS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class UnlimitedDraws:
+class UnlimitedDraws(Struct, frozen=True):
     """The estimate, or why there is none.
 
     Parameters
