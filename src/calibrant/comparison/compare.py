@@ -78,21 +78,21 @@ class ComparedModels:
     survey: Survey
     pool: Pool | None
     options: Options
-    results: dict[int, dict[str, Any]] = field(default_factory=dict)
-    league: dict[int, dict[str, Any]] = field(default_factory=dict)
+    results: list[dict[str, Any]] = field(default_factory=list)
+    league: list[dict[str, Any]] = field(default_factory=list)
     pairs: list[dict[str, Any]] = field(default_factory=list)
     evidence: list[PairEvidence] = field(default_factory=list)
     order: list[tuple[int, int]] = field(default_factory=list)
 
     def take_model(self, number: int, own: Footings) -> None:
-        """Add what is seen of a model by itself."""
+        """Add what is seen of a model by itself; models come in their order."""
         name, level = self.models[number], self.options["level"]
         judged = None
         if self.pool is not None:
             bins, everyone = self.options["bins"], range(len(self.models))
             judged = candidate_views(*self._pooled(), number, everyone, bins=bins)
-        self.results[number] = result_entry(number, name, own, self.survey, judged, level=level)
-        self.league[number] = league_row(number, name, own, self.survey, level)
+        self.results.append(result_entry(number, name, own, self.survey, judged, level=level))
+        self.league.append(league_row(number, name, own, self.survey, level))
 
     def take(self, pairs: Sequence[PairViews]) -> None:
         """Add some pairs."""
@@ -134,7 +134,7 @@ class ComparedModels:
         """Return the entries of the comparison; pairs in the order of the models."""
         ordered = sorted(range(len(self.order)), key=lambda place: self.order[place])
         pairs = [self.pairs[place] for place in ordered]
-        level, everyone = self.options["level"], range(len(self.models))
+        level = self.options["level"]
         preference: list[dict[str, Any]] = []
         if self.pool is not None:
             preference = self_preference(
@@ -147,11 +147,11 @@ class ComparedModels:
                 name: int(n) for name, n in zip(self.models, self.survey.alone, strict=True)
             },
             "missing": missing_questions(self.survey, self.models, level=level),
-            "results": [self.results[m] for m in everyone],
+            "results": self.results,
             "league": {
                 "questions": self.survey.questions,
                 "questions_shared_by_all": self.survey.complete,
-                "rows": [self.league[m] for m in everyone],
+                "rows": self.league,
             },
             "pairs": pairs,
             "evidence": [self.evidence[place] for place in ordered],

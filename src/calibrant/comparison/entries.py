@@ -53,7 +53,7 @@ def result_entry(
     """Return what is known of one model on all its questions."""
     n = own.n
     number, total, squares = survey.moments[model]
-    views: dict[str, Any] = {view: _scores(own.paper[view], level) for view in ("raw", "da", "ia")}
+    views = {view: _scores(own.paper[view], level) for view in ("raw", "da", "ia")}
     if candidates is not None:
         views["ca"] = _scores(candidates.scores, level)
     for view, at in (("os_weakest", own.shifted), ("os_strongest", own.strongest)):

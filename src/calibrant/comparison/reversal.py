@@ -106,10 +106,10 @@ def accuracy_gap_bins(
     gaps: Gaps,
     *,
     edges: Sequence[float] = (0, 0.02, 0.05, 0.1, 0.2, 1),
-) -> list[dict[str, Any]]:
+) -> list[dict[str, float | Estimate]]:
     """Return reversal rates by the size of the accuracy gap."""
     size = np.abs(np.asarray(accuracy_gap, dtype=np.float64))
-    rows = []
+    rows: list[dict[str, float | Estimate]] = []
     for low, high in pairwise(edges):
         inside = (size >= low) & ((size < high) | (high == edges[-1]))
         rows.append({"low": low, "high": high, "cases": int(inside.sum()), **_rates(gaps, inside)})
@@ -185,7 +185,7 @@ def pair_kind(first: str, second: str) -> str:
     return "family" if heads[0] == heads[1] else "other"
 
 
-def rates_by(kinds: Sequence[str], gaps: Gaps) -> list[dict[str, Any]]:
+def rates_by(kinds: Sequence[str], gaps: Gaps) -> list[dict[str, str | int | Estimate]]:
     """Return reversal rates per kind of case, the most frequent kind first.
 
     Examples
@@ -194,7 +194,7 @@ def rates_by(kinds: Sequence[str], gaps: Gaps) -> list[dict[str, Any]]:
     2
     """
     counted = Counter(kinds)
-    rows = []
+    rows: list[dict[str, str | int | Estimate]] = []
     for kind in sorted(counted, key=lambda name: (-counted[name], name)):
         inside = np.array([name == kind for name in kinds])
         rows.append({"kind": kind, "cases": counted[kind], **_rates(gaps, inside)})

@@ -8,7 +8,6 @@ interval is widened by it.
 import math
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -303,7 +302,7 @@ class CellBlock(MetricBlock):
         below = np.append(largest[held[1:]], -1.0)
         return threshold_counts(self.ranked, least[held], below, level=self.level, rows=self.n)
 
-    def verification_sums(self) -> dict[str, Any]:
+    def verification_sums(self) -> dict[str, Floats]:
         """Return what the verification block needs: sums over 60 cells, and means with weights."""
         rows, confidence = self.sums.rows, self.confidence_sums.sum(axis=0)
         return {

@@ -1,6 +1,6 @@
 """Metrics that other tools and papers report by name, of one score or of class probabilities."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -239,14 +239,14 @@ def top_label_ece(
     matrix, codes, heavy = _checked(probabilities, labels, weights)
     chosen = matrix.argmax(axis=1)
     confidence, correct = matrix.max(axis=1), chosen == codes
-    how: dict[str, Any] = {"bins": bins, "strategy": strategy, "norm": norm}
+    error = partial(ece, bins=bins, strategy=strategy, norm=norm)
     if not by_class:
-        return ece(confidence, correct, weights=heavy, **how)
+        return error(confidence, correct, weights=heavy)
     mass = np.ones(codes.size) if heavy is None else heavy
     found = 0.0
     for label in np.unique(chosen[mass > 0]):
         own = chosen == label
-        part = ece(confidence[own], correct[own], weights=mass[own], **how)
+        part = error(confidence[own], correct[own], weights=mass[own])
         found += float(mass[own].sum()) * part
     return found / float(mass.sum())
 

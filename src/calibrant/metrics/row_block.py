@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -339,12 +339,11 @@ def named_values(
     drawn = [rng.random(block.n) < probability for _ in range(_DRAWS if block.independent else 0)]
     found = {}
     for name in names:
-        options: dict[str, Any] = {"bins": block.bins} if METRICS[name].binned else {}
-        options["weights"] = block.given_weights
-        metric = METRICS[name]
-        values = np.array([metric(confidence, outcome, **options) for outcome in drawn])
+        bins = {"bins": block.bins} if METRICS[name].binned else {}
+        metric = partial(METRICS[name], weights=block.given_weights, **bins)
+        values = np.array([metric(confidence, outcome) for outcome in drawn])
         usable = values.size > 0 and bool(np.isfinite(values).all())
-        value = metric(confidence, correct, **options)
+        value = metric(confidence, correct)
         found[name] = {
             "value": value if math.isfinite(value) else None,
             "n": block.n,

@@ -87,8 +87,7 @@ def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float)
         single = np.where(factor > 0, np.log(chance), np.where(factor < 0, np.log1p(-chance), 0.0))
         return float(np.exp((times * single).sum()))
     tilt = _saddlepoint(factor, chance, seen, times, sd)
-    grown = np.exp(np.clip(tilt * factor, -500, 500))
-    q = chance * grown / (1 - chance + chance * grown)
+    grown, q = _tilted(factor, chance, tilt)
     level = float((times * (np.log1p(chance * (grown - 1)) - tilt * factor * chance)).sum())
     second = float((times * factor * factor * q * (1 - q)).sum())
     w = math.sqrt(max(2 * (tilt * seen - level), 1e-300))
@@ -97,14 +96,22 @@ def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float)
     return min(max(float(ndtr(-w)) + density * (1 / u - 1 / w), 1e-300), 1.0)
 
 
+def _tilted(factor: Floats, chance: Floats, tilt: float) -> tuple[Floats, Floats]:
+    """Return what right answers weigh under a tilt, and their chance."""
+    grown = np.exp(np.minimum(np.maximum(tilt * factor, -500), 500))
+    right = chance * grown
+    return grown, right / (1 - chance + right)
+
+
 def _saddlepoint(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:
     """Return the tilt under which the sum is `seen` on average, by Newton inside a bracket."""
     tilt, low, high = seen / sd**2, 0.0, math.inf
+    once = times * factor
+    squared = once * factor
     for _ in range(_STEPS):
-        grown = np.exp(np.clip(tilt * factor, -500, 500))
-        q = chance * grown / (1 - chance + chance * grown)
-        off = float((times * factor * (q - chance)).sum()) - seen
-        slope = float((times * factor * factor * q * (1 - q)).sum())
+        _, q = _tilted(factor, chance, tilt)
+        off = float((once * (q - chance)).sum()) - seen
+        slope = float((squared * q * (1 - q)).sum())
         low, high = (low, tilt) if off > 0 else (tilt, high)
         new = tilt - off / max(slope, 1e-300)
         if math.isfinite(high) and not low < new < high:

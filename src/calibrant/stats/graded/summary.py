@@ -212,9 +212,9 @@ def _p_calibrated(checked: Checked, cell: Indices) -> float:
     return float(chdtrc(share.size, float((gap**2 / variance).sum())))
 
 
-def _estimate(found: estimates.GradedEstimate) -> dict[str, Any]:
+def _estimate(found: estimates.GradedEstimate) -> dict[str, float]:
     return {"value": found.value, "low": found.low, "high": found.high}
 
 
-def _ends(ends: tuple[float, float]) -> dict[str, Any]:
+def _ends(ends: tuple[float, float]) -> dict[str, float | None]:
     return {"value": None, "low": ends[0], "high": ends[1]}
