@@ -111,8 +111,8 @@ def missing_questions(
     rows, p_values = [], []
     for model, name in enumerate(models):
         n, sums = round(float(survey.moments[model, 0])), survey.absent[model]
-        shares = [of[1] / of[0] if of[0] else None for of in sums]
-        rows.append(MissingRow(name, n, survey.questions - n, *shares))
+        here, lacking = (float(of[1] / of[0]) if of[0] else None for of in sums)
+        rows.append(MissingRow(name, n, survey.questions - n, here, lacking))
         p_values.append(_equal_means_p(*(sums * survey.unit_share)))
     tested = [place for place, p in enumerate(p_values) if not math.isnan(p)]
     for place, p in zip(tested, holm([p_values[place] for place in tested]), strict=True):

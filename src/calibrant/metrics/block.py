@@ -209,16 +209,16 @@ class MetricBlock:
     @cached_property
     def gap_ends(self) -> GapIntervals:
         """The interval of ECE and the low ends of its halves."""
-        streams, level = self.gap_streams[:1], self.level
-        (ends,) = gap_intervals([self.gaps], streams=streams, level=level, resamples=self.resamples)
-        return ends
+        return gap_intervals([self.gaps], streams=self.gap_streams[:1], **self._simulation)[0]
 
     @cached_property
     def half_highs(self) -> tuple[float, float]:
         """The high ends of the halves of ECE."""
-        streams, level = self.gap_streams[1:], self.level
-        (highs,) = half_highs([self.gaps], streams=streams, level=level, resamples=self.resamples)
-        return highs
+        return half_highs([self.gaps], streams=self.gap_streams[1:], **self._simulation)[0]
+
+    @property
+    def _simulation(self) -> dict[str, Any]:
+        return {"level": self.level, "resamples": self.resamples}
 
     @cached_property
     def gap_streams(self) -> Sequence[Stream]:

@@ -8,6 +8,7 @@ interval is widened by it.
 import math
 from collections.abc import Callable
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -302,7 +303,7 @@ class CellBlock(MetricBlock):
         below = np.append(largest[held[1:]], -1.0)
         return threshold_counts(self.ranked, least[held], below, level=self.level, rows=self.n)
 
-    def verification_sums(self) -> dict[str, Floats]:
+    def verification_sums(self) -> dict[str, Any]:
         """Return what the verification block needs: sums over 60 cells, and means with weights."""
         rows, confidence = self.sums.rows, self.confidence_sums.sum(axis=0)
         return {

@@ -340,7 +340,7 @@ def named_values(
     found = {}
     for name in names:
         bins = {"bins": block.bins} if METRICS[name].binned else {}
-        metric = partial(METRICS[name], weights=block.given_weights, **bins)
+        metric = partial(METRICS[name].value, weights=block.given_weights, **bins)
         values = np.array([metric(confidence, outcome) for outcome in drawn])
         usable = values.size > 0 and bool(np.isfinite(values).all())
         value = metric(confidence, correct)
