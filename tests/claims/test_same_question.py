@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.inputs.pool import open_pool
+from calibrant.inputs.reading import ReadingOptions
 
 MARGIN = 0.02
 ROLES = ("confidence", "correct", "model", "method", "question", "answer")
@@ -131,7 +132,7 @@ def test_labels_that_are_a_random_choice_of_questions(tmp_path_factory, table, s
     models = table["model"].n_unique()
     many = max(table.height // (2 * models), 40) * models
     work = open_pool(
-        pool, columns={**dict.fromkeys(ROLES), "on_invalid": "error"}, design="random",
+        pool, asked=ReadingOptions(on_invalid="error"), design="random",
         whole_questions=True, overlap=0.0, seed=seed, wave=many,
     )  # fmt: skip
     # Whole questions: whoever stops in the middle of one loses its other models.

@@ -13,7 +13,7 @@ from calibrant.planning.labelling.session import LabelSession
 from calibrant.records.label_store import LabelStore
 from calibrant.records.ledger import Ledger
 from calibrant.verbs.labelling.server import LabelServer
-from calibrant.workflows.serving.engine import Breaker, Engine
+from calibrant.workflows.serving.engine import Breaker, Engine, Served
 from calibrant.workflows.serving.front import Front
 from calibrant.workflows.serving.measure import PassedOn
 from calibrant.workflows.view import PageServer
@@ -66,10 +66,10 @@ class Serve:
 
     def __init__(self, folder):
         step = SimpleNamespace(action="ask", model="small", risk=None)
-        about = {"id": "1", "method": "endpoint", "promise": "none"}
+        policy = Served("1", "endpoint", "none")
         ledger = Ledger(folder / "served.sqlite")
         rows = folder / "served.jsonl"
-        self.server = Front(Engine(lambda *_: step, {}, ledger, rows, about), TOKEN)
+        self.server = Front(Engine(lambda *_: step, {}, ledger, rows, policy), TOKEN)
 
     @property
     def door(self):

@@ -8,6 +8,7 @@ from calibrant.core.errors import InputError
 from calibrant.inputs import open_rows as opening
 from calibrant.inputs.open_rows import open_rows
 from calibrant.inputs.pool import open_pool
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.rows import SORTS, RowQuery
 
 SIZE = 7
@@ -164,7 +165,7 @@ def test_rows_that_nobody_labelled_are_listed_without_a_grade(tmp_path):
     said = [None if n == 7 else 0.5 + n / 200 for n in range(60)]
     ids = [f"q{n}" for n in range(60)]
     pl.DataFrame({"question_id": ids, "confidence": said, "answer": ids}).write_csv(path)
-    session = open_pool(path, columns={}).session
+    session = open_pool(path, asked=ReadingOptions()).session
     assert open_rows(path).page(RowQuery(grade="open")).total == 60
     for item in session.take("ann", 10):
         session.store.label(item.id, "ann", "right")

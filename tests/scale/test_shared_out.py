@@ -121,7 +121,7 @@ def test_sem_ece_is_the_same_on_an_engine():
     options = Options(clustering="rules", grading="rules")
     _, semantics = annotate(draws(), questions(), options=options)
     table = semantics.filter(pl.col("class_id").is_not_null())
-    options = AuditOptions(columns={}, resamples=50)
+    options = AuditOptions(resamples=50)
     once = semantic_blocks(table, options)
     many = semantic_blocks(table, replace(options, engine="local"))
     assert [block["model"] for block in many] == ["a", "b"]

@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.streams.streaming import sum_plan
 from calibrant.records.batches import table_parts
 from calibrant.records.part_sums import PartSums, ThreadSums, sum_part
 
 N = 3_000
-ROLES = ("confidence", "correct", "model", "method", "question", "answer")
 
 
 @pytest.fixture
@@ -58,9 +58,7 @@ def test_accuracy_counts_answers_without_a_confidence(table):
 
 def test_parts_summed_elsewhere_count_them_alike(table):
     path = str(table[1])
-    plan = sum_plan(
-        path, bins=15, by=("topic",), scale=None, on_invalid=None, columns=dict.fromkeys(ROLES)
-    ).plan
+    plan = sum_plan(path, ReadingOptions(), bins=15, by=("topic",)).plan
     parts, threads = table_parts(path, plan.columns), ThreadSums(plan)
     here, elsewhere = PartSums(), PartSums()
     for part in parts:

@@ -68,14 +68,14 @@ def test_other_processes_change_nothing(monkeypatch):
     monkeypatch.setattr(audit_document, "_HELD", 5)
     monkeypatch.setattr(audit_document, "_MANY", 2)
     monkeypatch.setattr(engines, "usable_cores", lambda: 2)
-    ask, came = engines._Helper.ask, []
+    ask, came = engines.Helper.ask, []
 
     def counted(self, part):
         value = ask(self, part)
         came.append(len(value))
         return value
 
-    monkeypatch.setattr(engines._Helper, "ask", counted)
+    monkeypatch.setattr(engines.Helper, "ask", counted)
     assert cal.audit(rows, resamples=40) == whole
     assert sum(came) > 30
 

@@ -11,9 +11,8 @@ import pytest
 import calibrant as cal
 from calibrant.core import InputError
 from calibrant.inputs.pool import open_pool
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.planning.labelling.power import labels_for_claim
-
-COLUMNS = dict.fromkeys(("confidence", "correct", "model", "method", "question", "answer"))
 
 
 def pool_file(folder, *, n=600, models=("m",), kind="csv", seed=0, answers=3):
@@ -38,7 +37,7 @@ def pool_file(folder, *, n=600, models=("m",), kind="csv", seed=0, answers=3):
 
 
 def label(path, truth, count, **options):
-    work = open_pool(path, columns={**COLUMNS, "on_invalid": "error"}, **options)
+    work = open_pool(path, asked=ReadingOptions(on_invalid="error"), **options)
     session = work.session
     for part in [40] * (count // 40) + [count % 40]:
         for item in session.take("ann", part) if part else ():
@@ -303,7 +302,7 @@ def test_plan_label_and_audit_agree_on_the_number_of_labels(tmp_path):
         path = folder / "pool.parquet"
         names = [f"{k:04d}" for k in range(1200)]
         pl.DataFrame({"question_id": names, "model": "m", "confidence": p}).write_parquet(path)
-        work = open_pool(path, columns={**COLUMNS, "on_invalid": "error"}, wave=planned, seed=seed)
+        work = open_pool(path, asked=ReadingOptions(on_invalid="error"), wave=planned, seed=seed)
         for item in work.session.take("ann", planned):
             right = y[int(item.key.question_id)]
             work.session.store.label(item.id, "ann", "right" if right else "wrong")

@@ -12,6 +12,7 @@ from aiohttp import ClientSession, CookieJar
 from hostile import MARK, TEXTS
 
 import calibrant as cal
+from calibrant.core.hints import Call
 from calibrant.workflows.app.opened import AppData
 from calibrant.workflows.app.server import AppServer
 
@@ -285,10 +286,10 @@ def test_labelling_opens_its_page_from_the_app(table):
 
 def test_work_can_be_stopped_and_begun_again(table):
     async def work(session, base, server):
-        data = server.data
-        job = data.document("audit", {"resamples": 1_000_000})
+        data, call = server.data, Call("audit", resamples=1_000_000)
+        job = data.document(call)
         await asyncio.sleep(0.3)
-        await asyncio.to_thread(data.cancel, "audit", {"resamples": 1_000_000})
+        await asyncio.to_thread(data.cancel, call)
         for _ in range(600):
             if job.done:
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from itertools import pairwise
 from typing import Any
 
@@ -73,9 +73,6 @@ def cluster_speaks_on_stderr() -> Iterator[None]:
             ray = sys.modules.get("ray")
             if ray is not None and ray.is_initialized():
                 ray.shutdown()
-
-
-_DEFAULTS_SHOWN = (int, float, str)
 
 
 class VerbCommand(click.Command):
@@ -159,23 +156,22 @@ class VerbCommand(click.Command):
             given, [v for n, v in outputs.items() if self.outputs[n].option.place]
         )
         wanted = [check for check in self.verb.checks if texts.get(check.flag.replace("-", "_"), 1)]
-        if outputs.get("fail_if"):
-            from calibrant.claims.checks import parse_check
+        conditions = outputs.get("fail_if")
+        if conditions:
+            from calibrant.claims.checks import failed_checks, parse_check
 
-            for text in outputs["fail_if"]:
-                parse_check(text)
+            # Refused before any work begins, where one cannot be read.
+            checks = [parse_check(text) for text in conditions]
         result = self._called(given, quiet=bool(outputs.pop("quiet", False)))
         # Loaded after the verb has begun to read: it takes a while.
-        from calibrant.cli.emit import emit, failures_of
+        from calibrant.cli.emit import emit
 
         emit(result, outputs, available=self.outputs)
-        failures = failures_of(
-            result,
-            outputs.get("fail_if") or [],
-            allow_undecided=bool(outputs.get("allow_undecided")),
-        )
-        if failures:
-            raise ClaimFailed("the check fails:\n  " + "\n  ".join(failures))
+        if conditions:
+            allowed = bool(outputs.get("allow_undecided"))
+            failures = failed_checks(result, checks, allow_undecided=allowed)
+            if failures:
+                raise ClaimFailed("the check fails:\n  " + "\n  ".join(failures))
         for check in wanted:
             failure = check.failure(result)
             if failure is not None:
@@ -230,21 +226,14 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
     if parameter.type is bool:
         two = f"{flag}/--no-{flag[2:]}" if parameter.default is True else flag
         return click.Option([two, parameter.name], is_flag=True, default=None, help=option.help)
+    shown = parameter.shown_default
     return click.Option(
         [flag, parameter.name],
         metavar=option.metavar or "TEXT",
         multiple=option.kind == "several",
         required=parameter.is_required,
-        help=option.help + _default(parameter),
+        help=option.help + (f" [default: {shown}]" if shown else ""),
     )
-
-
-def _default(parameter: Parameter) -> str:
-    value = parameter.default
-    if isinstance(value, tuple | list) and value:
-        value = ",".join(map(str, value))
-    is_shown = isinstance(value, _DEFAULTS_SHOWN) and value != "" and value is not False
-    return f" [default: {value}]" if is_shown else ""
 
 
 def _argument_row(param: click.Parameter, verb: Verb) -> tuple[str, str] | None:
@@ -280,28 +269,17 @@ def _value(parameter: Parameter, text: Any) -> Any:
 @contextmanager
 def _supplied(verb: Verb, *, quiet: bool) -> Iterator[dict[str, Any]]:
     """Yield the arguments that the command line supplies by itself."""
-    more: dict[str, Any] = {}
-    for name, kind in verb.supplied.items():
-        if kind == "alarms":
-            from calibrant.cli.progress import announce
-
-            more[name] = announce
-        elif kind == "confirmation":
-            from calibrant.cli.progress import agreed
-
-            more[name] = agreed
-    steps = [name for name, kind in verb.supplied.items() if kind == "steps"]
-    if steps:
-        from calibrant.cli.progress import StepBar
-
-        with StepBar() as shown:
-            yield {**more, steps[0]: shown}
+    if not verb.supplied:
+        yield {}
         return
-    bars = [name for name, kind in verb.supplied.items() if kind == "progress"]
-    if not bars:
-        yield more
-        return
-    from calibrant.cli.progress import RunBar
+    # Loaded here: most verbs show no progress and ask nothing.
+    from calibrant.cli import progress
 
-    with RunBar(enabled=not quiet) as bar:
-        yield {**more, bars[0]: bar}
+    with ExitStack() as stack:
+        makers: dict[str, Callable[[], Any]] = {
+            "alarms": lambda: progress.announce,
+            "confirmation": lambda: progress.agreed,
+            "steps": lambda: stack.enter_context(progress.StepBar()),
+            "progress": lambda: stack.enter_context(progress.RunBar(enabled=not quiet)),
+        }
+        yield {name: makers[kind]() for name, kind in verb.supplied.items()}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from rich.console import Console
 
-from calibrant.claims.checks import failed_checks, parse_check
 from calibrant.core.document import dump_document
 from calibrant.core.errors import printable
 from calibrant.report import print_block, terminal_blocks
@@ -64,13 +63,3 @@ def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[st
         if path is not None:
             # A name in brackets is no style.
             console.print(printable(f"written: {path}"), highlight=False, markup=False)
-
-
-def failures_of(
-    result: Result, conditions: Sequence[str], *, allow_undecided: bool = False
-) -> list[str]:
-    """Return a line per claim that fails."""
-    if not conditions:
-        return []
-    checks = [parse_check(text) for text in conditions]
-    return failed_checks(result, checks, allow_undecided=allow_undecided)

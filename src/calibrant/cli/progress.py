@@ -15,14 +15,16 @@ from calibrant.core.errors import printable
 _SHOWN_AFTER_S = 1.0
 
 
-class ProgressBar:
+class RunBar:
     """A progress bar on standard error: draws, rate, cost, time left.
 
     It is drawn from the first model on: until then the terminal belongs to what is asked and said
-    before anything is sent.
+    before anything is sent. What a waiting user must know, a dead endpoint or what is tried next,
+    has a line of its own, also where there is no terminal for a bar.
     """
 
     def __init__(self, *, enabled: bool) -> None:
+        self._speaks = enabled
         console = Console(stderr=True)
         self._progress = Progress(
             # A model's name in brackets is no style.
@@ -44,7 +46,7 @@ class ProgressBar:
         """How many answers there are by now; None before any model was asked."""
         return sum(self._arrived.values()) if self._arrived else None
 
-    def __enter__(self) -> ProgressBar:
+    def __enter__(self) -> RunBar:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +60,7 @@ class ProgressBar:
         self._arrived[self._task] = 0
 
     def update(self, progress: Any) -> None:
-        """Show the counts."""
+        """Show the counts, and the notice where there is one."""
         seconds = max(progress.elapsed_s, 1e-9)
         rate = f"{progress.draws_new / seconds:.1f} draws/s"
         if progress.retries:
@@ -70,21 +72,6 @@ class ProgressBar:
             rate=rate,
             cost=f"${progress.cost:.4f}" if self._priced else "price unknown",
         )
-
-
-class RunBar(ProgressBar):
-    """The bar, with a line for what a waiting user must know: a dead endpoint, what is tried next.
-
-    Lines also come where there is no terminal for a bar.
-    """
-
-    def __init__(self, *, enabled: bool) -> None:
-        super().__init__(enabled=enabled)
-        self._speaks = enabled
-
-    def update(self, progress: Any) -> None:
-        """Show the counts, and the notice where there is one."""
-        super().update(progress)
         if progress.notice is not None and self._speaks:
             self._progress.console.print(printable(progress.notice), markup=False, highlight=False)
 

@@ -179,12 +179,8 @@ def _section(words: str, verb: Verb, shared: Collection[str]) -> str:
 def _row(parameter: Parameter) -> str:
     option = parameter.option
     name = option.metavar if option.argument else f"--{parameter.word} {option.metavar}".strip()
-    default = parameter.default
-    if isinstance(default, tuple | list):
-        default = ",".join(map(str, default))
-    is_empty = default is None or default is False or default == ""
-    is_shown = not is_empty and not parameter.is_required
-    shown = f"`{default}`" if is_shown else ("required" if parameter.is_required else "")
+    default = parameter.shown_default
+    shown = "required" if parameter.is_required else default and f"`{default}`"
     meaning = option.help.replace("|", "\\|")
     return _ROW.format(f"`{name.replace('|', '&#124;')}`", shown, meaning)
 

@@ -143,6 +143,14 @@ class Parameter(Struct, frozen=True):
         return self.option.required or self.default is inspect.Parameter.empty
 
     @property
+    def shown_default(self) -> str:
+        """The default as it is typed; empty where there is nothing to show."""
+        value = self.default
+        if isinstance(value, tuple | list):
+            return ",".join(map(str, value))
+        return str(value) if isinstance(value, int | float | str) and value is not False else ""
+
+    @property
     def accepts_none(self) -> bool:
         """Whether None means that it is not given."""
         return (
@@ -215,7 +223,7 @@ def _flat(
     return signature.replace(parameters=[*own, *more]), {name: shared[name] for name in hints}
 
 
-class Verb:
+class Verb(Struct, dict=True, eq=False):
     """A declared verb.
 
     Parameters
@@ -236,23 +244,18 @@ class Verb:
         ``**options: Unpack[Options]``, and `Options` declares them for all of these verbs.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        *,
-        example: str,
-        outputs: tuple[str, ...],
-        checks: tuple[Check, ...],
-        resumable: bool,
-        shared: Mapping[str, Any],
-    ) -> None:
-        self.function = function
-        self.example = example
-        view = ("full", "top", "sort") if "html" in outputs else ("full",)
-        self.outputs = (*outputs, *view)
-        self.checks = checks
-        self.resumable = resumable
-        self.signature, self.shared = _flat(function, shared)
+    function: Callable[..., Any]
+    example: str
+    outputs: tuple[str, ...]
+    checks: tuple[Check, ...]
+    resumable: bool
+    shared: Mapping[str, Any]
+    signature: inspect.Signature = inspect.Signature()
+
+    def __post_init__(self) -> None:
+        view = ("full", "top", "sort") if "html" in self.outputs else ("full",)
+        self.outputs = (*self.outputs, *view)
+        self.signature, self.shared = _flat(self.function, self.shared)
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
@@ -349,14 +352,7 @@ def verb(
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        declared = Verb(
-            function,
-            example=example,
-            outputs=outputs,
-            checks=checks,
-            resumable=resumable,
-            shared=shared,
-        )
+        declared = Verb(function, example, outputs, checks, resumable, shared)
         run = declared.call
 
         def call(*args: Any, **given: Any) -> Any:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from calibrant.core.arrays import Indices
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.stats.common_draws import FEW_ROWS, CommonDraws, Stream
 
 if TYPE_CHECKING:
@@ -54,12 +55,9 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
 
     Parameters
     ----------
-    columns
-        Column names by role (confidence, correct, model, method, question, answer, weights,
-        cluster); None stands for the name in the scores schema, or one that is like it.
-    by, bins, level, resamples, recalibrate, on_invalid, graded, scale, right, repeats, mend
-        As for `audit`.
-    engine, seed
+    table
+        How the table is read.
+    by, bins, level, resamples, recalibrate, engine, seed
         As for `audit`.
     meaning_bins
         Bins of calibration errors over meanings: Sem-ECE, and the scores that it is made of.
@@ -72,35 +70,23 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
 
     Examples
     --------
-    >>> options = AuditOptions(columns={"confidence": "p", "model": None}, bins=10)
+    >>> options = AuditOptions(table=ReadingOptions(confidence="p"), bins=10)
     >>> options.settings["bins"], options.settings["columns"]
     (10, {'confidence': 'p'})
     """
 
-    columns: Mapping[str, Any]
+    table: ReadingOptions = ReadingOptions()
     by: tuple[str, ...] = ()
     bins: int = 15
     level: float = 0.95
     resamples: int = 1000
     recalibrate: str | None = None
-    on_invalid: str | None = None
-    graded: bool = False
-    scale: str | None = None
-    right: str | None = None
-    repeats: bool = False
-    mend: Any = None
     engine: str | None = None
     seed: int = 0
     meaning_bins: int = 10
     unlimited_draws: bool = False
     named_metrics: tuple[str, ...] = ()
     labels: Any = None
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        """Which rows are taken, and how their cells are read."""
-        names = ("on_invalid", "graded", "scale", "right", "repeats", "mend")
-        return {name: getattr(self, name) for name in names}
 
     def bins_of(self, method: str) -> int:
         """Return the bins of a method's calibration error: one number for one quantity."""
@@ -109,14 +95,10 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
     @property
     def needs_all_rows(self) -> str | None:
         """The option that needs all rows of a question, a model or the table at once, if any."""
+        names = ("weights", "cluster", "right", "mend", "graded", "repeats")
         asked = {
-            "weights": self.columns["weights"],
-            "cluster": self.columns.get("cluster"),
-            "right": self.right,
-            "mend": self.mend,
+            **{name: getattr(self.table, name) for name in names},
             "recalibrate": self.recalibrate,
-            "graded": self.graded,
-            "repeats": self.repeats,
             "metrics": self.named_metrics,
             "labels": self.labels,
         }
@@ -136,11 +118,11 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
             "by": list(self.by),
             **({"metrics": list(self.named_metrics)} if self.named_metrics else {}),
             **({"labels": str(self.labels)} if self.labels else {}),
-            **table_settings({**self.rules, **self.columns}),
+            **table_settings(structs.asdict(self.table)),
         }
 
 
-def _graded_by_others() -> None:
+def graded_by_others() -> None:
     """Outcomes came with the data."""
 
 
@@ -160,7 +142,7 @@ class SourceBlock(Struct, frozen=True):
     missing: Missing | None = None
     others: Callable[[], dict[str, Indices]] = dict
     accuracy: Callable[[], Estimate] | None = None
-    graded: Callable[[], Checked | None] = _graded_by_others
+    graded: Callable[[], Checked | None] = graded_by_others
 
     @property
     def group(self) -> dict[str, str] | None:

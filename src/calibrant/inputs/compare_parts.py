@@ -20,19 +20,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
 from calibrant.inputs.compare_source import CompareSource, ComparisonKey, comparisons
-from calibrant.inputs.streams.cell_source import refuse_many_broken, sum_table, sums_coverage
+from calibrant.inputs.reading import ReadingOptions
+from calibrant.inputs.streams.cell_source import refuse_many_broken, summed_table, sums_coverage
 from calibrant.inputs.streams.engines import engine_named
-from calibrant.inputs.streams.streaming import (
-    Streamed,
-    as_parquet,
-    scan_part,
-    streamed_head,
-    streamed_input,
-    sum_plan,
-)
+from calibrant.inputs.streams.streaming import Streamed, scan_part
 from calibrant.metrics.cell_block import CellBlock
 from calibrant.planning import verification_of
-from calibrant.records.batches import parquet_files, table_parts
+from calibrant.records.batches import parquet_files
 from calibrant.records.part_sums import Key, PartSums, model_blocks
 from calibrant.stats.cell_sums import CellSums
 
@@ -45,9 +39,8 @@ def streamed_source(
     data: str | Path,
     *,
     models: Sequence[str] | None,
-    columns: Mapping[str, str | None],
+    asked: ReadingOptions,
     by: tuple[str, ...],
-    rules: Mapping[str, Any],
     settings: Callable[[Mapping[str, Any]], dict[str, Any]],
     options: Options,
     engine: str | None,
@@ -59,33 +52,24 @@ def streamed_source(
     come from other draws of the same bootstrap. The candidate-aligned view is left out.
     """
     runner = engine_named(engine)
-    with as_parquet(str(data), columns=columns, by=by) as source:
-        streamed = sum_plan(
-            source,
-            bins=options["bins"],
-            by=by,
-            scale=rules["scale"],
-            on_invalid=rules["on_invalid"],
-            columns=columns,
-        )
+    with summed_table(str(data), asked, by, options["bins"], runner) as summed:
+        streamed, total = summed.streamed, summed.total
         if streamed.question is None:
             raise InputError(
                 "answers to the same question are compared, and there is no column 'question_id'",
                 source=str(data),
                 hint=Hint("name the column of question ids with {question}"),
             )
-        parts = table_parts(source, streamed.plan.columns)
-        files = streamed_input(str(data), source, parts)
-        total = sum_table(parts, streamed.plan, runner, shown=str(data), read_from=source)
-        refuse_many_broken(total, rules["on_invalid"], str(data))
+        refuse_many_broken(total, asked.on_invalid, str(data))
         parts_of = ((key, _cells(key, total, streamed)) for key in _keys(total))
         found, refused, taken_out = comparisons(parts_of, models, _outcomes, _aligned)
         wanted = [key for key, _, _ in found]
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
-        stated = {**rules, "on_invalid": rules["on_invalid"] or "missing", "graded": False}
+        on_invalid = asked.on_invalid or "missing"
+        stated = {"scale": asked.scale, "repeats": False, "on_invalid": on_invalid, "graded": False}
         yield CompareSource(
-            streamed_head("compare", str(data), files, seed=seed, settings=settings(stated)),
-            {"way": "streamed", "rows": total.rows, "parts": count, **streamed.reading.to_dict()},
+            summed.head("compare", seed=seed, settings=settings(stated)),
+            summed.reading(parts=count),
             wanted,
             PartReader(streamed, count, tuple(wanted), seed),
             count,
@@ -93,7 +77,7 @@ def streamed_source(
             partial(_verification, total, streamed, options, seed),
             sums_coverage(total, streamed, models),
             total.dropped,
-            sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}),
+            summed.emptied,
             refused=refused,
             taken_out=taken_out,
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from calibrant.comparison.compare import Pool, TableReader
 from calibrant.comparison.pipeline import BlockReader, Each
@@ -19,7 +20,8 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
 from calibrant.inputs.coverage import table_coverage
 from calibrant.inputs.draws import meaning_scores
-from calibrant.inputs.opened import Columns, Opened
+from calibrant.inputs.opened import Opened
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.planning import verification_block
 from calibrant.records import Scores, load_scores, source_name
@@ -28,45 +30,24 @@ from calibrant.records.tables import collect, column_names, scan_table
 _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
 
-class _Input(NamedTuple):
-    """A scores table and its columns, the candidates, and the rules by which both are read."""
+def _scores(
+    opened: Opened, asked: ReadingOptions, by: Sequence[str]
+) -> tuple[Any, ReadingOptions, dict[str, Any]]:
+    """Return the table that is compared, how it is read, and the rules that the document states.
 
-    table: Any
-    columns: Mapping[str, Any]
-    pool: pl.DataFrame | None
-    rules: dict[str, Any]
-    stated: dict[str, Any]
-
-
-def _input(
-    opened: Opened,
-    candidates: Any,
-    rules: Mapping[str, Any],
-    columns: Columns,
-    by: Sequence[str],
-) -> _Input:
-    """Return the scores and candidates of what was opened; a whole record keeps its refusals."""
-    record = opened.whole_record
-    if opened.holds_only_draws(columns):
-        # Draws become the scores of Sem1 and Sem2, whose columns have the names of the schema.
-        draws = opened.draws(columns)
-        table: Any = None if draws is None else meaning_scores(draws, keep=by)
-        columns, record = {}, True
-    else:
-        table, columns = opened.compared(columns)
-    on_invalid = rules["on_invalid"] or ("drop" if record else "missing")
-    own: dict[str, Any] = {"on_invalid": on_invalid, "graded": record or rules["graded"]}
-    own |= {name: rules.get(name) for name in ("scale", "right", "repeats", "mend")}
-    pool = opened.candidates() if candidates is None else candidates
-    with error_source(source_name(pool)):
-        checked = None if pool is None else _candidates(pool)
-    return _Input(
-        table,
-        columns,
-        checked,
-        {**own, "scale": opened.scale_of_scores(own["scale"])},
-        {**own, "whole_record": True} if record else own,
-    )
+    A whole record keeps its refusals. Draws become the scores of Sem1 and Sem2, whose columns have
+    the names of the schema.
+    """
+    drawn = opened.holds_only_draws(asked)
+    record = opened.whole_record or drawn
+    on_invalid = asked.on_invalid or ("drop" if record else "missing")
+    asked = structs.replace(asked, on_invalid=on_invalid, graded=record or asked.graded)
+    stated = {**asked.rules, "whole_record": True} if record else asked.rules
+    if not drawn:
+        return *opened.compared(asked), stated
+    draws = opened.draws(asked)
+    table = None if draws is None else meaning_scores(draws, keep=by)
+    return table, asked.by_schema(), stated
 
 
 def _candidates(source: Any) -> pl.DataFrame:
@@ -223,9 +204,8 @@ def table_source(
     candidates: Any,
     *,
     models: Sequence[str] | None,
-    columns: Mapping[str, Any],
+    asked: ReadingOptions,
     by: Sequence[str],
-    rules: Mapping[str, Any],
     settings: Callable[[Mapping[str, Any]], dict[str, Any]],
     resamples: int,
     engine: str | None,
@@ -237,28 +217,24 @@ def table_source(
     ----------
     opened
         Tables, a study or logs.
-    candidates, models, columns, by, engine, seed
+    candidates, models, by, engine, seed
         As for `compare`.
-    rules
-        on_invalid, graded, scale.
+    asked
+        How the table is read.
     settings
         Makes the settings of the document from the rules that this kind of input goes by.
     resamples
         Resamples of the questions.
     """
-    given = _input(opened, candidates, rules, columns, by)
-    head = opened.head("compare", seed=seed, settings=settings(given.stated))
-    ranking = ranking_methods()
+    table, reading, stated = _scores(opened, asked, by)
+    pool = opened.candidates() if candidates is None else candidates
+    with error_source(source_name(pool)):
+        pool = None if pool is None else _candidates(pool)
+    head = opened.head("compare", seed=seed, settings=settings(stated))
     with error_source(head["source"]):
-        scores = load_scores(
-            given.table,
-            **given.columns,
-            **given.rules,
-            non_probability=ranking,
-            features=list(by),
-            by=by,
-        )
-    asked = scores.only(model=models)
+        how: dict[str, Any] = {"features": by, "by": by, "non_probability": ranking_methods()}
+        scores = load_scores(table, **structs.asdict(reading), **how)
+    chosen = scores.only(model=models)
     found, refused, taken_out = comparisons(_split(scores, by), models, _outcomes, align_models)
     streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key, _, _ in found]
     read = TableReader([whole for _, _, whole in found], streams)
@@ -271,9 +247,9 @@ def table_source(
         1,
         engine_named(engine).map,
         partial(_verification, {(key.method, key.group): whole for key, _, whole in found}, seed),
-        table_coverage(asked, weighs_rows=False),
-        {**scores.dropped, **opened.unreadable},
-        asked.emptied,
+        table_coverage(chosen, weighs_rows=False),
+        opened.with_unreadable(scores).dropped,
+        chosen.emptied,
         refused=refused,
         taken_out=taken_out,
     )
@@ -281,7 +257,7 @@ def table_source(
     if grades is not None:
         source.grading = partial(_pair_grading, grades, frames, seed)
     for number, (key, _, _) in enumerate(found):
-        own = _own_pool(given.pool, key.method)
+        own = _own_pool(pool, key.method)
         if own is not None:
             source.pools[number] = read.pool(number, own, resamples)
     return source

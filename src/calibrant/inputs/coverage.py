@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import polars as pl
+from msgspec import Struct, structs
 
 from calibrant.claims import data
 from calibrant.records import Scores
@@ -17,14 +18,26 @@ _KEYS = ("model", "method")
 # A model shares at least so many of its questions with others where all were asked the same.
 _SAME_QUESTIONS = 0.5
 _ABOUT_MODELS = ("data.never_right", "data.always_right", "data.few_values")
-_NOTHING: Mapping[str, Any] = {"n": 0, "questions": 0, "accuracy": None, "values": None}
-_UNRELATED: Mapping[str, Any] = {
-    "missing_accuracy": None,
-    "kept_accuracy": None,
-    "missing_p": None,
-}
 
 Key: TypeAlias = tuple[str, str]
+
+
+class _Counts(Struct, frozen=True):
+    """What is counted of a model and method."""
+
+    n: int = 0
+    questions: int = 0
+    accuracy: float | None = None
+    values: int | None = None
+    answers_empty: int | None = None
+
+
+class _Related(Struct, frozen=True):
+    """The outcomes of missing rows beside those of the rows that are kept; None where unknown."""
+
+    missing_accuracy: float | None = None
+    kept_accuracy: float | None = None
+    missing_p: float | None = None
 
 
 def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any]:
@@ -45,24 +58,24 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
     models = []
     for key in dict.fromkeys([*kept_by, *lost_by, *weightless]):
         missing = missed.get(key, 0)
-        own, lost = kept_by.get(key, _NOTHING), lost_by.get(key, _NOTHING)
+        own, lost = kept_by.get(key, _Counts()), lost_by.get(key, _Counts())
         entry = {
             "model": key[0],
             "method": key[1],
             "only_method": only,
-            "n": own["n"],
-            "questions": own["questions"],
-            "dropped": lost["n"],
+            "n": own.n,
+            "questions": own.questions,
+            "dropped": lost.n,
             "missing": missing,
-            "expected": own["n"] + lost["n"] + missing,
-            "accuracy": own["accuracy"],
-            "values": own["values"],
-            "answers_empty": own.get("answers_empty"),
-            "repeated_texts": rows.repeated_texts(key) if own["n"] else 0,
+            "expected": own.n + lost.n + missing,
+            "accuracy": own.accuracy,
+            "values": own.values,
+            "answers_empty": own.answers_empty,
+            "repeated_texts": rows.repeated_texts(key) if own.n else 0,
         }
         # A model of which nothing is missing, as of most, needs no look at its rows.
-        related = rows.related(key, missing) if own["n"] and missing + lost["n"] else _UNRELATED
-        models.append({**entry, **related})
+        related = rows.related(key, missing) if own.n and missing + lost.n else _Related()
+        models.append({**entry, **structs.asdict(related)})
     shared = None
     if known and len(kept_by) > 1:
         held = kept.select(*_KEYS, "question_id").unique()["question_id"].value_counts()
@@ -118,7 +131,7 @@ def reading_warnings(
     return found
 
 
-def _counted(kept: pl.DataFrame) -> dict[Key, dict[str, Any]]:
+def _counted(kept: pl.DataFrame) -> dict[Key, _Counts]:
     """Return what is counted of each model and method, in the order of the rows."""
     counts = {
         "n": pl.len(),
@@ -132,19 +145,22 @@ def _counted(kept: pl.DataFrame) -> dict[Key, dict[str, Any]]:
     return _by_key(kept, **counts)
 
 
-def _questions(graded: pl.DataFrame, kept_by: Mapping[Key, Mapping[str, Any]]) -> int:
+def _questions(graded: pl.DataFrame, kept_by: Mapping[Key, _Counts]) -> int:
     """Return how many questions have a grade; those of a single model may be counted already."""
     own = list(kept_by.values())
-    if len(own) == 1 and own[0]["n"] == graded.height:
-        return int(own[0]["questions"])
+    if len(own) == 1 and own[0].n == graded.height:
+        return own[0].questions
     return int(graded["question_id"].n_unique())
 
 
-def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, dict[str, Any]]:
+def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, _Counts]:
     if "method" not in frame.columns:
         return {}
-    rows = frame.group_by(_KEYS, maintain_order=True).agg(**counts).iter_rows(named=True)
-    return {(str(row["model"]), str(row["method"])): row for row in rows}
+    rows = frame.group_by(_KEYS, maintain_order=True).agg(**counts).iter_rows()
+    return {
+        (str(model), str(method)): _Counts(**dict(zip(counts, found, strict=True)))
+        for model, method, *found in rows
+    }
 
 
 def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
@@ -223,7 +239,7 @@ class _Rows:
         counts = once[self._text].value_counts()
         return int((counts["count"] > 1).sum())
 
-    def related(self, key: Key, missing: int) -> Mapping[str, Any]:
+    def related(self, key: Key, missing: int) -> _Related:
         """Compare the outcomes of missing rows with those of the rows that are kept."""
         own, lost = self._own[key], self._lost.get(key)
         if lost is not None and "correct" in lost.columns:
@@ -231,14 +247,14 @@ class _Rows:
             if grades.len():
                 return _compared(float(grades.sum()), grades.len(), own["correct"])
         if not missing or self._difficulty is None:
-            return _UNRELATED
+            return _Related()
         present = [part["question_id"] for part in (own, lost) if part is not None]
         asked = self._asked[key[1]]
         absent = asked.filter(~asked.is_in(pl.concat(present).unique().implode())).implode()
         gone = self._difficulty.filter(pl.col("question_id").is_in(absent))
         here = self._difficulty.filter(~pl.col("question_id").is_in(absent))
         if not (gone.height and here.height):
-            return _UNRELATED
+            return _Related()
         shares = here["_right"] / here["_models"]
         return _compared(float((gone["_right"] / gone["_models"]).sum()), gone.height, shares)
 
@@ -248,11 +264,11 @@ def _split(frame: pl.DataFrame) -> dict[Key, pl.DataFrame]:
     return {(str(key[0]), str(key[1])): part for key, part in parts.items()}
 
 
-def _compared(right: float, n: int, kept: pl.Series) -> dict[str, Any]:
+def _compared(right: float, n: int, kept: pl.Series) -> _Related:
     share, rest = right / n, float(kept.sum()) / kept.len()
     pooled = (right + float(kept.sum())) / (n + kept.len())
     error = (pooled * (1 - pooled) * (1 / n + 1 / kept.len())) ** 0.5
     # Two shares by the normal law, half an answer taken off for how few there may be.
     apart = max(abs(share - rest) - 0.5 / n, 0.0)
     p_value = 2 * float(ndtr(-apart / error)) if error > 0 else 1.0
-    return {"missing_accuracy": share, "kept_accuracy": rest, "missing_p": p_value}
+    return _Related(share, rest, p_value)

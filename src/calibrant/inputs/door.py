@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import asdict, replace
 
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Call, Hint
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened import Opened
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.tables import OpenArrays, OpenStudy, OpenTables
 from calibrant.records import Scores, Study, load_scores
 from calibrant.records.convert.recognise import recognise
@@ -142,7 +144,14 @@ def open_input(
     if _is_array(given):
         return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
     logs = () if path and (is_fetched(data) or database_part(data)[1]) else log_files(given)
-    return _open_logs(logs, given, scale, ranked=ranked) if logs else OpenTables(given)
+    if not logs:
+        return OpenTables(given)
+    # Loaded here: a table needs nothing that opens a log.
+    from calibrant.inputs.logs import OpenLog, foreign_tables
+    from calibrant.records.convert import ReadOptions
+
+    options = ReadOptions(scale=scale or FRACTION)
+    return OpenLog(foreign_tables(logs, options=options, ranked=ranked), given)
 
 
 def read_scores(
@@ -166,26 +175,11 @@ def read_scores(
         Keep rows without an outcome, and leave labels beside a file alone.
     """
     opened = open_input(data, table["correct"], scale=table["scale"], beside=not ungraded)
-    source, own = opened.probabilities_table(table)
-    rules = {name: table[name] for name in ("repeats", "on_invalid", "mend")} | {**own}
+    source, asked = opened.probabilities_table(ReadingOptions(**table))
     if opened.whole_record:
-        rules["on_invalid"] = rules["on_invalid"] or "drop"
-    rules["scale"] = opened.scale_of_scores(rules.get("scale"))
-    rules["labels"] = "optional" if ungraded else "required"
-    return load_scores(source, **rules, features=features)
-
-
-# What opens a kind of input is loaded where it is that kind: a table needs none of it.
-
-
-def _open_logs(
-    logs: Sequence[str | Path], given: Any, scale: str | None, *, ranked: bool
-) -> Opened:
-    from calibrant.inputs.logs import OpenLog, foreign_tables
-    from calibrant.records.convert import ReadOptions
-
-    tables = foreign_tables(logs, options=ReadOptions(scale=scale or FRACTION), ranked=ranked)
-    return OpenLog(tables, given)
+        asked = replace(asked, on_invalid=asked.on_invalid or "drop")
+    graded = "optional" if ungraded else "required"
+    return load_scores(source, **asdict(asked), features=features, labels=graded)
 
 
 def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) -> Path | None:

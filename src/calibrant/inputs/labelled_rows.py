@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.inputs.opened import Columns, Opened
+from calibrant.inputs.opened import AuditedTable, Opened
 from calibrant.inputs.pool import read_pool
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.metrics.row_block import DrawnBlock, DrawSpread, RowBlock
 from calibrant.planning.labelling.session import WHOLE, LabelSession
-from calibrant.records import ScoreBlock, Scores, Study, load_scores
+from calibrant.records import ScoreBlock, Scores, Study
 from calibrant.records.label_schema import ALONG, DESIGN, DRAW_COLUMNS, SPREAD, WEIGHT
 from calibrant.records.label_store import LabelStore
+from calibrant.records.reading import FRACTION
 from calibrant.records.study import as_study
 from calibrant.records.tables import collect, scan_table
 from calibrant.stats.graded.checks import Checked, Graded
@@ -33,28 +36,26 @@ def equal_chances(weight: pl.Series) -> bool:
     return bool(values.max() - values.min() <= _SAME * values.max())
 
 
-def drawn_rules(tables: Sequence[Any], rules: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the rules by which tables of drawn labels are read, and a note that says so.
+def reading_of_drawn(
+    tables: Sequence[Any], asked: ReadingOptions
+) -> tuple[ReadingOptions, list[str], list[str]]:
+    """Return how tables of drawn labels are read, columns about their draw, and a note on it.
 
     Parameters
     ----------
     tables
         Tables that have the column ``label_weight``.
-    rules
-        Columns and rules of `calibrant.records.load_scores`; weights that are named win.
+    asked
+        How they were to be read; weights that are named win.
     """
-    if rules.get("weights") not in (None, WEIGHT):
-        return rules, []
+    if asked.weights not in (None, WEIGHT):
+        return asked, [], []
     found = [collect(scan_table(table), table) for table in tables]
     equal = all(equal_chances(frame[WEIGHT]) for frame in found)
     spread = [n for n in (ALONG, SPREAD) if all(n in frame.columns for frame in found)]
     told = "drawn with equal chances" if equal else f"whose chances the column {WEIGHT} undoes"
-    changed = {
-        **rules,
-        "weights": None if equal else WEIGHT,
-        "features": [*(rules.get("features") or ()), *spread],
-    }
-    return changed, [f"these are labels of a draw, {told}"]
+    weighed = replace(asked, weights=None if equal else WEIGHT)
+    return weighed, spread, [f"these are labels of a draw, {told}"]
 
 
 def spread_of(frame: pl.DataFrame) -> DrawSpread | None:
@@ -135,13 +136,6 @@ def without_draw(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(DRAW_COLUMNS, strict=False)
 
 
-# How a pool is read; its labelled rows are then called as in the schema.
-_READING = (
-    *("confidence", "correct", "model", "method", "question", "answer", "cluster"),
-    *("scale", "right", "on_invalid", "mend"),
-)
-
-
 class OpenLabels(Opened):
     """Rows of a pool whose answers are labelled, each with the weight of its draw.
 
@@ -161,25 +155,15 @@ class OpenLabels(Opened):
         self.given = given.path if isinstance(given, Study) else given
         self.store = store
 
-    @property
-    def error_name(self) -> str | None:
-        """The pool's file, where there is one."""
-        return str(self.given) if isinstance(self.given, str | Path) else None
+    def _pool(self, asked: ReadingOptions) -> Scores:
+        return read_pool(self.given, replace(asked, graded=False, repeats=False, weights=None))
 
-    def session(self, columns: Mapping[str, Any]) -> LabelSession:
-        """Return the rows of the pool joined with the labels.
+    def labelled(self, asked: ReadingOptions) -> tuple[LabelSession, pl.DataFrame]:
+        """Return the pool with its labels, and the labelled rows with what their draw was.
 
         Outcomes in the pool itself are left out: nobody knows how their rows were chosen.
         """
-        return LabelSession(self._pool(columns).frame, LabelStore(self.store, create=False))
-
-    def _pool(self, columns: Mapping[str, Any]) -> Scores:
-        own = {name: columns[name] for name in _READING if name in columns}
-        return read_pool(self.given, own)
-
-    def labelled(self, columns: Mapping[str, Any]) -> tuple[LabelSession, pl.DataFrame]:
-        """Return the pool with its labels, and the labelled rows with what their draw was."""
-        session = self.session(columns)
+        session = LabelSession(self._pool(asked).frame, LabelStore(self.store, create=False))
         frame = session.labelled_rows()
         if not frame.height:
             raise InputError(
@@ -200,40 +184,31 @@ class OpenLabels(Opened):
         ]
         return session, frame
 
-    def _load(self, rules: dict[str, Any]) -> Scores:
-        _, frame = self.labelled(rules)
-        canonical = dict.fromkeys(_READING)
-        own = {
-            "weights": None if equal_chances(frame[WEIGHT]) else WEIGHT,
-            "features": [*(rules.get("features") or ()), ALONG, SPREAD],
-        }
-        return load_scores(frame, **{**rules, **canonical, **own, "scale": "fraction"})
+    def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
+        """Return the labelled rows, with what their draw was."""
+        _, frame = self.labelled(asked)
+        weights = None if equal_chances(frame[WEIGHT]) else WEIGHT
+        own = replace(_by_schema(asked), on_invalid=None, mend=None, weights=weights)
+        return frame, own, [*by, ALONG, SPREAD]
 
-    def labelled_scores(self, columns: Mapping[str, Any]) -> Scores:
-        """Return the labelled rows, checked, with what their draw was."""
-        return self._load(dict(columns))
-
-    def scores_table(self) -> pl.DataFrame:
+    def probabilities_table(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
         """Return the labelled rows, under the names of the schema; each counts the same."""
-        return self.probabilities_table({})[0]
-
-    def probabilities_table(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
-        """Return the labelled rows, under the names of the schema; each counts the same."""
-        frame = self.labelled(columns)[1]
+        frame = self.labelled(asked)[1]
         refuse_unequal(frame[WEIGHT], str(self.store))
-        return without_draw(frame), {}
+        return without_draw(frame), _by_schema(asked)
 
-    def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+    def every_row(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
         """Return all rows of the pool; those that nobody labelled have no grade."""
-        pool = self._pool(columns)
+        pool = self._pool(asked)
         session = LabelSession(pool.frame, LabelStore(self.store, create=False))
         made = pl.Series(session.labels()[0][session.item_of], nan_to_null=True)
         rows = pool.frame.with_columns(correct=made)
-        return pl.concat([rows, pool.unscored.drop("correct", strict=False)], how="diagonal"), {}
+        unscored = pool.unscored.drop("correct", strict=False)
+        return pl.concat([rows, unscored], how="diagonal"), _by_schema(asked)
 
-    def compared(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+    def compared(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
         """Return the labelled rows for a comparison: its questions all had the same chance."""
-        session, frame = self.labelled(columns)
+        session, frame = self.labelled(asked)
         refuse_unequal(frame[WEIGHT], str(self.store))
         whole = session.rows.group_by("question_id").len(name="rows")
         made = frame.group_by("question_id").len(name="made")
@@ -241,7 +216,13 @@ class OpenLabels(Opened):
         part = touched.filter(pl.col("made") < pl.col("rows"))["question_id"]
         designs = [wave.design for wave in session.store.waves()]
         refuse_incomplete(part.len(), touched.height, designs, str(self.store))
-        return without_draw(frame.filter(~pl.col("question_id").is_in(part.implode()))), {}
+        whole_questions = frame.filter(~pl.col("question_id").is_in(part.implode()))
+        return without_draw(whole_questions), _by_schema(asked)
+
+
+def _by_schema(asked: ReadingOptions) -> ReadingOptions:
+    """Return how rows of a pool are read once more: all of them is as in the schema."""
+    return replace(asked.by_schema(), scale=FRACTION, right=None)
 
 
 ANSWER = ["question_id", "model", "answer"]

@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.inputs.draws import divided_note, majority_grade, with_silent
-from calibrant.inputs.opened import Columns, Opened
-from calibrant.records import Scores, load_scores
+from calibrant.inputs.opened import AuditedTable, Opened
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log
+from calibrant.records.reading import FRACTION
 
 _KEY = ["question_id", "model", "purpose", "draw"]
 _UNIT = ["question_id", "model"]
 _FROM_REPEATS = ["consistency", "first_run_consistency"]
-_PROBLEMS_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,6 @@ class ForeignTables:
                 hint="compare logs with one epoch, or audit each of them",
             )
         return kept
-
-    def dropped(self) -> tuple[dict[str, int], dict[str, list[str]]]:
-        """Return the parts that could not be read, as a rule of their own with its first rows."""
-        lines = self.unreadable
-        if not lines:
-            return {}, {}
-        return {"unreadable_in_log": len(lines)}, {"unreadable_in_log": lines[:_PROBLEMS_NAMED]}
 
 
 def foreign_tables(
@@ -263,39 +257,36 @@ class OpenLog(Opened):
         self.tables = tables
         self.notes = tables.notes
         self.non_probability = frozenset(tables.ranking)
-        self.unreadable = tables.dropped()[0]
+        self.unreadable = tables.unreadable
+
+    @property
+    def error_name(self) -> str | None:
+        """None: what a log's own reader refuses names the log."""
 
     def has_repeats(self) -> bool:
         """Rows of one question are the draws that were logged."""
         return True
 
-    def _load(self, rules: dict[str, Any]) -> Scores:
-        own = {**rules, "scale": self.scale_of_scores(rules["scale"])}
-        scores = load_scores(self.tables.scores, **own)
-        counts, rows = self.tables.dropped()
-        return replace(
-            scores,
-            dropped={**scores.dropped, **counts},
-            dropped_rows={**scores.dropped_rows, **rows},
-        )
+    def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
+        """Return the confidences of all draws."""
+        return self.tables.scores, structs.replace(asked, scale=FRACTION), by
 
-    def scores_table(self) -> pl.DataFrame:
-        """Return one row per question, model and method."""
-        return self.tables.one_row_per_question()
+    def probabilities_table(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
+        """Return one row per question; how the log wrote a confidence was known at its reading."""
+        return self.tables.one_row_per_question(), structs.replace(asked, scale=FRACTION)
 
-    def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+    compared = probabilities_table
+
+    def every_row(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
         """Return the confidences of all draws, and the answers without one."""
-        return with_silent(self.tables.scores, self.tables.draws), {}
+        rows = with_silent(self.tables.scores, self.tables.draws)
+        return rows, structs.replace(asked.by_schema(), right=None, scale=FRACTION)
 
     def questions(self) -> pl.DataFrame | None:
         """Return the questions of the logs."""
         return self.tables.questions
 
-    def scale_of_scores(self, scale: str | None) -> str | None:
-        """How the log wrote a confidence was known where it was read."""
-        return "fraction"
-
-    def draws(self, columns: Columns, by: Sequence[str] = ()) -> pl.DataFrame | None:
+    def draws(self, asked: ReadingOptions, by: Sequence[str] = ()) -> pl.DataFrame | None:
         """Return the draws with the meanings that their answers have."""
         return self.tables.draws_with_classes()
 

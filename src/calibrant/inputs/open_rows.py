@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import asdict, replace
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.inputs.door import open_input
 from calibrant.inputs.opened import Opened
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.rows import LEFT_OUT, OWN, ROW, UNNAMED, Rows
 from calibrant.inputs.stored_rows import StoredRows
 from calibrant.inputs.ways import is_large
@@ -23,12 +25,8 @@ from calibrant.records.tables import with_question_columns
 
 _ANSWERS, _REFERENCES = NAMES["texts"]["answers"], NAMES["texts"]["references"]
 _FACET_VALUES = 60
-_READING = ("confidence", "correct", "model", "method", "question", "answer", "cluster", "scale",
-            "right")  # fmt: skip
-# Whoever looks at rows wants all of them: no rule refuses them here.
-_ALL: dict[str, Any] = {
-    "repeats": True, "on_invalid": "drop", "graded": True, "labels": "optional", "features": None,
-}  # fmt: skip
+# Whoever looks at rows wants all of them, as they are stated: no rule refuses them here.
+_ALL: dict[str, Any] = {"repeats": True, "on_invalid": "drop", "graded": True, "mend": None}
 _CHUNK = 500_000
 # A file of so many rows per group is read at one place without reading the rest.
 _GROUP = 10_000
@@ -46,27 +44,26 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
     table
         How the table is read: columns by role, scale and rules, as every verb takes them.
     """
-    table = {name: value for name, value in (table or {}).items() if name in _READING}
+    asked = ReadingOptions(**{**(table or {}), **_ALL})
     if is_large(data):
-        return _staged(data, table)
-    opened = open_input(data, table.get("correct"), scale=table.get("scale"))
-    source, own = opened.every_row(table)
-    rules = {**own, "scale": opened.scale_of_scores(table.get("scale"))}
+        return _staged(data, asked)
+    opened = open_input(data, asked.correct, scale=asked.scale)
+    source, reading = opened.every_row(asked)
     with error_source(opened.error_name):
         if isinstance(source, pl.DataFrame) and not source.height:
             opened.require_usable()
         try:
-            scores = load_scores(_numbered(source), **rules, **_ALL)
+            scores = load_scores(_numbered(source), labels="optional", **asdict(reading))
         except InputError:
             # The table as it was given: no message names a column that the user does not have.
-            load_scores(source, **rules, **_ALL)
+            load_scores(source, labels="optional", **asdict(reading))
             raise
     frame = _with_questions(_every(scores), opened)
     facets = _facets(frame, scores)
     index = _sorted(_index(frame, facets))
     texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
     stored = StoredRows([_numbered(frame).lazy()], [frame.height])
-    return Rows(index, stored, texts, facets, opened.draws(table), told)
+    return Rows(index, stored, texts, facets, opened.draws(asked), told)
 
 
 def _every(scores: Scores) -> pl.DataFrame:
@@ -168,7 +165,7 @@ def _with_questions(frame: pl.DataFrame, opened: Opened) -> pl.DataFrame:
     return with_question_columns(frame, own, fresh)
 
 
-def _staged(data: Any, table: Mapping[str, Any]) -> Rows:
+def _staged(data: Any, asked: ReadingOptions) -> Rows:
     """Return the rows of a large table: its texts go to a file of this process, part by part."""
     folder = Path(tempfile.mkdtemp(prefix="calibrant-rows-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -181,8 +178,8 @@ def _staged(data: Any, table: Mapping[str, Any]) -> Rows:
     facets: list[str] = []
     for start in range(0, total, _CHUNK):
         part = lazy.slice(start, _CHUNK).collect().with_row_index(ROW, offset=start + 1)
-        rules = dict(table) if scores is None else _same_reading(table, scores)
-        scores = load_scores(part, **rules, **_ALL)
+        asked = asked if scores is None else _same_reading(asked, scores)
+        scores = load_scores(part, labels="optional", **asdict(asked))
         frame = _every(scores)
         facets = facets or _facets(frame, scores)
         frame.write_parquet(folder / f"{start}.parquet", row_group_size=_GROUP)
@@ -196,7 +193,7 @@ def _staged(data: Any, table: Mapping[str, Any]) -> Rows:
     return Rows(_sorted(pl.concat(kept)), stored, texts, facets, sentence=told)
 
 
-def _same_reading(table: Mapping[str, Any], scores: Scores) -> dict[str, Any]:
+def _same_reading(asked: ReadingOptions, scores: Scores) -> ReadingOptions:
     """Return the options that read a later part as the first one was read."""
     found = {"question" if n == "question_id" else n: c for n, c in scores.reading.columns.items()}
-    return {**table, **found, "scale": scores.reading.scale}
+    return replace(asked, **found, scale=scores.reading.scale)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.raw_scores import with_way_out
+from calibrant.records import load_scores
 
 if TYPE_CHECKING:
     import polars as pl
 
     from calibrant.inputs.audit_source import AuditOptions
     from calibrant.inputs.labelled_rows import Grades
+    from calibrant.inputs.reading import ReadingOptions
     from calibrant.records import Scores
 
 
-Columns = Mapping[str, Any]
-"""Column names by role; None stands for the name in the scores schema."""
-
+AuditedTable: TypeAlias = "tuple[Any, ReadingOptions, Sequence[str]]"
+_UNREADABLE, _PROBLEMS_NAMED = "unreadable_in_log", 10
 _TEXT_COLUMNS = ("text", "question_text", "question", "prompt")
 
 
@@ -46,8 +48,8 @@ class Opened(ABC):
 
     pool_rows: int | None = None
     """Answers that the labelled ones were drawn from; None where nothing was drawn."""
-    unreadable: Mapping[str, int] = MappingProxyType({})
-    """Rows that could not be read at all, by rule."""
+    unreadable: Sequence[str] = ()
+    """Where and why something of a log could not be read at all."""
 
     def head(self, kind: str, *, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the head of a document about this input."""
@@ -61,64 +63,66 @@ class Opened(ABC):
         """
         if not self.whole_record:
             return options
-        return replace(
-            options,
+        table = replace(
+            options.table,
             graded=True,
-            repeats=options.repeats or self.has_repeats(),
-            on_invalid=options.on_invalid or "drop",
+            repeats=options.table.repeats or self.has_repeats(),
+            on_invalid=options.table.on_invalid or "drop",
         )
+        return replace(options, table=table)
 
     def scores(self, options: AuditOptions, non_probability: Collection[str]) -> Scores:
         """Read and check the rows; `options` have the rules of this input, see `with_rules`."""
-        rules = {
-            **options.columns,
-            **options.rules,
-            "non_probability": non_probability,
-            "features": list(options.by),
-            "by": list(options.by),
-        }
         try:
             with error_source(self.error_name):
-                return self._load(rules)
+                table, asked, features = self.audited(options.table, options.by)
+                found = load_scores(
+                    table,
+                    **asdict(asked),
+                    features=features,
+                    by=options.by,
+                    non_probability=non_probability,
+                )
         except InputError as error:
             raise with_way_out(error) from None
+        return self.with_unreadable(found)
 
     @property
     def error_name(self) -> str | None:
-        """How an error that names no file names this input."""
-        return None
+        """How an error that names no file names this input: by its path, where it has one."""
+        return str(self.given) if isinstance(self.given, str | Path) else None
 
     def has_repeats(self) -> bool:
         """Return whether rows of one question are repeated answers to it."""
         return False
 
-    @abstractmethod
-    def _load(self, rules: dict[str, Any]) -> Scores:
-        """Read the rows by these columns and rules."""
+    def with_unreadable(self, scores: Scores) -> Scores:
+        """Return scores of this input that count what could not be read at all, too."""
+        if not self.unreadable:
+            return scores
+        counts = {**scores.dropped, _UNREADABLE: len(self.unreadable)}
+        named = {**scores.dropped_rows, _UNREADABLE: self.unreadable[:_PROBLEMS_NAMED]}
+        return dataclasses.replace(scores, dropped=counts, dropped_rows=named)
 
     @abstractmethod
-    def scores_table(self) -> Any:
-        """Return the table of scores, or what can be read as one."""
+    def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
+        """Return the table that an audit reads, how it is read, and further columns to keep."""
 
-    def probabilities_table(self, columns: Columns) -> tuple[Any, Columns]:
-        """Return the table of scores for verbs that take probabilities only, and its columns."""
-        return self.scores_table(), columns
+    def probabilities_table(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
+        """Return the table of scores for verbs that take probabilities, and how it is read."""
+        return self.audited(asked, ())[:2]
 
-    def every_row(self, columns: Columns) -> tuple[Any, Columns]:
-        """Return the table with all rows, for whoever looks at them, and its columns."""
-        return self.probabilities_table(columns)
+    def every_row(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
+        """Return the table with all rows, for whoever looks at them, and how it is read."""
+        return self.probabilities_table(asked)
 
     def questions(self) -> pl.DataFrame | None:
         """Return the table of the questions where there is one of its own."""
         return None
 
-    def compared(self, columns: Columns) -> tuple[Any, Columns]:
-        """Return the table that a comparison reads, and the names of its columns."""
-        return self.scores_table(), columns
-
-    def scale_of_scores(self, scale: str | None) -> str | None:
-        """Return the scale of the table of scores, where the input as given has this one."""
-        return scale
+    def compared(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
+        """Return the table that a comparison reads, and how it is read."""
+        return self.audited(asked, ())[:2]
 
     def candidates(self) -> Any:
         """Return the table of candidates that lies beside the scores, or None."""
@@ -128,14 +132,14 @@ class Opened(ABC):
         """Return whether there is a confidence, not draws with their meanings alone."""
         return True
 
-    def names_methods(self, columns: Columns) -> bool:
+    def names_methods(self, asked: ReadingOptions) -> bool:
         """Return whether rows may carry the name of a method, not a plain confidence alone."""
         return True
 
     def require_usable(self) -> None:
         """Say what is missing where there is no confidence or no grade at all."""
 
-    def scores_outside(self, options: AuditOptions) -> dict[str, int]:
+    def scores_outside(self, asked: ReadingOptions, recalibrate: str) -> dict[str, int]:
         """Count, by method, scores outside [0, 1] that recalibration is to turn into some."""
         return {}
 
@@ -143,19 +147,14 @@ class Opened(ABC):
         """Return the grades that this program made itself; None where outcomes were given."""
         return None
 
-    def draws(self, columns: Columns, by: Sequence[str] = ()) -> pl.DataFrame | None:
+    def draws(self, asked: ReadingOptions, by: Sequence[str] = ()) -> pl.DataFrame | None:
         """Return one row per draw (question_id, model, class_id, correct), or None without draws.
 
-        Parameters
-        ----------
-        columns
-            Names of the columns of question, model and correct where they differ.
-        by
-            Columns of the questions that groups are made of.
+        `by` names columns of the questions that groups are made of.
         """
         return None
 
-    def holds_only_draws(self, columns: Columns) -> bool:
+    def holds_only_draws(self, asked: ReadingOptions) -> bool:
         """Return whether this is a table of draws with their classes and no confidence."""
         return False
 

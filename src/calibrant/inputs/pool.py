@@ -1,15 +1,16 @@
 """Opening a pool for labelling: its rows, byte for byte, and the store beside it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import asdict
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.planning.labelling.pools import peer_agreement
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.records import Scores, Study, load_scores, source_name
@@ -51,7 +52,7 @@ class OpenPool:
     reading: Reading
 
 
-def read_pool(table: Any, columns: Mapping[str, Any]) -> Scores:
+def read_pool(table: Any, asked: ReadingOptions) -> Scores:
     """Return the checked rows of a pool; ids and answers are text, exactly as they are written.
 
     A missing outcome column means 'no label yet'. A study gives its scores, with the texts of
@@ -59,7 +60,7 @@ def read_pool(table: Any, columns: Mapping[str, Any]) -> Scores:
     """
     study = as_study(table)
     rows = table if study is None else _with_texts(study)
-    return load_scores(rows, labels="optional", **dict(columns))
+    return load_scores(rows, labels="optional", **asdict(asked))
 
 
 def _with_texts(study: Study) -> pl.DataFrame:
@@ -75,7 +76,7 @@ def _with_texts(study: Study) -> pl.DataFrame:
 def open_pool(
     table: Any,
     *,
-    columns: Mapping[str, Any],
+    asked: ReadingOptions,
     labels: str | Path | None = None,
     judge: str | None = None,
     peers: bool = False,
@@ -88,7 +89,7 @@ def open_pool(
     A table in which every row has an outcome needs no word on how rows were chosen: all were. How
     items are `drawn` is said as for a `LabelSession`.
     """
-    scores = read_pool(table, columns)
+    scores = read_pool(table, asked)
     rows = scores.frame
     source = source_name(table)
     side = []

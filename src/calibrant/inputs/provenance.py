@@ -2,7 +2,7 @@
 
 import datetime as dt
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,14 +121,11 @@ def _source(data: Any) -> str | None:
     return source_name([_path_of(item) for item in _items(data)]) or None
 
 
-def _items(data: Any) -> Iterator[Any]:
-    """Yield the single inputs; a stream is not touched, since reading it would use it up."""
+def _items(data: Any) -> Sequence[Any]:
+    """Return the single inputs; a stream is not touched, since reading it would use it up."""
     if data is None:
-        return
-    if isinstance(data, list | tuple):
-        yield from data
-    else:
-        yield data
+        return ()
+    return data if isinstance(data, list | tuple) else [data]
 
 
 def _path_of(item: Any) -> Any:

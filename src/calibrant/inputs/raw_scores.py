@@ -6,6 +6,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError, OutOfRangeError
 from calibrant.core.hints import Hint
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.records import scan_table, source_name
 from calibrant.records.tables import collect, column_names
 
@@ -16,9 +17,7 @@ _REFUSAL = -1.0
 _LARGEST = 1e100
 
 
-def scores_outside(
-    data: Any, *, confidence: str | None, method: str | None, scale: str | None, recalibrate: str
-) -> dict[str, int]:
+def scores_outside(data: Any, asked: ReadingOptions, recalibrate: str) -> dict[str, int]:
     """Return how many scores of each method lie outside [0, 1]; methods without any are absent.
 
     A lone -1 among confidences is a code for a refusal and no score: it does not count, and the
@@ -27,15 +26,15 @@ def scores_outside(
     Examples
     --------
     >>> table = {"confidence": [-1.0, 0.2, 7.5], "correct": [0, 1, 1]}
-    >>> options = {"confidence": None, "method": None, "scale": "fraction"}
-    >>> scores_outside(table, recalibrate="platt", **options)
+    >>> scores_outside(table, ReadingOptions(), "platt")
     {'confidence': 1}
     """
     found: dict[str, int] = {}
     for source in data if isinstance(data, list | tuple) else [data]:
         names = column_names(scan_table(source), source)
-        for column in _columns(confidence, names):
-            for name, count in _counts(source, names, column, method, confidence, scale):
+        columns = _columns(asked.confidence, names)
+        for column in columns:
+            for name, count in _counts(source, names, column, asked, several=len(columns) > 1):
                 found[name] = found.get(name, 0) + count
     if found and recalibrate not in ANY_SCORE:
         name, count = next(iter(found.items()))
@@ -56,22 +55,16 @@ def _columns(confidence: str | None, names: list[str]) -> list[str]:
 
 
 def _counts(
-    source: Any,
-    names: list[str],
-    column: str,
-    method: str | None,
-    confidence: str | None,
-    scale: str | None,
+    source: Any, names: list[str], column: str, asked: ReadingOptions, *, several: bool
 ) -> list[tuple[str, int]]:
-    by = method or "method"
-    several = len(_columns(confidence, names)) > 1
+    by = asked.method or "method"
     name = pl.col(by).cast(pl.String) if by in names else pl.lit(column)
     if by in names and several:
         name = pl.concat_str([name, pl.lit(column)], separator=":")
     value = pl.col(column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
     outside = (
         value.is_finite()
-        & ~value.is_between(0, 100 if scale == "percent" else 1)
+        & ~value.is_between(0, 100 if asked.scale == "percent" else 1)
         & (value != _REFUSAL)
     )
     numbers = scan_table(source).with_row_index("row", offset=1).select("row", value.alias("value"))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from msgspec import structs
 
 from calibrant.claims.data import coverage_document
 from calibrant.claims.missing import Missing
@@ -17,7 +16,7 @@ from calibrant.core.arrays import Indices
 from calibrant.core.errors import error_source
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
+from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock, graded_by_others
 from calibrant.inputs.coverage import table_coverage
 from calibrant.inputs.draws import drawn_again
 from calibrant.inputs.opened import Opened
@@ -57,16 +56,16 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
 
         calibrator_from_dict({"calibrator": options.recalibrate})
     options = opened.with_rules(options)
-    draws = opened.draws(options.columns, options.by)
+    draws = opened.draws(options.table, options.by)
     texts = None if draws is None else opened.question_texts(draws)
     own = {"whole_record": True} if opened.whole_record else {}
     head = opened.head("audit", seed=options.seed, settings={**options.settings, **own})
     opened.require_usable()
-    if draws is not None and not opened.has_scores(options.columns["confidence"]):
+    if draws is not None and not opened.has_scores(options.table.confidence):
         nothing = partial(coverage_document, [], rows=0, rows_read=0)
         return AuditSource(head, _IN_MEMORY, lambda: iter(()), nothing, draws=draws, texts=texts)
     draws = None if draws is None else drawn_again(draws)
-    raw = opened.scores_outside(options)
+    raw = opened.scores_outside(options.table, options.recalibrate) if options.recalibrate else {}
     head["settings"] |= {"raw_scores": sorted(raw)} if raw else {}
     rankings = _known_rankings(opened, options) | raw.keys() | opened.non_probability
     scores = opened.scores(options, rankings)
@@ -98,7 +97,7 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
 
 def _known_rankings(opened: Opened, options: AuditOptions) -> frozenset[str]:
     """Return the methods that only rank, where the input may hold scores of a method."""
-    if not opened.names_methods(options.columns):
+    if not opened.names_methods(options.table):
         return frozenset()
     # Loaded here: a table of one plain confidence needs no method.
     from calibrant.confidence import ranking_methods
@@ -133,12 +132,8 @@ def _blocks(
         size, missing = int(block.confidence.size), _missing(block)
         accuracy = None if missing is None else partial(_accuracy, block, options)
         others = partial(_others, block)
-        found = SourceBlock(block.keys, made, own, size, missing, others, accuracy)
-        yield (
-            found
-            if grades is None
-            else structs.replace(found, graded=partial(grades.of, block.frame))
-        )
+        graded = graded_by_others if grades is None else partial(grades.of, block.frame)
+        yield SourceBlock(block.keys, made, own, size, missing, others, accuracy, graded)
 
 
 def _others(block: ScoreBlock) -> dict[str, Indices]:

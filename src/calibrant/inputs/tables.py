@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.method_words import METHOD_WORDS
-from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.draws import with_silent
-from calibrant.inputs.opened import Columns, Opened
+from calibrant.inputs.opened import AuditedTable, Opened
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.raw_scores import scores_outside
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.planning import require_labels
-from calibrant.records import Scores, Study, load_scores, read_table, scan_table, source_name
+from calibrant.records import Study, read_table, scan_table, source_name
 from calibrant.records.guesses import NAMES, guessed_column
 from calibrant.records.label_schema import WEIGHT
 from calibrant.records.score_table import models_by_file
@@ -56,12 +56,8 @@ class OpenArrays(Opened):
         """Return the head of a document; arrays name no file."""
         return document_head(kind, None, seed=seed, settings=settings, source=_ARRAYS)
 
-    def _load(self, rules: dict[str, Any]) -> Scores:
-        named = {role: name for role, name in rules.items() if role != "correct"}
-        return load_scores(self.scores_table(), **named)
-
-    def scores_table(self) -> dict[str, Any]:
-        """Return the arrays as columns, of one length."""
+    def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
+        """Return the arrays as columns under the names of the schema, of one length."""
         arrays = {name: plain_array(values) for name, values in self.columns.items()}
         shapes = {name: array.shape for name, array in arrays.items()}
         if shapes["confidence"] != shapes["correct"] or arrays["correct"].ndim != 1:
@@ -69,13 +65,14 @@ class OpenArrays(Opened):
                 "confidence and correct must be one-dimensional and of equal length, got "
                 f"{shapes['confidence']} and {shapes['correct']}"
             )
-        return arrays
+        return arrays, replace(asked, correct=None), by
 
-    def scores_outside(self, options: AuditOptions) -> dict[str, int]:
+    def scores_outside(self, asked: ReadingOptions, recalibrate: str) -> dict[str, int]:
         """Count scores outside [0, 1] that recalibration is to turn into probabilities."""
-        return _outside({"confidence": plain_array(self.columns["confidence"])}, options)
+        column = {"confidence": plain_array(self.columns["confidence"])}
+        return scores_outside(column, asked, recalibrate)
 
-    def names_methods(self, columns: Columns) -> bool:
+    def names_methods(self, asked: ReadingOptions) -> bool:
         """Arrays hold a plain confidence."""
         return False
 
@@ -87,61 +84,55 @@ class OpenTables(Opened):
         self.given = given
 
     @property
-    def error_name(self) -> str | None:
-        """The file, where there is one."""
-        return str(self.given) if isinstance(self.given, str | Path) else None
-
-    @property
     def tables(self) -> list[Any]:
         """The single tables."""
         return list(self.given) if isinstance(self.given, list | tuple) else [self.given]
 
-    def _load(self, rules: dict[str, Any]) -> Scores:
+    def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
+        """Return the tables, whose drawn labels count by the weights of their draw."""
         for table in self.tables:
-            _refuse_graded_lists(table, rules["confidence"], rules["correct"])
-        self._require_labels(rules["correct"])
+            _refuse_graded_lists(table, asked.confidence, asked.correct)
+        self._require_labels(asked.correct)
+        kept = list(by)
         if self._drawn:
             # Loaded here: few tables are labels that were drawn.
-            from calibrant.inputs.labelled_rows import drawn_rules
+            from calibrant.inputs.labelled_rows import reading_of_drawn
 
-            rules, self.notes = drawn_rules(self._drawn, rules)
-        return load_scores(self.given, **{**rules, "features": self._with_topics(rules)})
+            asked, spread, self.notes = reading_of_drawn(self._drawn, asked)
+            kept += spread
+        return self.given, asked, self._with_topics(asked, kept)
 
-    def _with_topics(self, rules: dict[str, Any]) -> list[str]:
-        """Return the columns to keep: those asked for, and those called as if they held topics."""
-        own = {name for role, name in rules.items() if isinstance(name, str)}
+    def _with_topics(self, asked: ReadingOptions, kept: Sequence[str]) -> list[str]:
+        """Return the columns to keep, with those that are called as if they held topics."""
+        own = set(asked.columns.values())
         shared = [
             name for name in _names(self.tables[0]) if name.lower() in NAMES["other"]["topics"]
         ]
         for table in self.tables[1:]:
             shared = [name for name in shared if name in _names(table)]
-        return list(dict.fromkeys([*rules["features"], *(n for n in shared if n not in own)]))
+        return list(dict.fromkeys([*kept, *(n for n in shared if n not in own)]))
 
     @property
     def _drawn(self) -> list[Any]:
         """Those of the tables that hold labels which calibrant drew, with what their draw was."""
         return [table for table in self.tables if WEIGHT in _names(table)]
 
-    def scores_table(self) -> Any:
-        """Return the tables as they were given."""
-        return self.given
-
-    def probabilities_table(self, columns: Columns) -> tuple[Any, Columns]:
+    def probabilities_table(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
         """Return the tables for verbs that count every row the same."""
         for table in self._drawn:
             from calibrant.inputs.labelled_rows import refuse_unequal
 
             refuse_unequal(read_table(table)[WEIGHT], source_name(table))
-        return self.given, columns
+        return self.given, asked
 
-    def compared(self, columns: Columns) -> tuple[Any, Columns]:
+    def compared(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
         """Return the tables for a comparison: questions of drawn labels had the same chance."""
         for table in self._drawn:
             from calibrant.inputs.labelled_rows import refuse_exported
 
-            question, model = (columns.get(r) or _ROLES[r] for r in ("question", "model"))
+            question, model = asked.question or "question_id", asked.model or "model"
             refuse_exported(table, source_name(table), question, model)
-        return self.given, columns
+        return self.given, asked
 
     def has_scores(self, confidence: str | None) -> bool:
         """Return whether a confidence was named, or a table has the column."""
@@ -149,36 +140,33 @@ class OpenTables(Opened):
             return True
         return any("confidence" in _names(table) for table in self.tables)
 
-    def names_methods(self, columns: Columns) -> bool:
+    def names_methods(self, asked: ReadingOptions) -> bool:
         """Return whether a column names methods, or is named after one: it is its rows' method."""
         names = {name for table in self.tables for name in _names(table)}
-        return columns.get("method") is not None or any(
+        return asked.method is not None or any(
             name == "method" or name.partition(":")[0] in METHOD_WORDS for name in names
         )
 
-    def scores_outside(self, options: AuditOptions) -> dict[str, int]:
+    def scores_outside(self, asked: ReadingOptions, recalibrate: str) -> dict[str, int]:
         """Count scores outside [0, 1] that recalibration is to turn into probabilities."""
-        return _outside(self.given, options)
+        return scores_outside(self.given, asked, recalibrate)
 
-    def draws(self, columns: Columns, by: Sequence[str] = ()) -> pl.DataFrame | None:
+    def draws(self, asked: ReadingOptions, by: Sequence[str] = ()) -> pl.DataFrame | None:
         """Return one row per draw where every table has a column ``class_id``."""
         tables = self.tables
-        if not tables or not all(holds_draws(table, columns) for table in tables):
+        if not tables or not all(holds_draws(table, asked) for table in tables):
             return None
         models = models_by_file(tables) if len(tables) > 1 else [None]
         read = [
-            _table_draws(table, columns, model or "model")
+            _table_draws(table, asked, model or "model")
             for table, model in zip(tables, models, strict=True)
         ]
         return pl.concat(read, how="diagonal_relaxed")
 
-    def holds_only_draws(self, columns: Columns) -> bool:
+    def holds_only_draws(self, asked: ReadingOptions) -> bool:
         """Return whether all tables hold draws with their classes and no confidence."""
-        if columns.get("confidence") is not None:
-            return False
-        return all(
-            holds_draws(table, columns) and "confidence" not in _names(table)
-            for table in self.tables
+        return asked.confidence is None and all(
+            holds_draws(table, asked) and "confidence" not in _names(table) for table in self.tables
         )
 
     def _require_labels(self, correct: str | None) -> None:
@@ -215,32 +203,19 @@ def _refuse_graded_lists(source: Any, confidence: str | None, correct: str | Non
         )
 
 
-def holds_draws(table: Any, columns: Columns) -> bool:
+def holds_draws(table: Any, asked: ReadingOptions) -> bool:
     """Return whether this is a table of draws with their classes."""
-    names = _names(table)
-    return "class_id" in names and (columns.get("question") or "question_id") in names
+    return {"class_id", asked.question or "question_id"} <= {*_names(table)}
 
 
 def _names(table: Any) -> list[str]:
     return column_names(scan_table(table), table)
 
 
-def _outside(table: Any, options: AuditOptions) -> dict[str, int]:
-    if options.recalibrate is None:
-        return {}
-    return scores_outside(
-        table,
-        confidence=options.columns["confidence"],
-        method=options.columns["method"],
-        scale=options.scale,
-        recalibrate=options.recalibrate,
-    )
-
-
-def _table_draws(given: Any, columns: Columns, model: str) -> pl.DataFrame:
+def _table_draws(given: Any, options: ReadingOptions, model: str) -> pl.DataFrame:
     table = read_table(given)
     for role, name in _ROLES.items():
-        asked = columns.get(role)
+        asked = getattr(options, role)
         if asked is None or asked == name:
             continue
         require_known([asked], table.columns, "there is no column {}", source=source_name(given))
@@ -267,24 +242,16 @@ class OpenStudy(Opened):
         self.given = study.path if given is None else given
         self.study = study
 
-    @property
-    def error_name(self) -> str | None:
-        """The folder."""
-        return str(self.given)
-
     def has_repeats(self) -> bool:
         """Return whether there is a row per draw: an imported log has one."""
         table = self.study.table_path("scores")
         return table.is_file() and "draw" in column_names(scan_table(table), table)
 
-    def _load(self, rules: dict[str, Any]) -> Scores:
-        return load_scores(self.scores_table(), **rules)
-
-    def scores_table(self) -> pl.DataFrame:
+    def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
         """Return the scores of the study."""
-        return self.study.read("scores")
+        return self.study.read("scores"), asked, by
 
-    def probabilities_table(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+    def probabilities_table(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
         """Return the scores of methods that state a chance of one answer being right or wrong.
 
         A study holds others too: some only rank answers, some are about several draws at once and
@@ -293,19 +260,19 @@ class OpenStudy(Opened):
         # Loaded here: reading a table needs no method.
         from calibrant.confidence import ranking_methods
 
-        table = self.scores_table()
+        table = self.study.read("scores")
         if not {"method", "correct"} <= set(table.columns):
-            return table, columns
+            return table, asked
         grade = pl.col("correct").cast(pl.Float64)
         shares = table.filter((grade > 0) & (grade < 1))["method"].unique().to_list()
         kept = table.filter(~pl.col("method").is_in([*sorted(ranking_methods()), *shares]))
-        return (kept if kept.height else table), columns
+        return (kept if kept.height else table), asked
 
-    def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+    def every_row(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
         """Return the scores that state a chance, and the answers without one."""
-        table, columns = self.probabilities_table(columns)
-        draws = self.draws(columns)
-        return (table if draws is None else with_silent(table, draws)), columns
+        table, asked = self.probabilities_table(asked)
+        draws = self.draws(asked)
+        return (table if draws is None else with_silent(table, draws)), asked
 
     def candidates(self) -> pl.DataFrame | None:
         """Return the candidates that every model judged, where the study has them."""
@@ -322,7 +289,7 @@ class OpenStudy(Opened):
 
         return study_grades(self.study)
 
-    def draws(self, columns: Columns, by: Sequence[str] = ()) -> pl.DataFrame | None:
+    def draws(self, asked: ReadingOptions, by: Sequence[str] = ()) -> pl.DataFrame | None:
         """Return the draws with their classes; groups come from the table of questions."""
         study = self.study
         if not (study.has("draws") and study.has("semantics")):

@@ -132,5 +132,7 @@ def open_audit(
     from calibrant.inputs.door import open_input
     from calibrant.inputs.row_source import row_source
 
-    opened = open_input(data, outcomes, scale=options.scale, ranked=True, labels=options.labels)
+    opened = open_input(
+        data, outcomes, scale=options.table.scale, ranked=True, labels=options.labels
+    )
     return row_source(opened, options)

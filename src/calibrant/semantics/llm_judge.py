@@ -1,16 +1,20 @@
 """A language model as judge: quoted data, structured output, strict reading."""
 
 import re
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import orjson
 
 from calibrant.clients.capabilities import check_request
-from calibrant.clients.protocol import Message, Request
+from calibrant.clients.dispatch.dispatcher import Dispatcher
+from calibrant.clients.protocol import Client, Message, Request
 from calibrant.core.event_loop import OwnLoop
-from calibrant.semantics.asking import Asker
+from calibrant.records.ledger import Ledger
+from calibrant.semantics.asking import Asker, DispatcherAsker
 from calibrant.semantics.judge import (
     GRADES,
     GradeQuery,
@@ -358,3 +362,28 @@ class LLMJudge:
     def close(self) -> None:
         """End the judge's event loop."""
         self._loop.close()
+
+
+@contextmanager
+def open_judge(
+    client: Client, model: str, ledger: Path, batch: int = 1, **limits: Any
+) -> Iterator[LLMJudge]:
+    """Yield a judge whose replies are all kept in a ledger, so that none is paid for twice.
+
+    Parameters
+    ----------
+    client, model, batch
+        Who is asked, see `LLMJudge`.
+    ledger
+        File of all replies.
+    **limits
+        Caps, prices and concurrency, see `calibrant.clients.Dispatcher`.
+    """
+    with Ledger(ledger) as kept:
+        judge = LLMJudge(DispatcherAsker(Dispatcher(client, kept, **limits)), model, batch)
+        try:
+            yield judge
+        finally:
+            # Connections live on the judge's own loop, so they are closed there.
+            judge.run(client.close())
+            judge.close()

@@ -180,19 +180,6 @@ TABLE = cast(
     | {"repeats": False},
 )
 """What stands where nobody says otherwise: the columns and values speak for themselves."""
-_RULES = ("scale", "right", "repeats", "on_invalid", "graded", "mend")
-
-
-def split_table(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options that name columns, and those that are rules for the rows.
-
-    Examples
-    --------
-    >>> split_table({"confidence": "p", "repeats": True})
-    ({'confidence': 'p'}, {'repeats': True})
-    """
-    columns = {name: value for name, value in table.items() if name not in _RULES}
-    return columns, {name: value for name, value in table.items() if name in _RULES}
 
 
 def refuse_mended(table: Mapping[str, Any], policy: Any, what: str) -> None:

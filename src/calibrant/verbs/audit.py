@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_source import AuditOptions
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.ways import open_audit
 from calibrant.verbs import _options as opt
 
@@ -127,13 +128,9 @@ def audit(
     >>> block["n"], round(block["metrics"]["brier"]["value"], 2)
     (500, 0.24)
     """
-    columns, rules = opt.split_table(table)
+    outcomes = correct if isinstance(correct, str) else None
     options = AuditOptions(
-        columns={
-            **columns,
-            "correct": correct if isinstance(correct, str) else None,
-            "weights": weights,
-        },
+        table=ReadingOptions(**table, correct=outcomes, weights=weights, graded=graded),
         by=tuple(by),
         bins=15 if bins is None else bins,
         meaning_bins=10 if bins is None else bins,
@@ -143,21 +140,19 @@ def audit(
         level=level,
         resamples=resamples,
         recalibrate=recalibrate,
-        graded=graded,
-        **rules,
         engine=engine,
         seed=seed,
     )
     request = None
     if any(given is not None for given in (samples, reference, references)):
-        named = (samples, reference, table["question"], table["model"], options.columns["correct"])
+        named = (samples, reference, table["question"], table["model"], outcomes)
         request = _sample_request(named, references, (judge, judge_url, max_judge_calls))
     source = open_audit(data, correct, options, request)
     # Loaded here: the parts of a large table are read first, and reading needs none of it.
     from calibrant.verbs.audit_document import audit_document
 
     found = audit_document(source, options, margin)
-    return _with_rows(found, data, correct, {**table, **options.columns}, wrong)
+    return _with_rows(found, data, correct, {**table, "correct": outcomes}, wrong)
 
 
 def _sample_request(

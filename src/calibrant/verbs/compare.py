@@ -10,6 +10,7 @@ from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.compare_parts import streamed_source
 from calibrant.inputs.compare_source import table_source
 from calibrant.inputs.door import open_input
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.ways import is_large
 from calibrant.report.typed import CompareResult
 from calibrant.verbs import _options as opt
@@ -114,7 +115,7 @@ def compare(
     >>> pair["verdict"], pair["winner"]  # both always say 90 %
     ('only more accurate', 'large')
     """
-    columns, rules = opt.split_table({**table, "graded": graded})
+    asked = ReadingOptions(**table, graded=graded)
     streamed = (
         candidates is None
         and not (graded or labels or table["right"] or table["repeats"] or table["cluster"])
@@ -127,7 +128,7 @@ def compare(
         else open_input(data, table["correct"], labels=labels, scale=table["scale"])
     )
     if bins is None:
-        bins = 10 if opened is not None and opened.holds_only_draws(columns) else 15
+        bins = 10 if opened is not None and opened.holds_only_draws(asked) else 15
     options: Options = {
         "bins": bins,
         "target": target,
@@ -138,9 +139,10 @@ def compare(
     }
 
     def settings(stated: Mapping[str, Any]) -> dict[str, Any]:
+        columns = {name: column for name, column in table.items() if name not in stated}
         return {**options, "models": models, "by": list(by)} | table_settings({**stated, **columns})
 
-    shared: dict[str, Any] = {"models": models, "columns": columns, "rules": rules}
+    shared: dict[str, Any] = {"models": models, "asked": asked}
     shared |= {"settings": settings, "engine": engine, "seed": seed}
     if opened is None:
         with streamed_source(data, by=tuple(by), options=options, **shared) as source:

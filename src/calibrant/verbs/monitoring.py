@@ -17,6 +17,7 @@ from calibrant.inputs.coverage import reading_warnings
 from calibrant.inputs.door import labels_of
 from calibrant.inputs.labelled_rows import OpenLabels
 from calibrant.inputs.objects import as_table, is_row
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.streams.row_streams import follow_file, read_stdin
 from calibrant.planning.watching.batch import Baseline, StreamBatch, days_since_1970, instants
 from calibrant.planning.watching.watch import CalibrationWatch
@@ -289,7 +290,7 @@ def read_baselines(
 def _baseline_rows(baseline: Any, columns: dict[str, Any]) -> tuple[pl.DataFrame, bool]:
     store = labels_of(baseline, None, columns["correct"])
     if store is not None:
-        return OpenLabels(baseline, store).labelled(columns)[1], True
+        return OpenLabels(baseline, store).labelled(ReadingOptions(**columns))[1], True
     scores = load_scores(baseline, labels="optional", **columns)
     _require_outcomes(scores.frame)
     return scores.frame, "question_id" not in scores.assumed

@@ -1,13 +1,14 @@
 """What the labels of a table show already, and the order of its models."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import asdict
 
 from calibrant.claims.data import LEAST_ONE_SIDED, unranked_warning
 from calibrant.claims.margins import ERROR_MARGIN
@@ -18,6 +19,7 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import as_generator, named_stream
 from calibrant.inputs.door import open_input
 from calibrant.inputs.labelled_rows import OpenLabels, block_of
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.planning import leaderboard, self_evaluation, temperature_error, verification_block
 from calibrant.planning.formulas import pipeline_lipschitz
 from calibrant.planning.published import enough_bins
@@ -38,18 +40,19 @@ def pool_and_labels(
     """
     if scores is None:
         return None, None
-    opened = open_input(scores)
+    opened, asked = open_input(scores), ReadingOptions(**columns)
     if isinstance(opened, OpenLabels) and ranked:
-        return _opened(opened.given, columns, by), load_scores(opened.compared(columns)[0])
+        return _opened(opened.given, asked, by), load_scores(opened.compared(asked)[0])
     if isinstance(opened, OpenLabels):
-        return _opened(opened.given, columns, by), opened.labelled_scores(columns)
-    table = _opened(*opened.probabilities_table(columns), by)
+        rows, own, features = opened.audited(asked, ())
+        return _opened(opened.given, asked, by), load_scores(rows, **asdict(own), features=features)
+    table = _opened(*opened.probabilities_table(asked), by)
     return table, table
 
 
-def _opened(source: Any, columns: Mapping[str, Any], by: Sequence[str]) -> Scores:
+def _opened(source: Any, asked: ReadingOptions, by: Sequence[str]) -> Scores:
     """Read a pool; a missing outcome column means that nothing is labelled yet."""
-    return load_scores(source, labels="optional", by=by, **columns)
+    return load_scores(source, labels="optional", by=by, **asdict(asked))
 
 
 def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:

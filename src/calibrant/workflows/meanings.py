@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import polars as pl
 
-from calibrant.clients import Dispatcher
 from calibrant.clients.endpoints.embeddings import open_embedder
 from calibrant.collect.config import StudyConfig
 from calibrant.collect.endpoints import open_client
@@ -14,10 +13,9 @@ from calibrant.collect.plan import Question
 from calibrant.collect.prices import load_prices, price_of
 from calibrant.collect.runner import caps_of
 from calibrant.records import Study
-from calibrant.records.ledger import Ledger
-from calibrant.semantics.asking import ClientAsker, DispatcherAsker
+from calibrant.semantics.asking import ClientAsker
 from calibrant.semantics.extract import extract_answer
-from calibrant.semantics.llm_judge import LLMJudge
+from calibrant.semantics.llm_judge import LLMJudge, open_judge
 from calibrant.semantics.options import Options
 
 
@@ -43,21 +41,16 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
     judge = chosen.judge
     client = open_client(judge, source=str(study.config_path))
     price = price_of(judge, load_prices(config.budget.prices))
-    with Ledger(study.ledger_path) as ledger:
-        dispatcher = Dispatcher(
-            client,
-            ledger,
-            caps=caps_of(config.budget),
-            prices={} if price is None else {judge.model: price},
-            max_concurrency=config.concurrency,
-        )
-        speaker = LLMJudge(DispatcherAsker(dispatcher), judge.model, chosen.judge_batch)
-        try:
-            yield replace(common, judge=speaker, max_judge_calls=chosen.max_judge_calls)
-        finally:
-            # Connections live on the judge's own loop, so they are closed there.
-            speaker.run(client.close())
-            speaker.close()
+    with open_judge(
+        client,
+        judge.model,
+        study.ledger_path,
+        chosen.judge_batch,
+        caps=caps_of(config.budget),
+        prices={} if price is None else {judge.model: price},
+        max_concurrency=config.concurrency,
+    ) as speaker:
+        yield replace(common, judge=speaker, max_judge_calls=chosen.max_judge_calls)
 
 
 def check_semantics(config: StudyConfig, source: str) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from calibrant.core.document import kind_of, load_document
+from calibrant.core.document import load_document
 from calibrant.core.errors import CalibrantError, InputError, SchemaError
 from calibrant.core.places import writing
 from calibrant.core.verb import OUTPUT, Option, verb
@@ -13,6 +13,7 @@ from calibrant.records import Study
 from calibrant.report import render_html, render_markdown
 from calibrant.report.charts import charts_of
 from calibrant.report.charts.draw import FORMATS, save_chart
+from calibrant.report.result import Result
 from calibrant.report.typed import ReportResult
 from calibrant.verbs._options import Data, Seed, written
 from calibrant.verbs.audit import audit
@@ -64,14 +65,14 @@ def write_report(
     if not paths:
         raise InputError("there is nothing to report on: name a study, a result or a table")
     written: list[str] = []
-    documents: list[dict[str, Any]] = []
+    documents: list[Result] = []
     for path in paths:
         if Study.is_study(path):
             documents += _study_documents(Study(path), seed, written if html is None else [])
         elif str(path).endswith(".json"):
             documents.append(_document(path))
         else:
-            documents.append(audit(path, seed=seed).to_dict())
+            documents.append(audit(path, seed=seed))
     if html is not None:
         written.append(_write(html, _page(paths, documents, title)))
     if markdown is not None:
@@ -84,11 +85,11 @@ def write_report(
     return ReportResult({**head, "written": written, "documents": shown})
 
 
-def _document(path: str | Path) -> dict[str, Any]:
+def _document(path: str | Path) -> Result:
     """Read a result document and make sure that it can be shown."""
     if not Path(path).is_file():
         raise InputError("there is no such file", source=str(path))
-    document = load_document(path)
+    document = Result.of_plain(load_document(path))
     try:
         render_markdown(document)
         charts_of(document)
@@ -103,16 +104,14 @@ def _document(path: str | Path) -> dict[str, Any]:
     return document
 
 
-def _study_documents(study: Study, seed: int, written: list[str]) -> list[dict[str, Any]]:
+def _study_documents(study: Study, seed: int, written: list[str]) -> list[Result]:
     if not study.results() and study.has("scores"):
         analyse(study.path, seed=seed)
     written.append(str(write_study_page(study)))
-    return list(study.results().values())
+    return [Result.of_plain(document) for document in study.results().values()]
 
 
-def _page(
-    paths: Sequence[str | Path], documents: Sequence[dict[str, Any]], title: str | None
-) -> str:
+def _page(paths: Sequence[str | Path], documents: Sequence[Result], title: str | None) -> str:
     """Return the page: that of a single study has its questions and its own title."""
     if len(paths) == 1 and Study.is_study(paths[0]) and title is None:
         return Study(paths[0]).report_path.read_text(encoding="utf-8")
@@ -125,11 +124,11 @@ def _write(path: str | Path, text: str) -> str:
     return str(path)
 
 
-def _figures(documents: list[dict[str, Any]], folder: Path, formats: tuple[str, ...]) -> list[str]:
+def _figures(documents: list[Result], folder: Path, formats: tuple[str, ...]) -> list[str]:
     """Write the picture that answers, and every further chart, in a folder per document."""
     written: list[Path] = []
     for number, document in enumerate(documents, 1):
-        place = folder / f"{number}-{kind_of(document)}"
+        place = folder / f"{number}-{document.kind}"
         for chart in charts_of(document):
             written += save_chart(chart, place, formats=formats)
     return [str(path) for path in written]

@@ -20,10 +20,10 @@ from calibrant.records.ledger import Ledger
 from calibrant.records.mend_map import load_mend
 from calibrant.report.typed import ServeResult
 from calibrant.verbs._options import source, written
-from calibrant.workflows.serving.engine import Engine, policy_id
+from calibrant.workflows.serving.engine import Engine, Served, policy_id
 from calibrant.workflows.serving.front import Front
 from calibrant.workflows.serving.measure import AsInStudy, Measure, PassedOn, check_method
-from calibrant.workflows.serving.watching import watch_of
+from calibrant.workflows.serving.watching import Watch
 
 
 @verb(
@@ -187,7 +187,9 @@ def open_front(
     engine = open_engine(policy, endpoints=endpoints, keys=keys, **how)
     if known != "status":
         fallback = PassedOn(known, address, variable, engine.ledger)
-    followed = watch_of(engine, policy, watch, defer_shifted=on_shift == "defer")
+    engine.defer_shifted = on_shift == "defer"
+    labels = None if watch is None else Path(watch)
+    followed = Watch(engine, policy, load_policy(policy).check, labels)
     return Front(engine, token, defer, fallback, log_requests, followed)
 
 
@@ -209,14 +211,13 @@ def open_engine(
     """
     loaded = load_policy(policy)
     fitted_on = dict(loaded.fitted_on)
-    models, decide = loaded.models, loaded.route
+    models = loaded.models
     rule = f"the policy has no model {{}}; it has {', '.join(models)}"
     require_known({**endpoints, **keys, **price}, models, rule, source=str(policy))
     recipe = dict(fitted_on.get("asked") or {"not_live": "it does not say how it was asked"})
     if recipe["not_live"] is not None and measured_by and Path(measured_by).is_file():
         # Refitted on served rows: they were measured as the policy before says.
-        before = dict(getattr(load_policy(measured_by), "fitted_on", {}))
-        recipe, measured_by = dict(before.get("asked") or recipe), None
+        recipe, measured_by = dict(load_policy(measured_by).fitted_on.get("asked") or recipe), None
     method = _check_live(recipe, measured_by, models, endpoints, policy)
     # Map and policy come from the same labels, so they know model and method by the same names.
     named = fitted_on.get("method")
@@ -235,27 +236,12 @@ def open_engine(
         raise
     about = getattr(loaded, "embedding", None)
     describe = None if about is None else QuestionEmbedding(about, open_embedder()).described
-    told = {
-        "id": policy_id(policy),
-        "method": method,
-        "made": loaded.made,
-        "promise": _promise(loaded.promise),
-        # Rows are kept under the name that the policy's labels have: `monitor` finds them again.
-        "labelled_as": named or "confidence",
-        "ends_when": loaded.ends_when,
-    }
-    return Engine(
-        decide,
-        measures,
-        kept,
-        Path(ledger).with_suffix(".jsonl"),
-        told,
-        price,
-        per_token,
-        describe,
-        mends,
-        expires=loaded.expires,
-    )
+    # Rows are kept under the name that the policy's labels have: `monitor` finds them again.
+    labelled_as = named or "confidence"
+    served = Served(policy_id(policy), method, _promise(loaded.promise), labelled_as,
+                    loaded.ends_when, loaded.expires)  # fmt: skip
+    rows = Path(ledger).with_suffix(".jsonl")
+    return Engine(loaded.route, measures, kept, rows, served, price, per_token, describe, mends)
 
 
 def _check_live(

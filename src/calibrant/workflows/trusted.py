@@ -7,16 +7,18 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module, util
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.epistemic import load_policy
 from calibrant.workflows.serve import open_engine
-from calibrant.workflows.serving.engine import Engine, Told, asked_of
-from calibrant.workflows.serving.shapes import as_completion
+from calibrant.workflows.serving.engine import Engine, Told
+from calibrant.workflows.serving.shapes import as_completion, asked_of
 
 T = TypeVar("T")
+Messages: TypeAlias = str | Sequence[Mapping[str, Any]]
+"""A question: its text, or messages as a chat model takes them."""
 OPENAI_KEY = "OPENAI_API_KEY"
 
 
@@ -69,7 +71,7 @@ class Trusted:
         """Calls that one question takes of each model at most, known before anything is asked."""
         return {name: measure.calls for name, measure in self._engine.measures.items()}
 
-    def ask(self, messages: str | Sequence[Mapping[str, Any]], **known: Any) -> TrustedAnswer:
+    def ask(self, messages: Messages, **known: Any) -> TrustedAnswer:
         """Ask a question: a text, or messages as a chat model takes them.
 
         Parameters
@@ -86,16 +88,12 @@ class Trusted:
         self._loop = self._loop or OwnLoop()
         return self._loop.run(work)
 
-    async def aask(
-        self, messages: str | Sequence[Mapping[str, Any]], **known: Any
-    ) -> TrustedAnswer:
+    async def aask(self, messages: Messages, **known: Any) -> TrustedAnswer:
         """Ask a question inside an event loop; see `ask`."""
         told = await self._ask({"messages": _turns(messages), "calibrant": known})
-        return self._answer(told)
+        return _answer(told)
 
-    def score(
-        self, messages: str | Sequence[Mapping[str, Any]], answer: str, **known: Any
-    ) -> TrustedAnswer:
+    def score(self, messages: Messages, answer: str, **known: Any) -> TrustedAnswer:
         """Say how probable it is that an answer at hand is right, whoever gave it.
 
         The model is asked about this very answer in the way that was certified: self-asking and
@@ -113,22 +111,20 @@ class Trusted:
         """
         return self.wait_for(self.ascore(messages, answer, **known))
 
-    async def ascore(
-        self, messages: str | Sequence[Mapping[str, Any]], answer: str, **known: Any
-    ) -> TrustedAnswer:
+    async def ascore(self, messages: Messages, answer: str, **known: Any) -> TrustedAnswer:
         """Score an answer inside an event loop; see `score`."""
         await self._open()
         asked = asked_of({"messages": _turns(messages), "calibrant": known})
         told = await self._engine.score(asked, answer)
-        return replace(self._answer(told), promise="none for an answer at hand")
+        return replace(_answer(told), promise="none for an answer at hand")
 
     async def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a chat completion with the field ``calibrant``, or raise DeferredError."""
         told = await self._ask({k: v for k, v in body.items() if k != "model"})
         if told.decision == "defer":
-            raise DeferredError(self._answer(told))
-        said, number = self._engine.said(told), self._engine.counts["questions"]
-        return as_completion(told.answer or "", told.model, said, told.response, number)
+            raise DeferredError(_answer(told))
+        number = self._engine.counts["questions"]
+        return as_completion(told, told.answer or "", told.response, number)
 
     async def _open(self) -> None:
         if not self._is_open:
@@ -138,18 +134,6 @@ class Trusted:
     async def _ask(self, body: Mapping[str, Any]) -> Told:
         await self._open()
         return await self._engine.ask(asked_of(body))
-
-    def _answer(self, told: Told) -> TrustedAnswer:
-        return TrustedAnswer(
-            told.answer,
-            told.probability,
-            told.interval,
-            told.decision,
-            self._engine.promise_for(told),
-            told.why if told.failure is None else told.failure,
-            told.model,
-            told.cost,
-        )
 
     async def aclose(self) -> None:
         """Close connections and ledger."""
@@ -207,9 +191,7 @@ def trusted(
     ...     print(answer.decision, answer.probability, answer.why)
     answer 0.8 4 of 5 draws say Lima
     """
-    loaded = load_policy(policy)
-    fitted_on = dict(getattr(loaded, "fitted_on", {}))
-    models = list(getattr(loaded, "models", None) or [str(fitted_on.get("model", "model"))])
+    models = load_policy(policy).models
     address = getattr(client, "base_url", client)
     if client is not None and address is not client:
         key_env = key_env or OPENAI_KEY
@@ -234,6 +216,19 @@ def trusted(
             folder.cleanup()
         raise
     return Trusted(engine, folder)
+
+
+def _answer(told: Told) -> TrustedAnswer:
+    return TrustedAnswer(
+        told.answer,
+        told.probability,
+        told.interval,
+        told.decision,
+        told.promise,
+        told.why if told.degraded is None else told.degraded,
+        told.model,
+        told.cost,
+    )
 
 
 class _Chat:
@@ -284,7 +279,7 @@ class _Fields(dict[str, Any]):
         return _Fields(value) if isinstance(value, dict) else value
 
 
-def _turns(messages: str | Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _turns(messages: Messages) -> list[Mapping[str, Any]]:
     if isinstance(messages, str):
         return [{"role": "user", "content": messages}]
     return list(messages)

@@ -188,13 +188,9 @@ def graded_source(
     graded: GradedSamples, options: AuditOptions, head: dict[str, Any]
 ) -> AuditSource:
     """Open graded samples for an audit."""
-    own = replace(
-        options,
-        columns=dict.fromkeys(options.columns),
-        graded=True,
-        on_invalid=options.on_invalid or "drop",
-    )
-    source = row_source(OpenGraded(graded), own)
+    rules = {"graded": True, "on_invalid": options.table.on_invalid or "drop"}
+    table = replace(options.table.by_schema(), **rules)
+    source = row_source(OpenGraded(graded), replace(options, table=table))
     told = {**graded.how, "semantics": dict(graded.semantics_document)}
     return replace(
         source,
@@ -270,11 +266,8 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
             hint=Hint("write the table to a file, or use `calibrant grade` with {out}"),
         )
     # Loaded here: rules need nothing that talks to models.
-    from calibrant.clients import Dispatcher
     from calibrant.clients.endpoints.factory import open_client
-    from calibrant.records.ledger import Ledger
-    from calibrant.semantics.asking import DispatcherAsker
-    from calibrant.semantics.llm_judge import LLMJudge
+    from calibrant.semantics.llm_judge import open_judge
 
     try:
         client = open_client(choice.spec)
@@ -282,14 +275,8 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
         told = f"judge {choice.model}"
         raise InputError(error.rule, source=told, hint=error.hint) from None
     ledger.parent.mkdir(parents=True, exist_ok=True)
-    with Ledger(ledger) as kept:
-        speaker = LLMJudge(DispatcherAsker(Dispatcher(client, kept)), choice.spec["model"])
-        try:
-            yield Options(judge=speaker, max_judge_calls=choice.most_calls)
-        finally:
-            # Connections live on the judge's own loop, so they are closed there.
-            speaker.run(client.close())
-            speaker.close()
+    with open_judge(client, choice.spec["model"], ledger) as judge:
+        yield Options(judge=judge, max_judge_calls=choice.most_calls)
 
 
 def ledger_beside(data: Any) -> Path | None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant import __version__
 from calibrant.core.arrays import Indices
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.streams import streaming
 from calibrant.inputs.streams.engines import Engine, LocalEngine, engine_named
 from calibrant.records.batches import Part, parquet_files, table_parts
@@ -38,54 +42,67 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
     options
         The options of `audit`.
     """
-    runner = engine_named(options.engine)
-    with streaming.as_parquet(str(data), columns=options.columns, by=options.by) as source:
-        streamed = streaming.sum_plan(
-            source,
-            bins=options.bins,
-            by=options.by,
-            scale=options.scale,
-            on_invalid=options.on_invalid,
-            columns=options.columns,
-        )
-        parts = table_parts(source, streamed.plan.columns)
-        if not parts:
+    engine = engine_named(options.engine)
+    with summed_table(str(data), options.table, options.by, options.bins, engine) as summed:
+        streamed, total = summed.streamed, summed.total
+        if not summed.parts:
             raise InputError("the table has no rows", source=str(data))
-        files = streaming.streamed_input(str(data), source, parts)
-        total = sum_table(parts, streamed.plan, runner, shown=str(data), read_from=source)
         if not total.blocks:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
             raise InputError(f"no row keeps the rules: {counts}", source=str(data))
         _refuse_scores(total, str(data))
-        refuse_many_broken(total, options.on_invalid, str(data))
+        refuse_many_broken(total, options.table.on_invalid, str(data))
         refuse_repeats(streamed, total.rows)
-    return _source(str(data), files, total, streamed, len(parts), options)
-
-
-def _source(
-    shown: str,
-    files: list[dict[str, Any]],
-    total: PartSums,
-    streamed: streaming.Streamed,
-    parts: int,
-    options: AuditOptions,
-) -> AuditSource:
-    head = streaming.streamed_head(
-        "audit", shown, files, seed=options.seed, settings=options.settings
-    )
-    plan = streamed.plan
-    reading = {"way": "streamed", "rows": total.rows, "parts": parts, "cells": plan.grid.cells}
-    reading |= streamed.reading.to_dict()
+    cells = streamed.plan.grid.cells
     return AuditSource(
-        head,
-        reading,
-        partial(_blocks, total, plan, options),
+        summed.head("audit", seed=options.seed, settings=options.settings),
+        summed.reading(parts=summed.parts, cells=cells),
+        partial(_blocks, total, streamed.plan, options),
         partial(sums_coverage, total, streamed),
         total.dropped,
         total.dropped_rows,
-        sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}),
+        summed.emptied,
         parallel=True,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SummedTable:
+    """A table with the sums of its parts: its name, how it is read, how many parts there were."""
+
+    shown: str
+    streamed: streaming.Streamed
+    total: PartSums
+    files: list[dict[str, Any]]
+    parts: int
+
+    def head(self, kind: str, *, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the head of a document, without the libraries that other heads need."""
+        head = {"schema": f"calibrant.{kind}/1", "version": __version__, "source": self.shown}
+        return {**head, "input": self.files, "seed": seed, "settings": settings}
+
+    def reading(self, **counts: int) -> dict[str, Any]:
+        """Return how the table was read, with counts of the parts or cells."""
+        how = {"way": "streamed", "rows": self.total.rows, **counts}
+        return how | self.streamed.reading.to_dict()
+
+    @property
+    def emptied(self) -> list[str]:
+        """The models of which no row is left."""
+        return sorted(self.total.models_with_dropped_rows - {key[0] for key in self.total.blocks})
+
+
+@contextmanager
+def summed_table(
+    shown: str, asked: ReadingOptions, by: tuple[str, ...], bins: int, engine: Engine
+) -> Iterator[SummedTable]:
+    """Sum a table in one pass; a text table is rewritten for as long as it is open."""
+    with streaming.as_parquet(shown, asked, by) as source:
+        streamed = streaming.sum_plan(source, asked, bins=bins, by=by)
+        parts = table_parts(source, streamed.plan.columns)
+        files = streaming.streamed_input(shown, source, parts)
+        total = sum_table(parts, streamed.plan, engine, shown=shown, read_from=source)
+        yield SummedTable(shown, streamed, total, files, len(parts))
 
 
 def sum_table(

@@ -202,11 +202,11 @@ class ProcessEngine:
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
         """Yield function(item) for every item, in order."""
         parts = list(items)
-        helpers = [_Helper(function) for _ in range(min(self.processes, len(parts)))]
+        helpers = [Helper(function) for _ in range(min(self.processes, len(parts)))]
         if len(helpers) < 2:
             yield from map(function, parts)
             return
-        free: SimpleQueue[_Helper] = SimpleQueue()
+        free: SimpleQueue[Helper] = SimpleQueue()
         for helper in helpers:
             free.put(helper)
 
@@ -222,7 +222,7 @@ class ProcessEngine:
             for part, future in [(part, pool.submit(asked, part)) for part in parts]:
                 try:
                     value = future.result()
-                except _NotDoneError:
+                except NotDoneError:
                     value = function(part)
                 yield value
         finally:
@@ -231,15 +231,23 @@ class ProcessEngine:
             pool.shutdown(cancel_futures=True)
 
 
-class _NotDoneError(Exception):
+class NotDoneError(Exception):
     """A part was not done elsewhere, for whatever reason."""
 
 
-class _Helper:
-    """One other process, started when it is first asked."""
+class Helper:
+    """One other process, started when it is first asked.
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
+    Parameters
+    ----------
+    function
+        What it does with each part.
+    alone
+        Whether no other one works beside it: then it may use all cores, and its warnings are shown.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], *, alone: bool = False) -> None:
+        self._function, self._alone = function, alone
         self._process: subprocess.Popen[bytes] | None = None
         self._ended = False
         # A thread may be about to start the process while another one ends it.
@@ -248,28 +256,29 @@ class _Helper:
     def ask(self, part: Any) -> Any:
         """Return what the function gives for a part."""
         try:
-            given, out = self._pipes()
+            given, out = self.start()
             _send(given, part)
             # Nothing but what this package sent comes through these pipes.
             done, value = pickle.load(out)  # noqa: S301
         except Exception as error:
             self.end()
-            raise _NotDoneError from error
+            raise NotDoneError from error
         if not done:
-            raise _NotDoneError
+            raise NotDoneError
         return value
 
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+    def start(self) -> tuple[IO[bytes], IO[bytes]]:
+        """Start the process ahead of its first part, and return the ways to it and back."""
         if self._process is None:
             with self._lock:
                 if self._ended:
-                    raise _NotDoneError
+                    raise NotDoneError
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-c", _START, json.dumps(sys.path)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env=os.environ | _ONE_THREAD,
+                    stderr=None if self._alone else subprocess.DEVNULL,
+                    env=None if self._alone else os.environ | _ONE_THREAD,
                 )
             assert self._process.stdin is not None
             _send(self._process.stdin, self._function)

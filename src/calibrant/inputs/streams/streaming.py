@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
-import calibrant
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.imports import optional_import
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.streams.engines import LocalEngine
 from calibrant.records import batches
 from calibrant.records.formats import file_format, is_url
@@ -45,9 +45,7 @@ class Streamed:
 
 
 @contextmanager
-def as_parquet(
-    source: str, *, columns: Mapping[str, str | None], by: tuple[str, ...]
-) -> Iterator[str]:
+def as_parquet(source: str, asked: ReadingOptions, by: tuple[str, ...]) -> Iterator[str]:
     """Yield the table as parquet: itself, or a text table rewritten to a temporary file.
 
     Names of models, methods and groups stay as they are written in it.
@@ -64,7 +62,7 @@ def as_parquet(
     with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
         copy = Path(folder) / "table.parquet"
         try:
-            names = [columns[role] for role in ("model", "method", "question")]
+            names = (asked.model, asked.method, asked.question)
             table = scan_table(path, names=[name for name in names if name], groups=by)
             table.sink_parquet(copy, compression="lz4")
         except UNREADABLE as error:
@@ -72,27 +70,13 @@ def as_parquet(
         yield str(copy)
 
 
-def sum_plan(
-    source: str,
-    *,
-    bins: int,
-    by: tuple[str, ...],
-    scale: str | None,
-    on_invalid: str | None,
-    columns: Mapping[str, str | None],
-) -> Streamed:
-    """Find the columns of a table and return what is to be summed.
-
-    Parameters
-    ----------
-    columns
-        Column names by role (confidence, correct, model, method, question, answer) or None.
-    """
+def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ...]) -> Streamed:
+    """Find the columns of a table and return what is to be summed."""
     files = batches.parquet_files(source)
     names = batches.named_columns(files, source)
-    asked = {**columns, "question_id": columns["question"]}
+    columns = {**asked.columns, "question_id": asked.question}
     with error_source(source):
-        roles = resolve_roles(names, None, asked, partial(_peeked, source))
+        roles = resolve_roles(names, None, columns, partial(_peeked, source))
     for name in by:
         require_column(name, names, source, role="by")
     if roles.models:
@@ -117,15 +101,15 @@ def sum_plan(
         labels,
         None if answer is None or _never_null(answer, files) else answer,
     )
-    guessed = scale is None and _in_percent(source, read, files)
+    guessed = asked.scale is None and _in_percent(source, read, files)
     plan = SumPlan(
         read,
         cell_grid(bins),
         model,
         method,
         by,
-        guessed or scale == PERCENT,
-        on_invalid or "missing",
+        guessed or asked.scale == PERCENT,
+        asked.on_invalid or "missing",
     )
     told = {role: ",".join(found) for role, found in roles.columns.items() if found}
     written = PERCENT if plan.percent else FRACTION
@@ -243,14 +227,6 @@ def streamed_input(shown: str, source: str, parts: Sequence[batches.Part]) -> li
     from calibrant.inputs.provenance import input_files
 
     return input_files(shown)
-
-
-def streamed_head(
-    kind: str, shown: str, files: list[dict[str, Any]], *, seed: int, settings: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the head of a streamed document, without the libraries that other heads need."""
-    head = {"schema": f"calibrant.{kind}/1", "version": calibrant.__version__, "source": shown}
-    return {**head, "input": files, "seed": seed, "settings": settings}
 
 
 def _facts(file: str, rows: Counter[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from calibrant.documents.fields import typed
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.pool import OpenPool, open_pool
 from calibrant.inputs.provenance import document_head
+from calibrant.inputs.reading import ReadingOptions
 from calibrant.planning.labelling.agreement import LabelNoise
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.planning.labelling.estimates import pool_estimate
@@ -210,7 +211,7 @@ def open_task(
     columns = {name: options[name] for name in opt.TABLE}
     others = {*opt.TABLE, "precision", "threshold", "budget"}
     own = {name: options[name] for name in options if name in DEFAULTS.keys() - others}
-    work = open_pool(table, columns=columns, wave=wave, create=create, **own)
+    work = open_pool(table, asked=ReadingOptions(**columns), wave=wave, create=create, **own)
     return OpenTask(work, head, columns, goals_of(options))
 
 

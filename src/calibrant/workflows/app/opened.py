@@ -16,11 +16,14 @@ import msgspec
 import orjson
 import polars as pl
 
+from calibrant.core.document import load_document
 from calibrant.core.errors import CalibrantError, InputError
+from calibrant.core.hints import Call
 from calibrant.inputs.open_rows import open_rows
 from calibrant.inputs.rows import Rows
 from calibrant.records.formats import is_study
 from calibrant.records.tables import column_names, scan_table
+from calibrant.report.result import Result
 from calibrant.workflows.app.corrections import Corrections
 from calibrant.workflows.app.worker import Stopped, Worker
 
@@ -152,60 +155,61 @@ class AppData:
 
     # -- documents ------------------------------------------------------------------------
 
-    def document(self, verb: str, settings: dict[str, Any]) -> Job:
+    def document(self, call: Call) -> Job:
         """Return the work on a document, begun where nobody has asked for it yet."""
-        key = self._key(verb, settings)
+        key = self._key(call)
         job = self._jobs.get(key)
         if job is None:
             while len(self._jobs) >= _KEPT:
                 self._jobs.pop(next(iter(self._jobs)))
-            job = self._jobs[key] = Job(verb)
-            threading.Thread(target=self._work, args=(job, verb, settings), daemon=True).start()
+            job = self._jobs[key] = Job(call.verb)
+            threading.Thread(target=self._work, args=(job, call), daemon=True).start()
         return job
 
-    def cancel(self, verb: str, settings: dict[str, Any]) -> None:
+    def cancel(self, call: Call) -> None:
         """Stop the work on a document; the next question begins it anew."""
-        job = self._jobs.get(self._key(verb, settings))
+        job = self._jobs.get(self._key(call))
         if job is not None and not job.done:
             job.error = "Stopped."
             if job.began_work:
                 self.worker.stop()
 
-    def forget(self, verb: str, settings: dict[str, Any]) -> None:
+    def forget(self, call: Call) -> None:
         """Let a document be made again."""
-        self._jobs.pop(self._key(verb, settings), None)
+        self._jobs.pop(self._key(call), None)
 
-    def make(self, verb: str, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return a document that was not made before: one that writes something."""
-        return self.worker.call(verb, self.data, {**self.table, **settings})
+    def make(self, call: Call) -> Result:
+        """Return a result that was not made before: one that writes something."""
+        made = self.worker.call(call.verb, self.data, {**self.table, **call.settings})
+        return Result.of_plain(made)
 
-    def _work(self, job: Job, verb: str, settings: dict[str, Any]) -> None:
-        stored = self._stored(verb, settings)
+    def _work(self, job: Job, call: Call) -> None:
+        stored = self._stored(call)
         try:
-            job.found = self._made(job, verb, settings) if stored is None else stored
+            job.found = self._made(job, call) if stored is None else stored
         except Stopped:
             job.error = job.error or "Stopped."
         except CalibrantError as error:
             job.error = str(error)
         job.done = True
 
-    def _made(self, job: Job, verb: str, settings: dict[str, Any]) -> dict[str, Any]:
+    def _made(self, job: Job, call: Call) -> Result:
         with self._turn:
             # It may have been stopped while it waited for its turn.
             if job.error:
                 raise Stopped
             job.began_work = True
-            return self.make(verb, settings)
+            return self.make(call)
 
-    def _stored(self, verb: str, settings: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the document that a study holds already."""
-        if settings or self.table or not is_study(self.paths[0]):
+    def _stored(self, call: Call) -> Result | None:
+        """Return the result that a study holds already."""
+        if call.settings or self.table or not is_study(self.paths[0]):
             return None
-        path = Path(self.paths[0]) / "results" / f"{verb}.json"
-        return orjson.loads(path.read_bytes()) if path.is_file() else None
+        path = Path(self.paths[0]) / "results" / f"{call.verb}.json"
+        return Result.of_plain(load_document(path)) if path.is_file() else None
 
-    def _key(self, verb: str, settings: dict[str, Any]) -> str:
-        return orjson.dumps([verb, settings, self._version()], default=str).decode()
+    def _key(self, call: Call) -> str:
+        return orjson.dumps([call.verb, call.settings, self._version()], default=str).decode()
 
     # -- corrected grades -----------------------------------------------------------------
 

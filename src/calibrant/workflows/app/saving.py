@@ -7,10 +7,12 @@ import polars as pl
 
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call
 from calibrant.records.tables import neutral_cells
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.draw import chart_file, save_chart
 from calibrant.report.page import render_html
+from calibrant.report.result import Result
 from calibrant.workflows.app.opened import AppData
 from calibrant.workflows.app.state import State
 from calibrant.workflows.app.tabs import Tab, call_of
@@ -25,7 +27,7 @@ def saved(name: str, tab: Tab, state: State, data: AppData) -> tuple[str, bytes]
     """Return the kind and the content of a file that was asked for."""
     makers: dict[str, tuple[str, Callable[[Tab, State, AppData], bytes]]] = {
         "page.html": ("text/html", _page),
-        "result.json": ("application/json", lambda *of: dump_document(_document(*of))),
+        "result.json": ("application/json", lambda *of: dump_document(_result(*of).to_dict())),
         "chart.svg": ("image/svg+xml", lambda *of: chart_file(_chart(*of)).encode()),
         "chart.png": ("image/png", _png),
         "policy.json": ("application/json", _policy),
@@ -38,25 +40,25 @@ def saved(name: str, tab: Tab, state: State, data: AppData) -> tuple[str, bytes]
     return kind, make(tab, state, data)
 
 
-def _document(tab: Tab, state: State, data: AppData) -> dict[str, Any]:
+def _result(tab: Tab, state: State, data: AppData) -> Result:
     if not tab.verb:
         raise InputError("this tab has rows and no result of its own")
-    job = data.document(tab.verb, call_of(tab, state, data))
+    job = data.document(call_of(tab, state, data))
     if not job.done or job.error:
         raise InputError(job.error or "the result is not there yet")
-    document: dict[str, Any] = job.found
-    return document
+    found: Result = job.found
+    return found
 
 
 def _page(tab: Tab, state: State, data: AppData) -> bytes:
     rows = data.rows()
     questions, note = rows.questions()
-    made = render_html([_document(tab, state, data)], questions=questions, questions_note=note)
+    made = render_html([_result(tab, state, data)], questions=questions, questions_note=note)
     return made.encode()
 
 
 def _chart(tab: Tab, state: State, data: AppData) -> Any:
-    chart = answer_of(_document(tab, state, data))
+    chart = answer_of(_result(tab, state, data))
     if chart is None:
         raise InputError("this result has no chart")
     return chart
@@ -71,7 +73,7 @@ def _policy(tab: Tab, state: State, data: AppData) -> bytes:
     if tab.verb not in ("decide", "mend"):
         raise InputError("a policy is saved on the tab Decide, a map on the tab Meaning")
     path = data.folder / "policy.json"
-    data.make(tab.verb, {**call_of(tab, state, data), "save": str(path)})
+    data.make(Call(tab.verb, **call_of(tab, state, data).settings, save=str(path)))
     return path.read_bytes()
 
 

@@ -202,10 +202,10 @@ class AppServer(LocalServer):
         if tab.name == "labels" and not store_path(data.paths[0]).is_file():
             return _fragment("tab_labels", **_labelling(tab, data))
         try:
-            settings = await asyncio.to_thread(call_of, tab, state, data)
+            call = await asyncio.to_thread(call_of, tab, state, data)
         except InputError as error:
             return _failed(tab, str(error), [], data)
-        job = data.document(tab.verb, settings)
+        job = data.document(call)
         if not job.done:
             await asyncio.sleep(_SOON)
         if not job.done:
@@ -213,7 +213,7 @@ class AppServer(LocalServer):
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
             return _failed(tab, job.error, form_of(tab, state), data)
-        return await asyncio.to_thread(_made, tab, state, data, job, settings)
+        return await asyncio.to_thread(_made, tab, state, data, job, call)
 
     async def _rows(self, request: web.Request) -> web.Response:
         return _html(await asyncio.to_thread(_row_page, self._looked_at, _state(request)))
@@ -255,13 +255,13 @@ class AppServer(LocalServer):
 
     async def _cancel(self, request: web.Request) -> web.Response:
         tab, data = tab_of(request.match_info["tab"]), self._looked_at
-        settings = await asyncio.to_thread(call_of, tab, _state(request), data)
-        await asyncio.to_thread(data.cancel, tab.verb, settings)
+        call = await asyncio.to_thread(call_of, tab, _state(request), data)
+        await asyncio.to_thread(data.cancel, call)
         return said(200, "stopped")
 
     async def _again(self, request: web.Request) -> web.Response:
         tab, data = tab_of(request.match_info["tab"]), self._looked_at
-        data.forget(tab.verb, await asyncio.to_thread(call_of, tab, _state(request), data))
+        data.forget(await asyncio.to_thread(call_of, tab, _state(request), data))
         return said(200, "forgotten")
 
     async def _open(self, request: web.Request) -> web.Response:
@@ -335,7 +335,7 @@ def _file(name: str, kind: str) -> Handler:
     return answer
 
 
-def _made(tab: Tab, state: State, data: AppData, job: Job, settings: dict[str, Any]) -> str:
+def _made(tab: Tab, state: State, data: AppData, job: Job, call: Call) -> str:
     """Return a tab with its command; its lists are those of the document."""
     found = shown_of(tab, focused(state, data), job)
     if tab.name == "overview":
@@ -347,7 +347,7 @@ def _made(tab: Tab, state: State, data: AppData, job: Job, settings: dict[str, A
     else:
         name = tab.name if tab.name in ("overview", "decide", "mend") else "document"
         made = _fragment(f"tab_{name}", tab=tab, **found)
-    return made + _fragment("command", **command_of(tab, settings, data))
+    return made + _fragment("command", **command_of(call, data))
 
 
 def _failed(tab: Tab, error: str, form: list[dict[str, Any]], data: AppData) -> str:
@@ -373,8 +373,8 @@ def _row_page(data: AppData, state: State) -> str:
     has = {name: any(row.get(name) for row in told) for name in ("answer", "reference")}
     return _fragment(
         "rows",
-        page={"rows": told, "total": page.total, "wrong": page.wrong, "graded": page.graded,
-              "has": has, "searched": page.searched},
+        page=replace(page, rows=told),
+        has=has,
         state=state,
         several=len(rows.models) > 1,
         facets=rows.facets,

@@ -22,6 +22,7 @@ from calibrant.report.charts.reliability import reliability_chart
 from calibrant.report.charts.scales import percent, points
 from calibrant.report.page.parts import document_part, drawn, safe_json
 from calibrant.report.page.screen import first_screen
+from calibrant.report.result import Result
 from calibrant.workflows.app.opened import AppData, Job
 from calibrant.workflows.app.state import State
 
@@ -81,8 +82,8 @@ def focused(state: State, data: AppData) -> State:
     return replace(state, model=max(able, key=lambda name: gaps.get(name, 0.0)), method=method)
 
 
-def call_of(tab: Tab, state: State, data: AppData) -> dict[str, Any]:
-    """Return the settings of the verb behind a tab: what was picked, then what was typed."""
+def call_of(tab: Tab, state: State, data: AppData) -> Call:
+    """Return the call of the verb behind a tab: what was picked, then what was typed."""
     picked: dict[str, Any] = {}
     if tab.name == "overview" and state.group and state.group[0] in data.rows().facets:
         picked = {"by": [state.group[0]]}
@@ -94,7 +95,7 @@ def call_of(tab: Tab, state: State, data: AppData) -> dict[str, Any]:
         picked = _decide(state, data)
     elif tab.name == "mend":
         picked = _one(state, data)
-    return {**picked, **state.settings(tab.verb, parameters(tab.verb))}
+    return Call(tab.verb, **{**picked, **state.settings(tab.verb, parameters(tab.verb))})
 
 
 def _groups(state: State, data: AppData) -> dict[str, Any]:
@@ -126,13 +127,12 @@ def _one(state: State, data: AppData) -> dict[str, Any]:
     return {**one, **({"only_method": state.method} if len(rows.methods) > 1 else {})}
 
 
-def command_of(tab: Tab, settings: Mapping[str, Any], data: AppData) -> dict[str, str]:
+def command_of(call: Call, data: AppData) -> dict[str, str]:
     """Return the command and the Python call that make what a tab shows."""
-    call = Call(tab.verb, *data.paths, **{**data.table, **settings})
-    given = [repr(path) for path in data.paths]
-    source = given[0] if len(given) == 1 else f"[{', '.join(given)}]"
-    python = Call(tab.verb, source, **call.settings).python()
-    return {"shell": call.shell(), "python": python}
+    settings = {**data.table, **call.settings}
+    source = repr(data.paths[0] if len(data.paths) == 1 else data.paths)
+    shell = Call(call.verb, *data.paths, **settings).shell()
+    return {"shell": shell, "python": Call(call.verb, source, **settings).python()}
 
 
 # -- what is shown ------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, Any]:
 
     What does not depend on the focus is made once for a document: a click has to be quick.
     """
-    document = job.found
+    document: Result = job.found
     if not job.shown:
         job.shown.update(_of_document(document))
     found = {**job.shown, "form": form_of(tab, state)}
@@ -163,7 +163,7 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, Any]:
     return found
 
 
-def _of_document(document: Mapping[str, Any]) -> dict[str, Any]:
+def _of_document(document: Result) -> dict[str, Any]:
     screen = first_screen(document)
     # How the table was read stands beside its name already.
     told = (document.get("reading") or {}).get("sentence")
@@ -177,7 +177,7 @@ def _of_document(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def focus_entry(state: State, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def focus_entry(state: State, document: Result) -> Mapping[str, Any] | None:
     """Return the confidence in focus; where there is none, the first that has a diagram."""
     able = [e for e in document["results"] if e.get("reliability") and e["probability"]]
     group = None if state.group is None else {state.group[0]: state.group[1]}
@@ -186,7 +186,7 @@ def focus_entry(state: State, document: Mapping[str, Any]) -> Mapping[str, Any] 
     return next(iter([*own, *fits, *able]), None)
 
 
-def _focus(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+def _focus(entry: Mapping[str, Any], document: Result) -> dict[str, Any]:
     about = claims_by_entry(claims_of(document))
     tone, metrics = entry_tone(entry, about), entry["metrics"]
     group = ", ".join(str(value) for value in (entry.get("group") or {}).values())
@@ -195,7 +195,7 @@ def _focus(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, A
     title = ", ".join(filter(None, names))
     chart = reliability_chart(entry["reliability"], tone, title)
     tiles = [
-        (title, _told(metrics.get(name), unit), _between(metrics.get(name), unit))
+        (title, *_value_and_interval(metrics[name], unit))
         for title, name, unit in (
             ("says", "mean_confidence", "share"),
             ("is right", "accuracy", "share"),
@@ -221,25 +221,15 @@ def _method_words(name: str) -> str:
     return method_words(name) or name.replace("_", " ")
 
 
-def _told(estimate: Mapping[str, Any] | None, unit: str) -> str:
-    value = (estimate or {}).get("value")
-    return "–" if value is None else _written(value, unit)
+def _value_and_interval(estimate: Mapping[str, float | None], unit: str) -> tuple[str, str]:
+    writers = {"points": lambda value: points(value).lstrip("+"), "share": percent}
+    write = writers.get(unit, "{:.2f}".format)
+    value, low, high = (estimate[part] for part in ("value", "low", "high"))
+    interval = "" if low is None or high is None else f"{write(low)} to {write(high)}"
+    return "–" if value is None else write(value), interval
 
 
-def _between(estimate: Mapping[str, Any] | None, unit: str) -> str:
-    low, high = ((estimate or {}).get(end) for end in ("low", "high"))
-    if low is None or high is None:
-        return ""
-    return f"{_written(low, unit)} to {_written(high, unit)}"
-
-
-def _written(value: float, unit: str) -> str:
-    if unit == "points":
-        return points(value).lstrip("+")
-    return percent(value) if unit == "share" else f"{value:.2f}"
-
-
-def _decision(document: Mapping[str, Any]) -> dict[str, Any]:
+def _decision(document: Result) -> dict[str, Any]:
     """Return the curve as numbers, so that a limit can be tried before it is asked for."""
     entry = next((e for e in document["results"] if e.get("curve")), None)
     if entry is None:

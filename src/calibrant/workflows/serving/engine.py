@@ -7,15 +7,15 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from calibrant.clients.dispatch.commit import GroupCommit
-from calibrant.core.errors import InputError
 from calibrant.records.ledger import Ledger
 from calibrant.records.mend_map import MendMap
 from calibrant.workflows.serving.measure import Asked, Measure, Measured, UpstreamError
@@ -63,26 +63,59 @@ class Breaker:
         self.failures, self.until, self.pause_s = 0, 0.0, LEFT_ALONE_S
 
 
-@dataclass(frozen=True)
-class Told:
-    """What became of a question.
+class Served(Struct, frozen=True):
+    """A policy as it is served: its name, its method, what it promises and how long.
+
+    `labelled_as` is the name of the method among its labels. After `expires` nothing is promised
+    any more.
+    """
+
+    id: str
+    method: str
+    promise: str
+    labelled_as: str = "confidence"
+    ends_when: str | None = None
+    expires: dt.date | None = None
+
+    @property
+    def days_left(self) -> int | None:
+        """Days for which the promise holds; None where it names no end."""
+        if self.expires is None:
+            return None
+        return max(0, (self.expires - dt.datetime.now(dt.UTC).date()).days)
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """What became of a question: what its caller is told, then what that rests on.
 
     `decision` is ``answer``, ``defer`` or ``degraded``: a stronger model was wanted and failed, and
     the answer at hand is given without the promise.
     """
 
     decision: str
-    answer: str | None
-    model: str | None
-    confidence: float | None
+    answered_by: str | None
+    asked: tuple[str, ...]
     probability: float | None
     interval: tuple[float, float] | None
+    confidence: float | None
     why: str
-    asked: tuple[str, ...]
     risk: float | None
     cost: float
-    response: Mapping[str, Any] | None = None
-    failure: str | None = None
+    policy: str
+    method: str
+    promise: str
+    days_left: int | None
+    ends_when: str | None
+    shift: str | None
+    degraded: str | None
+    answer: str | None
+    model: str | None
+    response: Mapping[str, Any] | None
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What a caller is told about an answer, beside the answer."""
+        return {name: getattr(self, name) for name in self.__struct_fields__[:-3]}
 
 
 @dataclass
@@ -99,17 +132,14 @@ class Engine:
         Every call.
     rows
         File that keeps a row per question, as `audit`, `label serve` and `monitor` read it.
-    about
-        Of the policy: ``id``, ``method``, ``promise``, ``made``, ``ends_when`` and
-        ``labelled_as``, the name of the method among its labels.
+    policy
+        What is promised, and of what.
     price, per_token
         What a call, or a token of an answer, costs.
     describe
         Adds features that are computed from the text.
     mends
         What a confidence means, by model; the probability and interval told are then the map's.
-    expires
-        Day from which on nothing is promised any more.
     defer_shifted
         Whether questions are left to somebody else while a shift or a broken promise is known.
     """
@@ -118,12 +148,11 @@ class Engine:
     measures: Mapping[str, Measure]
     ledger: Ledger
     rows: Path
-    about: Mapping[str, Any]
+    policy: Served
     price: Mapping[str, float] = field(default_factory=dict)
     per_token: bool = False
     describe: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     mends: Mapping[str, MendMap] = field(default_factory=dict)
-    expires: dt.date | None = None
     defer_shifted: bool = False
     shift: str | None = None
     """What about the questions of late is not as it was certified."""
@@ -182,7 +211,7 @@ class Engine:
             step = self.decide(question, known)
         told = self._told(step, found, cost, failure)
         self._keep(asked, told, time.perf_counter() - started)
-        _note_in_span(told, str(self.about["method"]))
+        _note_in_span(told)
         return told
 
     async def score(self, asked: Asked, answer: str) -> Told:
@@ -193,8 +222,7 @@ class Engine:
         step = self.decide({"text": asked.text, **asked.known}, known)
         paid = self._price(model, measured)
         self.cost += paid
-        decided = step if step.action == "answer" else replace(step, action="defer")
-        return self._told(decided, {model: measured}, paid, None)
+        return self._told(step, {model: measured}, paid, None)
 
     async def _measured(self, model: str, asked: Asked) -> tuple[Measured, float]:
         """Ask one model; who asks the same at the same time shares the answer and its cost."""
@@ -238,18 +266,25 @@ class Engine:
         if failure is not None:
             decision = "degraded"
         return Told(
-            decision,
-            None if at_hand is None else at_hand.answer,
-            model,
-            confidence,
-            probability,
-            interval,
-            "" if at_hand is None else at_hand.why,
-            tuple(found),
-            step.risk,
-            cost,
-            None if at_hand is None else at_hand.response,
-            failure,
+            decision=decision,
+            answered_by=model if decision != "defer" else None,
+            asked=tuple(found),
+            probability=probability,
+            interval=interval,
+            confidence=confidence,
+            why="" if at_hand is None else at_hand.why,
+            risk=step.risk,
+            cost=cost,
+            policy=self.policy.id,
+            method=self.policy.method,
+            promise=self._promise_for(decision),
+            days_left=self.policy.days_left,
+            ends_when=self.policy.ends_when,
+            shift=self.shift,
+            degraded=failure,
+            answer=None if at_hand is None else at_hand.answer,
+            model=model,
+            response=None if at_hand is None else at_hand.response,
         )
 
     def _probability(
@@ -261,48 +296,20 @@ class Engine:
             return confidence, None
         return fitted.probability(confidence), fitted.interval(confidence)
 
-    def said(self, told: Told) -> dict[str, Any]:
-        """Return what a caller is told about an answer, beside the answer."""
-        return {
-            "decision": told.decision,
-            "answered_by": told.model if told.decision != "defer" else None,
-            "asked": list(told.asked),
-            "probability": told.probability,
-            "interval": told.interval,
-            "confidence": told.confidence,
-            "why": told.why,
-            "risk": told.risk,
-            "cost": told.cost,
-            "policy": self.about["id"],
-            "method": self.about["method"],
-            "promise": self.promise_for(told),
-            "days_left": self.days_left,
-            "ends_when": self.about.get("ends_when"),
-            "shift": self.shift,
-            "degraded": told.failure,
-        }
-
-    @property
-    def days_left(self) -> int | None:
-        """Days for which the promise holds; None where it names no end."""
-        if self.expires is None:
-            return None
-        return max(0, (self.expires - dt.datetime.now(dt.UTC).date()).days)
-
-    def promise_for(self, told: Told) -> str:
+    def _promise_for(self, decision: str) -> str:
         """Return what is promised of this very answer."""
-        if told.decision != "answer":
+        if decision != "answer":
             return "none for this answer"
         if self.expired is not None:
             return f"none: {self.expired}"
-        if self.days_left == 0:
-            return f"none: it ended on {self.expires}"
-        return str(self.about["promise"])
+        if self.policy.days_left == 0:
+            return f"none: it ended on {self.policy.expires}"
+        return self.policy.promise
 
     def _keep(self, asked: Asked, told: Told, seconds: float) -> None:
         self.counts["questions"] += 1
         self.counts[told.decision] += 1
-        self.answered_by[told.model or "nobody" if told.decision != "defer" else "nobody"] += 1
+        self.answered_by[told.answered_by or "nobody"] += 1
         self.cost += told.cost
         self.seconds += seconds
         row = {
@@ -310,16 +317,16 @@ class Engine:
             "question": asked.text,
             **{k: v for k, v in asked.known.items() if isinstance(v, str | int | float)},
             "model": told.model,
-            "method": self.about.get("labelled_as", self.about["method"]),
+            "method": self.policy.labelled_as,
             "answer": told.answer,
             "confidence": told.confidence,
             "probability": told.probability,
             "decision": told.decision,
-            "policy": self.about["id"],
+            "policy": told.policy,
             "cost": told.cost,
             "seconds": seconds,
-            "promised": not self.promise_for(told).startswith("none"),
-            "shift": self.shift,
+            "promised": not told.promise.startswith("none"),
+            "shift": told.shift,
             # A replay of recorded traffic says itself when a question was asked.
             "time": asked.known.get("time") or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
@@ -341,12 +348,12 @@ class Engine:
         }
 
 
-def _note_in_span(told: Told, method: str) -> None:
+def _note_in_span(told: Told) -> None:
     """Tell the span that asks, where the program traces with OpenTelemetry."""
     if "opentelemetry.trace" not in sys.modules:
         return
     known = {
-        "gen_ai.evaluation.name": f"calibrant.{method}",
+        "gen_ai.evaluation.name": f"calibrant.{told.method}",
         "gen_ai.evaluation.score.value": told.probability,
         "gen_ai.evaluation.score.label": told.decision,
         "gen_ai.evaluation.explanation": told.why,
@@ -366,32 +373,3 @@ def _row(measured: Measured) -> dict[str, Any]:
 def policy_id(path: str | Path) -> str:
     """Return a short name of the very file."""
     return hashlib.blake2b(Path(path).read_bytes(), digest_size=6).hexdigest()
-
-
-def text_of(body: Mapping[str, Any]) -> str:
-    """Return the question: what the user said last."""
-    messages = body.get("messages")
-    if not isinstance(messages, list):
-        raise InputError("a request needs a list of messages")
-    texts = [m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user"]
-    if not texts:
-        raise InputError("a question needs a message of the role 'user'")
-    last = texts[-1]
-    if isinstance(last, str):
-        return last
-    parts = last if isinstance(last, list) else []
-    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
-
-
-def asked_of(body: Mapping[str, Any]) -> Asked:
-    """Return the question that a request asks, with what the caller says about it."""
-    known: dict[str, Any] = {}
-    for name in ("metadata", "calibrant"):
-        told = body.get(name) or {}
-        if not isinstance(told, dict):
-            raise InputError(f"{name} is an object, got {type(told).__name__}")
-        known |= told
-    if body.get("n") not in (None, 1):
-        raise InputError("one answer is judged at a time, so n is 1")
-    own = ("calibrant", "stream", "stream_options", "model")
-    return Asked({k: v for k, v in body.items() if k not in own}, text_of(body), known)

@@ -11,12 +11,13 @@ from aiohttp import web
 
 from calibrant.core.errors import InputError
 from calibrant.core.loopback import Loopback
-from calibrant.workflows.serving.engine import Engine, Told, asked_of
+from calibrant.workflows.serving.engine import Engine, Told
 from calibrant.workflows.serving.measure import PassedOn, UpstreamError
 from calibrant.workflows.serving.shapes import (
     as_chat,
     as_completion,
     as_response,
+    asked_of,
     chat_events,
     response_events,
 )
@@ -149,43 +150,39 @@ class Front:
         except UpstreamError as error:
             self._log(started, "failed", None, str(error))
             raise
-        self._log(started, told.decision, told, told.failure)
+        self._log(started, told.decision, told, told.degraded)
         return told, answer
 
     def _completion(
         self, told: Told, text: str, response: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         number = self.engine.counts["questions"]
-        return as_completion(text, told.model, self.engine.said(told), response, number)
+        return as_completion(told, text, response, number)
 
-    def _deferred(self, told: Told) -> dict[str, Any]:
+    @staticmethod
+    def _deferred(told: Told) -> dict[str, Any]:
         message = "The policy leaves this question to somebody else."
         return {
             "error": {"message": message, "type": "deferred", "code": "deferred"},
-            "calibrant": self.engine.said(told),
+            "calibrant": told.said,
         }
 
-    def _headers(self, told: Told) -> dict[str, str]:
-        said = self.engine.said(told)
+    @staticmethod
+    def _headers(told: Told) -> dict[str, str]:
+        said = ((name, getattr(told, name)) for name in _IN_HEADERS)
         return {
-            f"X-Calibrant-{name.replace('_', '-').title()}": _header(said[name])
-            for name in _IN_HEADERS
-            if said[name] is not None
+            f"X-Calibrant-{name.replace('_', '-').title()}": _header(value)
+            for name, value in said
+            if value is not None
         }
 
     def _log(self, started: float, decision: str, told: Told | None, failure: str | None) -> None:
         if not self.log_requests:
             return
-        line = {
-            "time": time.time(),
-            "decision": decision,
-            "model": None if told is None else told.model,
-            "confidence": None if told is None else told.confidence,
-            "cost": None if told is None else told.cost,
-            "seconds": round(time.perf_counter() - started, 4),
-            "failure": failure,
-        }
-        sys.stderr.buffer.write(orjson.dumps(line) + b"\n")
+        known = {name: getattr(told, name, None) for name in ("model", "confidence", "cost")}
+        seconds = round(time.perf_counter() - started, 4)
+        line = {"time": time.time(), "decision": decision, **known, "seconds": seconds}
+        sys.stderr.buffer.write(orjson.dumps({**line, "failure": failure}) + b"\n")
         sys.stderr.flush()
 
     # -- about the front -------------------------------------------------------------------
@@ -201,7 +198,7 @@ class Front:
         now = time.monotonic()
         left_alone = [n for n, b in self.engine.breakers.items() if b.closed_for(now) > 0]
         status = "degraded" if left_alone else "ok"
-        return _json({"status": status, "policy": self.engine.about["id"], "failing": left_alone})
+        return _json({"status": status, "policy": self.engine.policy.id, "failing": left_alone})
 
     async def _metrics(self, request: web.Request) -> web.Response:  # noqa: ARG002
         engine, now = self.engine, time.monotonic()

@@ -1,4 +1,4 @@
-"""Answers in the shapes that callers know: chat completions, responses, and their streams."""
+"""Questions and answers in the shapes that callers know: chats, responses, and their streams."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -7,15 +7,16 @@ from typing import Any
 import orjson
 
 from calibrant.core.errors import InputError
+from calibrant.workflows.serving.engine import Told
+from calibrant.workflows.serving.measure import Asked
 
 _PIECE = 24
 """Characters of a stream that go together."""
 
 
 def as_completion(
-    text: str, model: str | None, said: Mapping[str, Any], response: Mapping[str, Any] | None,
-    number: int,
-) -> dict[str, Any]:  # fmt: skip
+    told: Told, text: str, response: Mapping[str, Any] | None, number: int
+) -> dict[str, Any]:
     """Return a chat completion with the field ``calibrant``; an endpoint's own answer is kept."""
     choice = {
         "index": 0,
@@ -28,7 +29,7 @@ def as_completion(
         "created": int(time.time()),
         "choices": [choice],
     }
-    return {**(response or made), "model": model, "calibrant": dict(said)}
+    return {**(response or made), "model": told.model, "calibrant": told.said}
 
 
 def as_chat(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,3 +133,32 @@ def response_events(answer: Mapping[str, Any]) -> Iterator[bytes]:
 def _pieces(text: str) -> Iterator[str]:
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]
+
+
+def text_of(body: Mapping[str, Any]) -> str:
+    """Return the question: what the user said last."""
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise InputError("a request needs a list of messages")
+    texts = [m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user"]
+    if not texts:
+        raise InputError("a question needs a message of the role 'user'")
+    last = texts[-1]
+    if isinstance(last, str):
+        return last
+    parts = last if isinstance(last, list) else []
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
+
+
+def asked_of(body: Mapping[str, Any]) -> Asked:
+    """Return the question that a request asks, with what the caller says about it."""
+    known: dict[str, Any] = {}
+    for name in ("metadata", "calibrant"):
+        told = body.get(name) or {}
+        if not isinstance(told, dict):
+            raise InputError(f"{name} is an object, got {type(told).__name__}")
+        known |= told
+    if body.get("n") not in (None, 1):
+        raise InputError("one answer is judged at a time, so n is 1")
+    own = ("calibrant", "stream", "stream_options", "model")
+    return Asked({k: v for k, v in body.items() if k not in own}, text_of(body), known)

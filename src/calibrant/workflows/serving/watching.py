@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import CalibrantError, InputError
-from calibrant.epistemic import load_policy
 from calibrant.records.label_store import LabelStore
 from calibrant.records.tables import read_table
 from calibrant.verbs.monitor import monitor
@@ -107,16 +106,6 @@ class Watch:
         shown = [claim for claim in found["claims"] if claim["outcome"] == "shown"]
         told = [claim["text"] for claim in shown if "promise" in claim["id"]]
         return told[0] if told else "more answers are wrong than was promised"
-
-
-def watch_of(
-    engine: Engine, policy: str | Path, labels: str | Path | None, *, defer_shifted: bool
-) -> Watch:
-    """Return what looks at an engine."""
-    loaded = load_policy(policy)
-    engine.defer_shifted = defer_shifted
-    place = None if labels is None else Path(labels)
-    return Watch(engine, policy, loaded.check, place)
 
 
 def served_rows(path: Path) -> pl.DataFrame:
