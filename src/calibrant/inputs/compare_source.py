@@ -126,10 +126,9 @@ class ComparisonKey:
     models: tuple[str, ...] = ()
 
     @property
-    def keys(self) -> dict[str, Any]:
+    def keys(self) -> dict[str, str | dict[str, str] | None]:
         """How the document names it."""
-        group = None if self.group is None else {self.group[0]: self.group[1]}
-        return {"method": self.method, "group": group}
+        return {"method": self.method, "group": dict([self.group]) if self.group else None}
 
     @property
     def place(self) -> str:
@@ -146,8 +145,9 @@ class CompareSource:
     """What a comparison works on, in memory or in parts.
 
     `refused` names comparisons that cannot be made, each with its error, `taken_out` models that
-    are never right or never wrong. `grading` says how far the grades leave a pair open, where the
-    program made them itself. `verification` gives the block of one model of one comparison.
+    are never right or never wrong, each with the reason. `grading` says how far the grades leave a
+    pair open, where the program made them itself. `verification` gives the block of one model of
+    one comparison.
     """
 
     head: dict[str, Any]
@@ -162,13 +162,11 @@ class CompareSource:
     emptied: Sequence[str]
     pools: dict[int, Pool] = field(default_factory=dict)
     refused: list[tuple[ComparisonKey, InputError]] = field(default_factory=list)
-    taken_out: list[dict[str, Any]] = field(default_factory=list)
+    taken_out: list[tuple[ComparisonKey, str, str]] = field(default_factory=list)
     grading: Callable[[ComparisonKey, str, str], dict[str, Any] | None] = _graded_by_others
 
 
-def _one_sided(
-    outcomes: Mapping[str, tuple[int, float]], key: ComparisonKey
-) -> tuple[list[str], list[dict[str, Any]]]:
+def _one_sided(outcomes: Mapping[str, tuple[int, float]]) -> dict[str, str]:
     """Take out models that are never right or never wrong, where two others are left.
 
     Their accuracy cannot be matched to that of another; one such model must not keep all the
@@ -181,22 +179,16 @@ def _one_sided(
 
     Returns
     -------
-    tuple
-        Models that stay, and what the document says of the others.
+    dict
+        Why each of these models is taken out.
     """
-    alike = {name: (n, right) for name, (n, right) in outcomes.items() if right in (0.0, 1.0)}
-    if len(outcomes) - len(alike) < 2:
-        return list(outcomes), []
-    told = [
-        {
-            **key.keys,
-            "model": name,
-            "reason": f"it is {'always' if right else 'never'} right ({n:,} answers): models are "
-            "compared at a common accuracy, which needs right and wrong answers of each",
-        }
-        for name, (n, right) in alike.items()
-    ]
-    return [name for name in outcomes if name not in alike], told
+    reasons = {
+        name: f"it is {'always' if right else 'never'} right ({n:,} answers): models are "
+        "compared at a common accuracy, which needs right and wrong answers of each"
+        for name, (n, right) in outcomes.items()
+        if right in (0.0, 1.0)
+    }
+    return reasons if len(outcomes) - len(reasons) >= 2 else {}
 
 
 def table_source(
@@ -275,7 +267,7 @@ def comparisons(
 ) -> tuple[
     list[tuple[ComparisonKey, Part, Whole]],
     list[tuple[ComparisonKey, InputError]],
-    list[dict[str, Any]],
+    list[tuple[ComparisonKey, str, str]],
 ]:
     """Return the comparisons with their questions, those that are refused, and models taken out.
 
@@ -285,15 +277,17 @@ def comparisons(
     ranking = ranking_methods()
     found: list[tuple[ComparisonKey, Part, Whole]] = []
     refused: list[tuple[ComparisonKey, InputError]] = []
-    taken_out: list[dict[str, Any]] = []
+    taken_out: list[tuple[ComparisonKey, str, str]] = []
     for key, part in parts:
         if key.method in ranking:
             refused.append((key, InputError(NOT_A_PROBABILITY, hint=_RECALIBRATE)))
             continue
         wanted = models
         if models is None:
-            wanted, told = _one_sided(outcomes(part), key)
-            taken_out += told
+            known = outcomes(part)
+            reasons = _one_sided(known)
+            taken_out += [(key, name, reason) for name, reason in reasons.items()]
+            wanted = [name for name in known if name not in reasons]
         try:
             whole = aligned(part, wanted)
         except InputError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -88,6 +90,11 @@ class OpenTables(Opened):
         """The single tables."""
         return list(self.given) if isinstance(self.given, list | tuple) else [self.given]
 
+    @cached_property
+    def _columns(self) -> list[list[str]]:
+        """The names of the columns of each table."""
+        return [column_names(scan_table(table), table) for table in self.tables]
+
     def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
         """Return the tables, whose drawn labels count by the weights of their draw."""
         for table in self.tables:
@@ -105,17 +112,16 @@ class OpenTables(Opened):
     def _with_topics(self, asked: ReadingOptions, kept: Sequence[str]) -> list[str]:
         """Return the columns to keep, with those that are called as if they held topics."""
         own = set(asked.columns.values())
-        shared = [
-            name for name in _names(self.tables[0]) if name.lower() in NAMES["other"]["topics"]
-        ]
-        for table in self.tables[1:]:
-            shared = [name for name in shared if name in _names(table)]
-        return list(dict.fromkeys([*kept, *(n for n in shared if n not in own)]))
+        first, *others = self._columns
+        topics = [name for name in first if name.lower() in NAMES["other"]["topics"]]
+        shared = [n for n in topics if n not in own and all(n in names for names in others)]
+        return list(dict.fromkeys([*kept, *shared]))
 
     @property
     def _drawn(self) -> list[Any]:
         """Those of the tables that hold labels which calibrant drew, with what their draw was."""
-        return [table for table in self.tables if WEIGHT in _names(table)]
+        both = zip(self.tables, self._columns, strict=True)
+        return [table for table, names in both if WEIGHT in names]
 
     def probabilities_table(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
         """Return the tables for verbs that count every row the same."""
@@ -136,15 +142,13 @@ class OpenTables(Opened):
 
     def has_scores(self, confidence: str | None) -> bool:
         """Return whether a confidence was named, or a table has the column."""
-        if confidence is not None:
-            return True
-        return any("confidence" in _names(table) for table in self.tables)
+        return confidence is not None or any("confidence" in names for names in self._columns)
 
     def names_methods(self, asked: ReadingOptions) -> bool:
         """Return whether a column names methods, or is named after one: it is its rows' method."""
-        names = {name for table in self.tables for name in _names(table)}
         return asked.method is not None or any(
-            name == "method" or name.partition(":")[0] in METHOD_WORDS for name in names
+            name == "method" or name.partition(":")[0] in METHOD_WORDS
+            for name in chain(*self._columns)
         )
 
     def scores_outside(self, asked: ReadingOptions, recalibrate: str) -> dict[str, int]:
@@ -154,7 +158,7 @@ class OpenTables(Opened):
     def draws(self, asked: ReadingOptions, by: Sequence[str] = ()) -> pl.DataFrame | None:
         """Return one row per draw where every table has a column ``class_id``."""
         tables = self.tables
-        if not tables or not all(holds_draws(table, asked) for table in tables):
+        if not tables or not self._hold_draws(asked):
             return None
         models = models_by_file(tables) if len(tables) > 1 else [None]
         read = [
@@ -165,9 +169,12 @@ class OpenTables(Opened):
 
     def holds_only_draws(self, asked: ReadingOptions) -> bool:
         """Return whether all tables hold draws with their classes and no confidence."""
-        return asked.confidence is None and all(
-            holds_draws(table, asked) and "confidence" not in _names(table) for table in self.tables
-        )
+        states = chain(*self._columns)
+        return asked.confidence is None and self._hold_draws(asked) and "confidence" not in states
+
+    def _hold_draws(self, asked: ReadingOptions) -> bool:
+        needed = {"class_id", asked.question or "question_id"}
+        return all(needed <= {*names} for names in self._columns)
 
     def _require_labels(self, correct: str | None) -> None:
         """Say why a table without a single label cannot be audited, before its rows are read."""
@@ -201,15 +208,6 @@ def _refuse_graded_lists(source: Any, confidence: str | None, correct: str | Non
                 "name the answers too: {samples} {correct}", samples=lists[0], correct=column
             ),
         )
-
-
-def holds_draws(table: Any, asked: ReadingOptions) -> bool:
-    """Return whether this is a table of draws with their classes."""
-    return {"class_id", asked.question or "question_id"} <= {*_names(table)}
-
-
-def _names(table: Any) -> list[str]:
-    return column_names(scan_table(table), table)
 
 
 def _table_draws(given: Any, options: ReadingOptions, model: str) -> pl.DataFrame:

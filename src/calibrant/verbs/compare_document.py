@@ -56,7 +56,10 @@ def compare_document(
                 "emptied_models": list(source.emptied),
                 "not_compared": [
                     *({**key.keys, "reason": error.rule} for key, error in refused),
-                    *source.taken_out,
+                    *(
+                        {**key.keys, "model": model, "reason": reason}
+                        for key, model, reason in source.taken_out
+                    ),
                 ],
                 "multiplicity": rule,
                 "league": [{**part["keys"], **part["league"]} for part in parts],
