@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.inputs.pool import open_pool
+from calibrant.inputs import pool as pools
 from calibrant.inputs.reading import ReadingOptions
 
 MARGIN = 0.02
@@ -49,6 +49,10 @@ def tables(draw, most=500):
             )
         )
     return pl.concat(parts)
+
+
+def open_pool(table, *, columns, **drawn):
+    return pools.open_pool(table, asked=ReadingOptions(**columns), **drawn)
 
 
 def by_model(entries):
@@ -132,7 +136,7 @@ def test_labels_that_are_a_random_choice_of_questions(tmp_path_factory, table, s
     models = table["model"].n_unique()
     many = max(table.height // (2 * models), 40) * models
     work = open_pool(
-        pool, asked=ReadingOptions(on_invalid="error"), design="random",
+        pool, columns={**dict.fromkeys(ROLES), "on_invalid": "error"}, design="random",
         whole_questions=True, overlap=0.0, seed=seed, wave=many,
     )  # fmt: skip
     # Whole questions: whoever stops in the middle of one loses its other models.

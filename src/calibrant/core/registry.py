@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Iterable
+from typing import NoReturn, TypeVar
 
 from calibrant.core.errors import InputError, require_known
 
 T = TypeVar("T")
 
 
-class Registry(Generic[T]):
+class Registry(dict[str, T]):
     """Names to entries, in order of registration.
 
     Examples
@@ -25,32 +25,21 @@ class Registry(Generic[T]):
     """
 
     def __init__(self, kind: str) -> None:
+        super().__init__()
         self.kind = kind
-        self._entries: dict[str, T] = {}
 
     def add(self, name: str, entry: T) -> None:
         """Register `entry`; a name is given once."""
-        if name in self._entries:
+        if name in self:
             raise InputError(f"the {self.kind} {name!r} is registered already")
-        self._entries[name] = entry
+        self[name] = entry
 
     def arrange(self, names: Iterable[str]) -> None:
         """Put the entries into this order; each name must be registered."""
-        self._entries = {name: self[name] for name in names}
+        arranged = {name: self[name] for name in names}
+        self.clear()
+        self.update(arranged)
 
-    def __getitem__(self, name: str) -> T:
-        require_known([name], self._entries, f"there is no {self.kind} {{}}")
-        return self._entries[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def values(self) -> list[T]:
-        """Return the entries in order of registration."""
-        return list(self._entries.values())
+    def __missing__(self, name: str) -> NoReturn:
+        require_known([name], self, f"there is no {self.kind} {{}}")
+        raise KeyError(name)

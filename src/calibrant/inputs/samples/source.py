@@ -81,11 +81,6 @@ class GradedSamples:
         several = matched.filter(pl.col("class_id") > 1).select("question_id").unique()
         return several.join(one, on="question_id", how="semi").height, one.height
 
-    @property
-    def texts(self) -> pl.DataFrame:
-        """The questions' texts."""
-        return self.questions.select("question_id", "text")
-
 
 def grade_samples(
     samples: Samples, *, options: Options | None = None, seed: int = 0
@@ -197,7 +192,7 @@ def graded_source(
         head={**head, "samples": told},
         coverage=partial(_coverage, source, graded),
         draws=drawn_again(graded.with_classes),
-        texts=graded.texts,
+        texts=graded.questions.select("question_id", "text"),
     )
 
 
