@@ -21,7 +21,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.verb import ADVANCED, Check, Option, verb
 from calibrant.documents.fields import typed
-from calibrant.inputs.provenance import document_head
+from calibrant.inputs.provenance import document_head, recorded
 from calibrant.records import Study
 from calibrant.report.typed import BenchCheckResult, BenchResult
 from calibrant.verbs import _options as opt
@@ -133,8 +133,7 @@ def bench_mace(
     )
     if out is not None:
         write_questions(benchmark.questions, out)
-    settings = {"k": list(k), "per_k": per_k, "rules": rules, "limit": limit, "cap": cap,
-                "single_cap": single_cap}  # fmt: skip
+    settings = {"k": list(k), **recorded(locals(), "per_k rules limit cap single_cap")}
     return BenchResult(
         {
             **document_head("bench", [*triples, *domain_files], seed=seed, settings=settings),

@@ -89,6 +89,23 @@ class NextStep(Part, frozen=True, kw_only=True):
     why: str
 
 
+class ImportedLog(Part, frozen=True, kw_only=True):
+    """What was read of a log; `expected` is what it says of itself."""
+
+    source: str
+    kind: str
+    models: list[str | None]
+    tasks: list[str]
+    questions: int
+    draws: int
+    scores: int
+    expected: int | None
+    expected_unit: str = ""
+    ungraded: dict[str, int]
+    unreadable: int
+    problems: list[dict[str, str]]
+
+
 class InputFile(Part, frozen=True, kw_only=True):
     """A file that was read."""
 

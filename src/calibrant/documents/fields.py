@@ -231,7 +231,7 @@ class BenchCheckFields(_Head, kind="bench_check"):
 class ImportFields(_Head, kind="import_logs"):
     """Document ``calibrant.import_logs/1``."""
 
-    results: Entries
+    results: list[entries.ImportedLog]
     scores: Entries
     notes: list[str]
     written: list[str]

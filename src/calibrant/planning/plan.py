@@ -11,20 +11,12 @@ import numpy as np
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import Registry
-from calibrant.documents.plans import PlanExpiry
+from calibrant.documents.plans import PlanExpiry, PlanStep
 from calibrant.planning.formulas import data_rate, half_life, pipeline_lipschitz
 from calibrant.stats import floors
 
 _UNIT_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
 _CURVE_POINTS = 33
-_COSTS = (
-    "passive_labels",
-    "active_labels",
-    "detection_labels",
-    "passive_precision",
-    "active_precision",
-    "accuracy_floor",
-)
 CAVEAT = (
     "Floors are worst-case rates with constant 1: they order plans and rule out claims; what one "
     "data set resolves is shown by its audit. The active rate is a bound from theory: on real "
@@ -157,7 +149,7 @@ def _active(goal: Goal, precision: float) -> int:
 def _costs(goal: Goal) -> dict[str, float | None]:
     """Return the labels for a precision, and the precision of labels; None where none is asked."""
     d, eps = goal.precision, goal.error_rate
-    found: dict[str, float | None] = dict.fromkeys(_COSTS)
+    found: dict[str, float | None] = dict.fromkeys(PlanStep.__struct_fields__[1:])
     if d is not None:
         found |= {"passive_labels": _passive(goal, d), "active_labels": _active(goal, d)}
         if 0.0 < eps < 1.0:

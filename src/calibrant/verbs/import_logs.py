@@ -10,6 +10,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import check_output, check_output_folder
 from calibrant.core.verb import INPUT, Check, Option, verb
+from calibrant.documents.entries import ImportedLog
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import logs_in
 from calibrant.inputs.logs import ForeignTables, tables_of
@@ -134,27 +135,26 @@ def _require_use_of_filter(name: str | None, read: Sequence[ForeignLog]) -> None
         )
 
 
-def _entry(log: ForeignLog) -> dict[str, Any]:
+def _entry(log: ForeignLog) -> ImportedLog:
     ungraded = log.draws.filter(pl.col("correct").is_null())["reason"].fill_null("no reason given")
-    return {
-        "source": log.source,
-        "kind": log.kind,
-        "models": (log.draws if log.draws.height else log.scores)["model"]
-        .unique(maintain_order=True)
-        .to_list(),
-        "tasks": log.draws["task"].unique(maintain_order=True).drop_nulls().to_list(),
-        "questions": log.questions.height,
-        "draws": log.draws.height,
-        "scores": log.scores.height,
-        "expected": log.expected,
-        "expected_unit": log.expected_unit,
-        "ungraded": dict(ungraded.value_counts(sort=True).iter_rows()),
-        "unreadable": len(log.problems),
-        "problems": [
+    named = log.draws if log.draws.height else log.scores
+    return ImportedLog(
+        source=log.source,
+        kind=log.kind,
+        models=named["model"].unique(maintain_order=True).to_list(),
+        tasks=log.draws["task"].unique(maintain_order=True).drop_nulls().to_list(),
+        questions=log.questions.height,
+        draws=log.draws.height,
+        scores=log.scores.height,
+        expected=log.expected,
+        expected_unit=log.expected_unit,
+        ungraded=dict(ungraded.value_counts(sort=True).iter_rows()),
+        unreadable=len(log.problems),
+        problems=[
             {"place": problem.place, "reason": problem.reason}
             for problem in log.problems[:_PROBLEMS_SHOWN]
         ],
-    }
+    )
 
 
 def _counted(tables: ForeignTables) -> list[dict[str, Any]]:

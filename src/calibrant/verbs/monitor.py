@@ -10,12 +10,11 @@ import numpy as np
 from calibrant.claims.claim import Claim
 from calibrant.claims.monitor import late_warnings, monitor_claims, waiting_warnings
 from calibrant.core.document import plain
-from calibrant.core.errors import InputError, error_source
+from calibrant.core.errors import InputError
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.documents.fields import MonitorFields, typed
 from calibrant.documents.labels import MonitorEntry
 from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.door import read_scores
 from calibrant.inputs.provenance import document_head, input_files, recorded
 from calibrant.planning.watching.state import load_state, save_state
 from calibrant.planning.watching.watch import CalibrationWatch
@@ -158,12 +157,7 @@ def monitor(
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
     counts = monitoring.PartCounts()
-    rows_before = 0
-    for part in monitoring.tables_of(sources):
-        with error_source(stream or source_name(part), rows_before=rows_before):
-            scores = read_scores(part, columns, ungraded=True)
-        if stream is not None:
-            rows_before += len(part)
+    for scores in monitoring.tables_of(sources, columns, stream):
         counts.add(scores)
         for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
             key = (str(rows["model"][0]), str(rows["method"][0]))

@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.epistemic.guard import level_texts
 from calibrant.inputs.coverage import reading_warnings
-from calibrant.inputs.door import labels_of
+from calibrant.inputs.door import labels_of, read_scores
 from calibrant.inputs.labelled_rows import OpenLabels
 from calibrant.inputs.objects import as_table, is_row
 from calibrant.inputs.reading import ReadingOptions
@@ -60,14 +60,19 @@ def open_stream(
     return sources, stream
 
 
-def tables_of(sources: Any) -> Iterator[Any]:
-    """Yield the tables of a stream one by one; single rows, as dictionaries, are gathered."""
+def tables_of(sources: Any, columns: dict[str, Any], stream: str | None) -> Iterator[Scores]:
+    """Yield the tables of a stream one by one; messages count the rows of all that came before."""
     if isinstance(sources, list | tuple):
-        yield from _gathered(sources, MOST_ROWS)
-    elif isinstance(sources, Iterator):
-        yield from sources
+        parts = _gathered(sources, MOST_ROWS)
     else:
-        yield as_table(sources)
+        parts = sources if isinstance(sources, Iterator) else iter([as_table(sources)])
+    rows_before = 0
+    for part in parts:
+        with error_source(stream or source_name(part), rows_before=rows_before):
+            scores = read_scores(part, columns, ungraded=True)
+        if stream is not None:
+            rows_before += len(part)
+        yield scores
 
 
 def _gathered(parts: Iterable[Any], most: int) -> Iterator[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from calibrant.core.hints import Hint
+from calibrant.documents.entries import ImportedLog
 from calibrant.documents.fields import ImportFields
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Number, number_cell
@@ -16,24 +17,24 @@ _PROBLEMS_SHOWN = 20
 
 def blocks(document: ImportFields) -> list[Block]:
     """Return the logs, their confidences, and the parts that could not be read."""
-    results: Sequence[Mapping[str, Any]] = document.results
+    results = document.results
     parts: list[Block] = [_verdict(results), _logs(results)]
     if document.scores:
         parts.append(_scores(document.scores))
     else:
         parts.append(Paragraph("The logs hold no confidence."))
-    if any(entry["unreadable"] for entry in results):
+    if any(entry.unreadable for entry in results):
         parts.append(_problems(results))
     parts.extend(Paragraph(f"Note: {note}.") for note in document.notes)
     parts.extend(Paragraph(f"written: {path}") for path in document.written)
     return parts
 
 
-def _verdict(results: Sequence[Mapping[str, Any]]) -> Paragraph:
-    draws = sum(entry["draws"] for entry in results)
-    unreadable = sum(entry["unreadable"] for entry in results)
+def _verdict(results: Sequence[ImportedLog]) -> Paragraph:
+    draws = sum(entry.draws for entry in results)
+    unreadable = sum(entry.unreadable for entry in results)
     # A table of confidences has rows, and no replies.
-    read = f"{draws:,} draws" if draws else f"{sum(e['scores'] for e in results):,} rows"
+    read = f"{draws:,} draws" if draws else f"{sum(e.scores for e in results):,} rows"
     if not unreadable:
         return Paragraph(f"All of it was read: {read}.", strong=True)
     return Paragraph(
@@ -43,27 +44,27 @@ def _verdict(results: Sequence[Mapping[str, Any]]) -> Paragraph:
     )
 
 
-def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
-    names = _short_names([entry["source"] for entry in results])
+def _logs(results: Sequence[ImportedLog]) -> Table:
+    names = _short_names([entry.source for entry in results])
     columns: Columns = {
         "log": lambda e: e[0],
-        "kind": lambda e: e[1]["kind"],
-        "model": lambda e: ", ".join(str(name or "not named") for name in e[1]["models"]),
-        "task": lambda e: ", ".join(map(str, e[1]["tasks"])),
-        "questions": lambda e: number_cell(e[1]["questions"]),
-        "draws": lambda e: number_cell(e[1]["draws"]),
+        "kind": lambda e: e[1].kind,
+        "model": lambda e: ", ".join(str(name or "not named") for name in e[1].models),
+        "task": lambda e: ", ".join(map(str, e[1].tasks)),
+        "questions": lambda e: number_cell(e[1].questions),
+        "draws": lambda e: number_cell(e[1].draws),
         "expected": lambda e: _expected(e[1]),
-        "ungraded": lambda e: number_cell(sum(e[1]["ungraded"].values())),
-        "unreadable": lambda e: number_cell(e[1]["unreadable"]),
+        "ungraded": lambda e: number_cell(sum(e[1].ungraded.values())),
+        "unreadable": lambda e: number_cell(e[1].unreadable),
     }
     return table_of(zip(names, results, strict=True), columns, "Logs", labels=4)
 
 
-def _expected(entry: Mapping[str, Any]) -> Number:
+def _expected(entry: ImportedLog) -> Number:
     """Return how much the log says it holds, with its unit: a question may have many draws."""
     return replace(
-        number_cell(entry["expected"], missing="not stated"),
-        mark="" if entry["expected"] is None else entry.get("expected_unit", ""),
+        number_cell(entry.expected, missing="not stated"),
+        mark="" if entry.expected is None else entry.expected_unit,
     )
 
 
@@ -84,14 +85,14 @@ def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
     return table_of(scores, columns, "Confidences", labels=3)
 
 
-def _problems(results: Sequence[Mapping[str, Any]]) -> Table:
-    names = _short_names([entry["source"] for entry in results])
+def _problems(results: Sequence[ImportedLog]) -> Table:
+    names = _short_names([entry.source for entry in results])
     lines = [
         (name, problem["place"], problem["reason"])
         for name, entry in zip(names, results, strict=True)
-        for problem in entry["problems"]
+        for problem in entry.problems
     ]
-    total = sum(entry["unreadable"] for entry in results)
+    total = sum(entry.unreadable for entry in results)
     shown = min(len(lines), _PROBLEMS_SHOWN)
     note = Hint("{0}; {out} writes all of them to unreadable.csv", f"{shown} of {total:,}").shell()
     return Table(

@@ -21,7 +21,7 @@ def blocks(document: MethodsFields) -> list[Block]:
     """Return the table of methods, or what a study can use of them."""
     if document.results:
         return _for_study(document)
-    methods: Sequence[Mapping[str, Any]] = document.methods
+    methods = document.methods
     ranking = sum(not entry["probability"] for entry in methods)
     return [
         table_of(
@@ -53,7 +53,7 @@ def _range(entry: Mapping[str, Any]) -> str:
 
 
 def _for_study(document: MethodsFields) -> list[Block]:
-    results: Sequence[Mapping[str, Any]] = document.results
+    results = document.results
     models = list(dict.fromkeys(entry["model"] for entry in results))
     parts: list[Block] = []
     for model in models:

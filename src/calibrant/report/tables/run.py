@@ -186,7 +186,7 @@ def _failures(failures: Mapping[str, Any]) -> list[Block]:
 
 
 def _scores(document: RunFields) -> list[Block]:
-    results: Sequence[Mapping[str, Any]] = document.results
+    results = document.results
     if not results:
         return [Paragraph("No question could be scored.")]
     note = "n counts scored and graded questions. '-': the score is no probability."
