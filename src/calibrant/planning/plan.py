@@ -2,7 +2,6 @@
 
 import datetime as dt
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -249,17 +248,6 @@ def _notes(goal: Goal) -> list[str]:
             "miscalibration of the size of the error rate cannot be detected by any method"
         )
     return notes
-
-
-def parse_stages(text: str | Sequence[float]) -> tuple[float, ...]:
-    """Return stages from ``"2,2,inf"`` or a sequence of numbers."""
-    parts = [part for part in text.split(",") if part.strip()] if isinstance(text, str) else text
-    try:
-        return tuple(float(part) for part in parts)
-    except ValueError:
-        raise InputError(
-            f"stages are numbers separated by commas, such as 2,2 or 2,inf; got {text!r}"
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)

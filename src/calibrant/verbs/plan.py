@@ -23,7 +23,6 @@ from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.planning import Goal, plan_document
 from calibrant.planning.labelling.claim_plan import claim_entries, parse_claim
-from calibrant.planning.plan import parse_stages
 from calibrant.planning.subjects import subject_rankings
 from calibrant.planning.theory import Theory, theory_document
 from calibrant.records import Scores, source_name
@@ -317,11 +316,18 @@ def _unseen(measured: list[dict[str, Any]], goal: Goal) -> list[dict[str, Any]]:
 
 def _stages(given: str | Sequence[float]) -> tuple[float, ...]:
     """Return the steepness of each stage; an infinite one is a jump."""
-    parts = given.split(",") if isinstance(given, str) and given.strip() else ()
-    if not all(part.strip() for part in parts):
-        rule = "{stages} is a list of numbers separated by commas, got {0}"
-        raise InputError(Hint(rule, repr(given)))
-    found = tuple(parse_stages(given))
+    parts: Sequence[str | float] = given
+    if isinstance(given, str):
+        words = given.split(",") if given.strip() else []
+        if not all(word.strip() for word in words):
+            rule = "{stages} is a list of numbers separated by commas, got {0}"
+            raise InputError(Hint(rule, repr(given)))
+        parts = words
+    try:
+        found = tuple(map(float, parts))
+    except ValueError:
+        rule = f"stages are numbers separated by commas, such as 2,2 or 2,inf; got {given!r}"
+        raise InputError(rule) from None
     for stage in found:
         if stage != math.inf and not stage <= _STEEPEST:
             rule = "the steepness of {stages} is a number up to {0}, got {1}"
