@@ -40,6 +40,10 @@ class StudyPage:
         chart.save(FOLDER / file)
         self.lines += [f"![Figure]({file})", "", f"*{caption}*", ""]
 
+    def move_end(self, start: int, to: int) -> None:
+        """Put the lines from `start` on before line `to`: a page says first what was found."""
+        self.lines[to:] = [*self.lines[start:], *self.lines[to:start]]
+
     def write(self) -> None:
         FOLDER.mkdir(parents=True, exist_ok=True)
         text = "\n".join(self.lines).rstrip() + "\n"

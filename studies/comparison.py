@@ -381,8 +381,11 @@ def main() -> None:
         "Two perfectly calibrated models. DA reweights outcomes and leaves the confidences: the "
         "stronger model now looks over-confident. Moving the log-odds along keeps both calibrated.",
     )
+    top = len(page.lines)
     parts = [*mmlu(page), *mcq(page)]
     pooled(page, [case for part in parts for case in part.get("cases", ())] + open_questions())
     local(page)
+    end = len(page.lines)
     conclusion(page, parts)
+    page.move_end(end, top)
     page.write()

@@ -149,7 +149,7 @@ def cascades(page):
         "budgets between the cheapest and the largest model. Settings are picked on questions "
         "that were used neither to fit nor to measure."
     )
-    summary = []
+    summary, top = [], len(page.lines)
     for name, make in (
         ("MMLU-Pro, Llama 8B -> 70B -> 405B", _mmlu_llama),
         ("MMLU-Pro, Qwen3 4B -> 8B -> 14B", _mmlu_qwen),
@@ -164,7 +164,9 @@ def cascades(page):
             continue
         summary.append((name, entry))
         _cascade_section(page, name, entry, dropped)
+    end = len(page.lines)
     _summary(page, summary)
+    page.move_end(end, top)
 
 
 def _cascade_section(page, name, entry, dropped):
