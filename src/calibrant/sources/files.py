@@ -10,13 +10,14 @@ from typing import Any
 
 import orjson
 import polars as pl
+from msgspec import UNSET
 
 from calibrant.core.errors import IN_MEMORY, InputError, error_source, require_known
 from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
 from calibrant.records.study import QUESTIONS
 from calibrant.records.text_tables import check_repeated
-from calibrant.sources.layouts import LAYOUTS, Layout, Row
+from calibrant.sources.layouts import LAYOUTS, Layout, Question, Row
 
 _MMLU_HEADER = ("question", "A", "B", "C", "D", "letter")
 
@@ -81,30 +82,32 @@ def _table(rows: list[Row], layout: Layout) -> pl.DataFrame:
     converted = []
     for number, row in enumerate(rows, 1):
         try:
-            entry = layout.convert(row)
+            question = layout.question(row)
         except (KeyError, IndexError, TypeError, ValueError, SyntaxError, AttributeError) as error:
             raise InputError(
                 f"the row does not have the layout {layout.name}: {type(error).__name__}: {error}",
                 row=number,
             ) from None
-        text = entry.get("text")
-        if not isinstance(text, str) or not text.strip():
-            raise InputError(f"a question has a text, got {text!r}", row=number)
-        entry["text"] = text.strip()
-        identity = entry.get("question_id")
-        entry["question_id"] = f"q{number:06d}" if identity is None else str(identity)
-        entry.setdefault("kind", "choice" if entry.get("choices") else "open")
-        converted.append(entry)
-    _check_unique([entry["question_id"] for entry in converted])
+        if not isinstance(question.text, str) or not question.text.strip():
+            raise InputError(f"a question has a text, got {question.text!r}", row=number)
+        question.text = question.text.strip()
+        identity = question.question_id
+        question.question_id = f"q{number:06d}" if identity is None else str(identity)
+        if question.kind is UNSET:
+            question.kind = "choice" if question.choices else "open"
+        converted.append(question)
+    _check_unique([question.question_id for question in converted])
     return _frame(converted)
 
 
-def _frame(entries: list[dict[str, Any]]) -> pl.DataFrame:
+def _frame(questions: list[Question]) -> pl.DataFrame:
     declared = QUESTIONS.columns
-    names = dict.fromkeys([*declared, *(key for entry in entries for key in entry)])
+    names = dict.fromkeys([*declared, *(name for one in questions for name in one.features)])
     series = []
     for name in names:
-        values = [entry.get(name) for entry in entries]
+        values = [
+            getattr(one, name) if name in declared else one.features.get(name) for one in questions
+        ]
         if name in declared and name not in QUESTIONS.required and all(v is None for v in values):
             continue
         try:

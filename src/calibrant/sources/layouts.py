@@ -8,11 +8,11 @@ right answers leave `k` open, because their number of right answers is not known
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from itertools import chain
 from typing import Any
 
 import orjson
+from msgspec import UNSET, Struct, UnsetType, convert
 
 from calibrant.core.imports import data_beside
 from calibrant.core.registry import Registry
@@ -22,33 +22,83 @@ Row = Mapping[str, Any]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """One layout.
+class Question(Struct):
+    """A row of a file as a row of the questions table; `features` are further columns."""
 
-    Parameters
-    ----------
-    name
-        Name for ``questions.layout`` in study.toml.
-    about
-        Which files have it.
-    columns
-        Columns that must all be there.
-    convert
-        One row of the file to one row of the questions table.
-    fits
-        A look at the first row, where columns alone do not tell.
-    """
+    question_id: Any = None
+    text: Any = None
+    domain: Any = None
+    k: int | None = None
+    references: list[list[str]] | None = None
+    kind: str | None | UnsetType = UNSET
+    choices: list[str] | None = None
+    features: dict[str, Any] = {}
+
+    def choose(self, options: Iterable[Any], right: int) -> "Question":
+        """Make it multiple choice; the letter of the right option is its first alias."""
+        self.choices = [str(option) for option in options]
+        self.references = [[LETTERS[right], self.choices[right]]]
+        self.kind, self.k = "choice", 1
+        return self
+
+    def shuffle(self, right: str, wrong: Sequence[str], key: object) -> "Question":
+        """Make it multiple choice where the file always puts the right option first.
+
+        The order depends on `key` alone, so the same question has the same letters everywhere.
+        """
+        options = [right, *wrong]
+        order = [int(at) for at in named_stream(0, "choices", key).permutation(len(options))]
+        return self.choose([options[place] for place in order], order.index(0))
+
+
+class Layout(Struct, frozen=True, rename={"reader": "convert"}):
+    """One layout, as ``layouts.toml`` describes it; `name` is that of ``questions.layout``."""
 
     name: str
     about: str
     columns: frozenset[str]
-    convert: Callable[[Row], dict[str, Any]]
-    fits: Callable[[Row], bool] = bool
+    reader: str = ""
+    id: tuple[str, ...] = ()
+    prefix: str = ""
+    text: str = ""
+    answer: tuple[str, ...] = ()
+    separator: str = ""
+    aliases: tuple[str, ...] = ()
+    answers: str = ""
+    choices: str | tuple[str, ...] = ()
+    right: str = ""
+    domain: tuple[str, ...] = ()
+    k: int | None = None
+    features: dict[str, str] = {}
 
     def recognises(self, row: Row) -> bool:
         """Return whether a row has this layout."""
-        return self.columns <= row.keys() and self.fits(row)
+        return self.columns <= row.keys() and _FITS.get(self.name, bool)(row)
+
+    def question(self, row: Row) -> Question:
+        """Return a row of the file as a question."""
+        return _READERS.get(self.reader, Layout.declared)(self, row)
+
+    def declared(self, row: Row) -> Question:
+        """Read a row by the fields of the layout."""
+        identity, domain = (_first(row, names) for names in (self.id, self.domain))
+        name = None if identity is None else f"{self.prefix}{identity}"
+        found = Question(name, row[self.text], domain, self.k)
+        found.features = {name: row.get(column) for name, column in self.features.items()}
+        if self.choices:
+            names = self.choices
+            listed = as_list(row[names]) if isinstance(names, str) else [row[n] for n in names]
+            found.choose(listed, _place(row[self.right]))
+        elif self.answers:
+            found.references = merged(_grouped(answer) for answer in as_list(row[self.answers]))
+            found.k = len(found.references) or None
+        elif self.answer or self.aliases:
+            single = [_field(row, name) for name in self.answer]
+            if self.separator:
+                single = [part for text in single if text for part in text.split(self.separator)]
+            lists = [as_list(_field(row, name)) for name in self.aliases]
+            found.references = one_answer([*single, *chain.from_iterable(lists)])
+        return found
 
 
 # -- pieces that several layouts share -------------------------------------------------------
@@ -107,54 +157,7 @@ def merged(groups: Iterable[Iterable[Any]]) -> list[list[str]]:
     return result
 
 
-def chosen(choices: Sequence[Any], right: int) -> dict[str, Any]:
-    """Return the columns of a multiple-choice question; the letter is the first alias."""
-    options = [str(choice) for choice in choices]
-    return {
-        "kind": "choice",
-        "choices": options,
-        "references": [[LETTERS[right], options[right]]],
-        "k": 1,
-    }
-
-
-def shuffled(right: str, wrong: Sequence[str], key: object) -> dict[str, Any]:
-    """Return the columns of a question whose file always puts the right option first.
-
-    The order depends on `key` alone, so the same question has the same letters everywhere.
-    """
-    options = [right, *wrong]
-    order = [int(place) for place in named_stream(0, "choices", key).permutation(len(options))]
-    return chosen([options[place] for place in order], order.index(0))
-
-
 # -- one row ---------------------------------------------------------------------------------
-
-
-def _declared(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
-    """Read a row by the fields of its layout."""
-    identity, domain = (_first(row, told.get(name, ())) for name in ("id", "domain"))
-    found: dict[str, Any] = {
-        "question_id": None if identity is None else f"{told.get('prefix', '')}{identity}",
-        "text": row[told["text"]],
-        "domain": domain,
-        "k": told.get("k"),
-    }
-    if "choices" in told:
-        names = told["choices"]
-        options = as_list(row[names]) if isinstance(names, str) else [row[name] for name in names]
-        found |= chosen(options, _place(row[told["right"]]))
-    elif "answers" in told:
-        listed = as_list(row[told["answers"]])
-        found["references"] = merged(_grouped(answer) for answer in listed)
-        found["k"] = len(found["references"]) or None
-    elif "answer" in told or "aliases" in told:
-        single = [_field(row, name) for name in told.get("answer", ())]
-        if "separator" in told:
-            single = [part for text in single if text for part in text.split(told["separator"])]
-        lists = [as_list(_field(row, name)) for name in told.get("aliases", ())]
-        found["references"] = one_answer([*single, *(alias for held in lists for alias in held)])
-    return found | {name: row.get(column) for name, column in told.get("features", {}).items()}
 
 
 def _first(row: Row, names: Iterable[str]) -> Any:
@@ -177,32 +180,38 @@ def _grouped(answer: Any) -> Sequence[Any]:
     return answer if isinstance(answer, list | tuple) else [answer]
 
 
-_LISTS = ("references", "choices")
-
-
-def _own(_: Mapping[str, Any], row: Row) -> dict[str, Any]:
+def _own(_: Layout, row: Row) -> Question:
     references = [texts(_grouped(item)) for item in as_list(row.get("references"))]
     choices = [str(choice) for choice in as_list(row.get("choices"))]
-    found = {**row, "references": references, "choices": choices}
-    return {name: value for name, value in found.items() if value or name not in _LISTS}
+    own = Question.__struct_fields__
+    return Question(
+        **{
+            name: row[name]
+            for name in ("question_id", "text", "domain", "k", "kind")
+            if name in row
+        },
+        references=references or None,
+        choices=choices or None,
+        features={name: value for name, value in row.items() if name not in own},
+    )
 
 
-def _gpqa(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
+def _gpqa(layout: Layout, row: Row) -> Question:
     wrong = texts(row.get(f"Incorrect Answer {number}") for number in (1, 2, 3))
     key = row.get("Record ID") or row["Question"]
-    return _declared(told, row) | shuffled(str(row["Correct Answer"]).strip(), wrong, key)
+    return layout.declared(row).shuffle(str(row["Correct Answer"]).strip(), wrong, key)
 
 
-def _truthfulqa_mc(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
+def _truthfulqa_mc(layout: Layout, row: Row) -> Question:
     targets = row["mc1_targets"]
     if "choices" in targets:
         targets = dict(zip(targets["choices"], targets["labels"], strict=True))
     right = [text for text, label in targets.items() if label]
     wrong = [text for text, label in targets.items() if not label]
-    return _declared(told, row) | shuffled(right[0], wrong, row["question"])
+    return layout.declared(row).shuffle(right[0], wrong, row["question"])
 
 
-def _ambignq(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
+def _ambignq(layout: Layout, row: Row) -> Question:
     annotations = row["annotations"]
     if isinstance(annotations, Mapping):  # model hubs turn the list of tables into a table of lists
         names = list(annotations)
@@ -213,24 +222,30 @@ def _ambignq(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
         pairs = annotation["qaPairs"] if annotation["type"] != "singleAnswer" else [annotation]
         held = pairs["answer"] if isinstance(pairs, Mapping) else [pair["answer"] for pair in pairs]
         groups += map(as_list, held)
-    return _declared(told, row) | {"references": merged(groups)}
+    question = layout.declared(row)
+    question.references = merged(groups)
+    return question
 
 
-def _simpleqa_csv(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
-    held = ast.literal_eval(row["metadata"]) if row["metadata"] else {}
-    about = {"domain": held.get("topic"), "answer_type": held.get("answer_type")}
-    return _declared(told, row) | about
+def _simpleqa_csv(layout: Layout, row: Row) -> Question:
+    about = ast.literal_eval(row["metadata"]) if row["metadata"] else {}
+    question = layout.declared(row)
+    question.domain = about.get("topic")
+    question.features["answer_type"] = about.get("answer_type")
+    return question
 
 
-def _hle(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
+def _hle(layout: Layout, row: Row) -> Question:
     # Multiple-choice questions list their options in the text; the answer is the letter.
     listed = re.findall(r"^([A-Z])[.)]\s+(.+?)\s*$", str(row["question"]), re.MULTILINE)
     options = dict(listed) if row["answer_type"] == "multipleChoice" else {}
-    right = one_answer([row["answer"], options.get(str(row["answer"]).strip())])
-    return _declared(told, row) | {"references": right, "has_image": bool(row.get("image"))}
+    question = layout.declared(row)
+    question.references = one_answer([row["answer"], options.get(str(row["answer"]).strip())])
+    question.features["has_image"] = bool(row.get("image"))
+    return question
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any], Row], dict[str, Any]]] = {
+_READERS: dict[str, Callable[[Layout, Row], Question]] = {
     "own": _own,
     "gpqa": _gpqa,
     "truthfulqa_mc": _truthfulqa_mc,
@@ -246,8 +261,7 @@ _FITS: dict[str, Callable[[Row], bool]] = {
         or (isinstance(row["answer"], str) and row["answer"].strip().startswith("["))
     ),
 }
+
 LAYOUTS: Registry[Layout] = Registry("layout")
 for _name, _told in data_beside(__file__, "layouts.toml").items():
-    _read = partial(_READERS.get(_told.get("convert", ""), _declared), _told)
-    _columns, _fits = frozenset(_told["columns"]), _FITS.get(_name, bool)
-    LAYOUTS.add(_name, Layout(_name, _told["about"], _columns, _read, _fits))
+    LAYOUTS.add(_name, convert({"name": _name, **_told}, Layout))

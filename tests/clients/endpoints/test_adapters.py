@@ -8,8 +8,7 @@ import pytest
 from calibrant.clients import Ask, Message, Request, open_client
 from calibrant.clients.answers.chat import read_answer, typed_answer
 from calibrant.clients.capabilities import PRESETS
-from calibrant.clients.endpoints.wires import responses_as_chat as as_chat
-from calibrant.clients.endpoints.wires import write_request
+from calibrant.clients.endpoints.wires import read_response, write_request
 from calibrant.core.errors import CapabilityError, InputError, TransientClientError
 from clients.server import error
 from clients.sessions import Session
@@ -282,7 +281,7 @@ def test_the_responses_interface_is_read_with_its_log_probs():
         "usage": {"input_tokens": 9, "output_tokens": 41,
                   "output_tokens_details": {"reasoning_tokens": 40}},
     }  # fmt: skip
-    (done,) = read_answer(typed_answer(as_chat(answer)), Request("m", TALK, logprobs=True), 0.1)
+    (done,) = read_answer(read_response(answer), Request("m", TALK, logprobs=True), 0.1)
     assert (done.text, done.thinking, done.thinking_tokens) == ("Lima", "Peru.", 40)
     assert (done.finish_reason, done.usage.completion_tokens) == ("length", 41)
     assert [entry.logprob for entry in done.logprobs] == [-0.2]

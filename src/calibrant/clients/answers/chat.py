@@ -75,11 +75,19 @@ class Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
+class Counts(msgspec.Struct):
+    """Tokens of a call as the endpoint counts them; a count may be anything."""
+
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    completion_tokens_details: Any = None
+
+
 class Answer(msgspec.Struct):
     """A chat completion, as far as it is read."""
 
     choices: list[Choice] | None = None
-    usage: dict[str, Any] | None = None
+    usage: Counts | None = None
     model: Any = None
     id: Any = None
     odd: str | None = None
@@ -129,7 +137,7 @@ def _loosely(body: Any, form: str, raw: bytes = b"") -> Answer | None:
     usage = body.get("usage")
     return Answer(
         choices=choices,
-        usage=usage if isinstance(usage, dict) else None,
+        usage=msgspec.convert(usage, Counts) if isinstance(usage, dict) else None,
         model=body.get("model"),
         id=body.get("id"),
         odd=form,
@@ -152,13 +160,9 @@ def _loose_choice(choice: Any) -> Choice | None:
         logprobs = msgspec.convert(choice.get("logprobs"), Logprobs | None)
     except (msgspec.ValidationError, RecursionError):
         logprobs = None
-    index, finish = choice.get("index"), choice.get("finish_reason")
-    return Choice(
-        Reply(text),
-        index if isinstance(index, int) else 0,
-        logprobs,
-        short_name(finish),
-    )
+    index = choice.get("index")
+    finish = short_name(choice.get("finish_reason"))
+    return Choice(Reply(text), index if isinstance(index, int) else 0, logprobs, finish)
 
 
 def typed_answer(answer: Mapping[str, Any]) -> Answer:
@@ -184,25 +188,23 @@ def read_answer(
     choices = answer.choices or []
     if len(choices) > 1:
         choices = sorted(choices, key=lambda choice: choice.index or 0)[: request.n]
-    usage = answer.usage or {}
+    usage = answer.usage or Counts()
     logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
     usages, estimated = _read_usages(
         usage, logprobs, choices, request, one_choice_counted=one_choice_counted
     )
-    total = token_count(usage.get("completion_tokens")) or 0
     completions = [
-        _completion(answer, request, latency_s, *parts, position)
+        _completion(answer, request, latency_s, *parts, estimated, position)
         for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
     ]
-    if estimated:
-        completions = [replace(one, usage_estimated=estimated) for one in completions]
-    if answer.raw is not None:
-        completions[0] = replace(completions[0], raw=answer.raw)
-    if (thought := _thinking_tokens(usage)) is not None:
+    details = usage.completion_tokens_details
+    thought = token_count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
+    if answer.raw is not None or thought is not None:
         # Of several choices only the sum is told; it stands with the first.
-        completions[0] = replace(completions[0], thinking_tokens=thought)
+        completions[0] = replace(completions[0], raw=answer.raw, thinking_tokens=thought)
     if not one_choice_counted:
         return completions
+    total = token_count(usage.completion_tokens) or 0
     return [
         _refuse_gaps(one, shown, request, total)
         for one, shown in zip(completions, logprobs, strict=True)
@@ -216,6 +218,7 @@ def _completion(
     choice: Choice,
     logprobs: TokenLogprobs | None,
     usage: Usage,
+    estimated: str | None,
     position: int,
 ) -> Completion:
     message = choice.message
@@ -254,14 +257,10 @@ def _completion(
         sampler=request.sampler,
         logprobs_refused=refused,
         end_logprob=end if refused is None else None,
+        usage_estimated=estimated,
         odd=odd,
         thinking=kept_thinking(thought, message.reasoning_content, message.reasoning),
     )
-
-
-def _thinking_tokens(usage: Mapping[str, Any]) -> int | None:
-    details = usage.get("completion_tokens_details")
-    return token_count(details.get("reasoning_tokens")) if isinstance(details, Mapping) else None
 
 
 def _refuse_gaps(
@@ -302,7 +301,8 @@ def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
         tokens, values, shown = found.tokens, found.token_logprobs, found.top_logprobs
         if not len(tokens) == len(values) == len(shown or tokens):
             return None  # columns of different lengths: nobody knows which is whose
-        tops = Alternatives.joined([_alternatives(top or {}) for top in shown or ()])
+        pairs = [list((top or {}).items()) for top in shown or ()]
+        tops = Alternatives.joined([[Alternative(*pair) for pair in top] for top in pairs])
     else:
         return None
     if None in values:
@@ -311,12 +311,8 @@ def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
     return TokenLogprobs(tokens, cast("list[float]", values), tops)
 
 
-def _alternatives(top: Mapping[str, float]) -> list[Alternative]:
-    return [Alternative(token, value) for token, value in top.items()]
-
-
 def _read_usages(
-    usage: Mapping[str, Any],
+    usage: Counts,
     logprobs: list[TokenLogprobs | None],
     choices: list[Choice],
     request: Request,
@@ -331,13 +327,13 @@ def _read_usages(
     """
     count = len(logprobs)
     # A prompt of no tokens, or a text of none, is no count: caps must not take it for free.
-    prompt = token_count(usage.get("prompt_tokens")) or None
-    total = token_count(usage.get("completion_tokens"))
+    prompt = token_count(usage.prompt_tokens) or None
+    total = token_count(usage.completion_tokens)
     if total == 0 and any(map(_tokens_of, choices)):
         total = None
     estimated = None
     if prompt is None or total is None:
-        estimated = _why_estimated(usage, ("prompt_tokens", "completion_tokens"))
+        estimated = _why_estimated(usage)
     if prompt is None:
         prompt = prompt_tokens_estimate(request)
     lengths = [len(entries) if entries else None for entries in logprobs]
@@ -361,9 +357,9 @@ def _tokens_of(choice: Choice) -> int:
     return completion_tokens_estimate(choice.message.content or choice.message.refusal or "")
 
 
-def _why_estimated(usage: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    wrong = [name for name in names if usage.get(name) is not None]
-    wrong = [name for name in wrong if not token_count(usage[name])]
+def _why_estimated(usage: Counts) -> str:
+    counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    wrong = [name for name, n in counts.items() if n is not None and not token_count(n)]
     return f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"
 
 

@@ -117,8 +117,8 @@ class ProviderClient(HttpClient):
 
     def _parse(self, raw: bytes, headers: Mapping[str, str]) -> chat.Answer:
         """Return the answer, or say in which way it is none."""
-        if self.wire.as_chat is not None:
-            return chat.typed_answer(self.wire.as_chat(self._json(raw, headers)))
+        if self.wire.read is not None:
+            return self.wire.read(self._json(raw, headers))
         answer = chat.parse_answer(raw)
         if isinstance(answer, str):
             # It is paid for whatever its form: what can be read of it is kept.

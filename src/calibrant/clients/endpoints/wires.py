@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from calibrant.clients.answers.chat import Answer, Choice, Counts, Logprobs, Reply
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
 from calibrant.clients.capabilities import Preset
-from calibrant.clients.protocol import Request
+from calibrant.clients.protocol import Message, Request
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
 _SHOW_LOGPROBS = "message.output_text.logprobs"
@@ -27,14 +30,14 @@ _FINISH = {
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One interface: where a call goes, how it is written, and its answer as a chat completion.
+    """One interface: where a call goes, how it is written, and how its answer is read.
 
     `effort` is the field that says how long a model thinks, as ``outer.inner`` where it is nested.
     """
 
     path: str
     write: Callable[[Request, Preset], dict[str, Any]]
-    as_chat: Callable[[Mapping[str, Any]], dict[str, Any]] | None
+    read: Callable[[Mapping[str, Any]], Answer] | None
     effort: str
 
     def effort_fields(self, effort: str | None) -> dict[str, Any]:
@@ -46,49 +49,28 @@ class Wire:
 # -- chat completions ------------------------------------------------------------------------------
 
 
-def _turns(request: Request) -> list[dict[str, Any]]:
-    return [{"role": message.role, "content": message.content} for message in request.messages]
-
-
-def _converted(request: Request, part: Callable[[Any], Any]) -> list[dict[str, Any]]:
+def _turns(
+    request: Request, text: Callable[[str], Any], image: Callable[[str, str, str], Any]
+) -> list[dict[str, Any]]:
     """Return the turns with their parts in another interface's form; texts stay texts."""
     return [
-        {
-            "role": m.role,
-            "content": m.content if isinstance(m.content, str) else list(map(part, m.parts)),
-        }
-        for m in request.messages
+        {"role": m.role, "content": m.content if isinstance(m.content, str) else found}
+        for m, found in ((m, _parts(m, text, image)) for m in request.messages)
     ]
 
 
-def _image(part: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the address of an image, and kind and data of one that is sent along."""
-    url = str((part.get("image_url") or {}).get("url", ""))
-    head, _, data = url.partition(",")
-    return url, head.removeprefix("data:").partition(";")[0], data if "base64" in head else ""
-
-
-def _response_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    if "text" in part:
-        return {"type": "input_text", "text": part["text"]}
-    return {"type": "input_image", "image_url": _image(part)[0]}
-
-
-def _message_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    if "text" in part:
-        return {"type": "text", "text": part["text"]}
-    url, kind, data = _image(part)
-    source = {"type": "base64", "media_type": kind, "data": data} if data else {}
-    return {"type": "image", "source": source or {"type": "url", "url": url}}
-
-
-def _content_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    if "text" in part:
-        return {"text": part["text"]}
-    url, kind, data = _image(part)
-    return (
-        {"inlineData": {"mimeType": kind, "data": data}} if data else {"fileData": {"fileUri": url}}
-    )
+def _parts(
+    message: Message, text: Callable[[str], Any], image: Callable[[str, str, str], Any]
+) -> list[Any]:
+    """Return a message part by part; of an image its address, or kind and data if it is here."""
+    found = []
+    for part in message.parts:
+        url = str((part.get("image_url") or {}).get("url", ""))
+        head, _, data = url.partition(",")
+        kind = head.removeprefix("data:").partition(";")[0]
+        here = (url, kind, data if "base64" in head else "")
+        found.append(text(part["text"]) if "text" in part else image(*here))
+    return found
 
 
 def _samplers(request: Request) -> dict[str, float]:
@@ -101,7 +83,7 @@ def write_request(request: Request, preset: Preset) -> dict[str, Any]:
         return {**request.body, "model": request.model}
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": _turns(request),
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         preset.max_tokens_field: request.most_tokens,
         "temperature": request.temperature,
     }
@@ -129,7 +111,11 @@ def write_request(request: Request, preset: Preset) -> dict[str, Any]:
 def _write_responses(request: Request, _: Preset) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": request.model,
-        "input": _converted(request, _response_part),
+        "input": _turns(
+            request,
+            lambda text: {"type": "input_text", "text": text},
+            lambda url, *_: {"type": "input_image", "image_url": url},
+        ),
         "max_output_tokens": request.most_tokens,
         "temperature": request.temperature,
         # Nothing of a study is to stay with the provider.
@@ -145,48 +131,45 @@ def _write_responses(request: Request, _: Preset) -> dict[str, Any]:
     return {**body, **(request.extra or {})}
 
 
-def responses_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer of the Responses interface in the form of a chat completion.
+def read_response(answer: Mapping[str, Any]) -> Answer:
+    """Return an answer of the Responses interface as a chat completion.
 
     Examples
     --------
     >>> part = {"type": "output_text", "text": "Lima"}
     >>> answer = {"output": [{"type": "message", "content": [part]}], "status": "completed"}
-    >>> responses_as_chat(answer)["choices"][0]["message"]["content"]
+    >>> read_response(answer).choices[0].message.content
     'Lima'
     """
     output = answer.get("output")
     if not isinstance(output, list):
         raise TransientClientError("the answer has not the form of a response: it has no output")
-    items = {kind: [i for i in _mappings(output) if i.get("type") == kind] for kind in _PARTS}
     parts, summaries = (
-        _mappings(part for item in items[kind] for part in item.get(name) or ())
-        for kind, name in _PARTS.items()
+        [p for i in _mappings(output) if i.get("type") == kind for p in _mappings(i.get(name))]
+        for kind, name in (("message", "content"), ("reasoning", "summary"))
     )
     texts = [part for part in parts if part.get("type") == "output_text"]
     tokens = [token for part in texts for token in part.get("logprobs") or ()]
     stopped = (answer.get("incomplete_details") or {}).get("reason")
     usage = answer.get("usage") or {}
-    choice = _choice(
-        "".join(str(part.get("text", "")) for part in texts),
-        "\n".join(str(part.get("text", "")) for part in summaries),
-        "stop" if stopped is None else stopped,
-        {"content": tokens} if tokens else None,
-        refusal="".join(str(part.get("refusal", "")) for part in parts) or None,
+    return _answer(
+        answer,
+        ("id", "model"),
+        [
+            _choice(
+                "".join(str(part.get("text", "")) for part in texts),
+                "\n".join(str(part.get("text", "")) for part in summaries),
+                "stop" if stopped is None else stopped,
+                tokens or None,
+                refusal="".join(str(part.get("refusal", "")) for part in parts) or None,
+            )
+        ],
+        Counts(
+            usage.get("input_tokens"),
+            usage.get("output_tokens"),
+            usage.get("output_tokens_details"),
+        ),
     )
-    return {
-        "id": answer.get("id"),
-        "model": answer.get("model"),
-        "choices": [choice],
-        "usage": {
-            "prompt_tokens": usage.get("input_tokens"),
-            "completion_tokens": usage.get("output_tokens"),
-            "completion_tokens_details": usage.get("output_tokens_details"),
-        },
-    }
-
-
-_PARTS = {"message": "content", "reasoning": "summary"}
 
 
 def _mappings(values: Any) -> list[Mapping[str, Any]]:
@@ -194,20 +177,36 @@ def _mappings(values: Any) -> list[Mapping[str, Any]]:
     return [value for value in listed if isinstance(value, Mapping)]
 
 
+def _answer(
+    answer: Mapping[str, Any],
+    names: tuple[str, str],
+    choices: list[tuple[Choice, str | None]],
+    usage: Counts,
+    odd: str | None = None,
+) -> Answer:
+    """Return the answer with what is odd about it; `names` are those of its id and its model."""
+    odd = next((why for _, why in choices if why is not None), odd)
+    id_, model = map(answer.get, names)
+    return Answer([choice for choice, _ in choices], usage, model=model, id=id_, odd=odd)
+
+
 def _choice(
-    text: str | None, thought: str, finish: Any, logprobs: Any = None, **more: Any
-) -> dict[str, Any]:
-    reason = short_name(finish) or "unknown"
-    return {
-        "message": {
-            "content": bounded_text(text or ""),
-            "reasoning": thought or None,
-            "refusal": more.get("refusal"),
-        },
-        "finish_reason": _FINISH.get(reason, reason.lower()),
-        "logprobs": logprobs,
-        "index": more.get("index", 0),
-    }
+    text: str | None,
+    thought: str,
+    finish: Any,
+    tokens: list[Any] | None = None,
+    *,
+    refusal: str | None = None,
+    index: int = 0,
+) -> tuple[Choice, str | None]:
+    """Return a choice, and what is odd about its log-probs: its text is kept without them."""
+    reason, logprobs, odd = short_name(finish) or "unknown", None, None
+    try:
+        logprobs = None if tokens is None else msgspec.convert({"content": tokens}, Logprobs)
+    except msgspec.ValidationError as error:
+        odd = str(error)
+    reply = Reply(bounded_text(text or ""), refusal, reasoning=thought or None)
+    return Choice(reply, index, logprobs, _FINISH.get(reason, reason.lower())), odd
 
 
 def _joined(parts: Iterable[Any]) -> str:
@@ -217,18 +216,22 @@ def _joined(parts: Iterable[Any]) -> str:
 # -- Anthropic's messages --------------------------------------------------------------------------
 
 
+def _image(url: str, kind: str, data: str) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": kind, "data": data} if data else {}
+    return {"type": "image", "source": source or {"type": "url", "url": url}}
+
+
 def _system(request: Request) -> list[str]:
     return [message.text for message in request.messages if message.role == "system"]
 
 
 def _write_messages(request: Request, _: Preset) -> dict[str, Any]:
+    turns = _turns(request, lambda text: {"type": "text", "text": text}, _image)
     body: dict[str, Any] = {
         "model": request.model,
         "max_tokens": request.most_tokens,
         "temperature": request.temperature,
-        "messages": [
-            turn for turn in _converted(request, _message_part) if turn["role"] != "system"
-        ],
+        "messages": [turn for turn in turns if turn["role"] != "system"],
         **_samplers(request),
         **(request.extra or {}),
     }
@@ -243,7 +246,7 @@ def _write_messages(request: Request, _: Preset) -> dict[str, Any]:
     return body
 
 
-def _messages_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _read_message(answer: Mapping[str, Any]) -> Answer:
     blocks = answer.get("content")
     listed = blocks if isinstance(blocks, list) else []
     said = [block for block in listed if isinstance(block, Mapping | str)]
@@ -258,15 +261,14 @@ def _messages_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
         cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
         prompt = counted + sum(token_count(used.get(name)) or 0 for name in cached)
     thought = _joined(block.get("thinking") for block in _mappings(said))
-    return {
-        "id": answer.get("id"),
-        "model": answer.get("model"),
-        "choices": [
-            _choice(text_of(spoken if listed else blocks), thought, answer.get("stop_reason"))
-        ],
-        "usage": {"prompt_tokens": prompt, "completion_tokens": used.get("output_tokens")},
-        "odd": None if isinstance(blocks, list) else "content is no list of blocks",
-    }
+    text = text_of(spoken if listed else blocks)
+    return _answer(
+        answer,
+        ("id", "model"),
+        [_choice(text, thought, answer.get("stop_reason"))],
+        Counts(prompt, used.get("output_tokens")),
+        odd=None if isinstance(blocks, list) else "content is no list of blocks",
+    )
 
 
 # -- Gemini's content ------------------------------------------------------------------------------
@@ -294,23 +296,26 @@ def _write_content(request: Request, _: Preset) -> dict[str, Any]:
     if request.schema is not None:
         config["responseMimeType"] = "application/json"
         config["responseJsonSchema"] = request.schema
-    turns = [(m.role, m.parts) for m in request.messages if m.role != "system"]
-    body: dict[str, Any] = {
-        "contents": [
-            {
-                "role": "model" if role == "assistant" else role,
-                "parts": [_content_part(part) for part in parts],
-            }
-            for role, parts in turns
-        ],
-        "generationConfig": config,
-    }
+    turns = [
+        {
+            "role": "model" if m.role == "assistant" else m.role,
+            "parts": _parts(m, lambda text: {"text": text}, _file),
+        }
+        for m in request.messages
+        if m.role != "system"
+    ]
+    body: dict[str, Any] = {"contents": turns, "generationConfig": config}
     if system := _system(request):
         body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
     return body
 
 
-def _content_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _file(url: str, kind: str, data: str) -> dict[str, Any]:
+    inline = {"inlineData": {"mimeType": kind, "data": data}}
+    return inline if data else {"fileData": {"fileUri": url}}
+
+
+def _read_content(answer: Mapping[str, Any]) -> Answer:
     candidates = answer.get("candidates")
     if not candidates:
         blocked = (answer.get("promptFeedback") or {}).get("blockReason")
@@ -324,43 +329,39 @@ def _content_as_chat(answer: Mapping[str, Any]) -> dict[str, Any]:
     spoken, thought = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
     if count := token_count(thought):
         spoken = count + (token_count(spoken) or 0)
-    return {
-        "id": answer.get("responseId"),
-        "model": answer.get("modelVersion"),
-        "choices": [_candidate(candidate) for candidate in candidates],
-        "usage": {
-            "prompt_tokens": usage.get("promptTokenCount"),
-            "completion_tokens": spoken,
-            "completion_tokens_details": {"reasoning_tokens": thought},
-        },
-    }
+    return _answer(
+        answer,
+        ("responseId", "modelVersion"),
+        [_candidate(candidate) for candidate in candidates],
+        Counts(usage.get("promptTokenCount"), spoken, {"reasoning_tokens": thought}),
+    )
 
 
-def _candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
+def _candidate(candidate: Mapping[str, Any]) -> tuple[Choice, str | None]:
     content, index = candidate.get("content"), candidate.get("index")
     parts = content.get("parts") if isinstance(content, Mapping) else content
     thought = _joined(part.get("text") for part in _mappings(parts) if part.get("thought"))
     try:
-        logprobs = _content_logprobs(candidate.get("logprobsResult") or {})
+        tokens = _tokens(candidate.get("logprobsResult") or {})
     except (KeyError, TypeError, ValueError, AttributeError):
-        logprobs = None  # the answer is paid for: its text is kept without them
+        tokens = None  # the answer is paid for: its text is kept without them
     return _choice(
         text_of(parts) or "",
         thought,
         candidate.get("finishReason"),
-        logprobs,
+        tokens,
         index=index if isinstance(index, int) else 0,
     )
 
 
-def _content_logprobs(result: Mapping[str, Any]) -> dict[str, Any] | None:
+def _tokens(result: Mapping[str, Any]) -> list[Any] | None:
     chosen = result.get("chosenCandidates")
     if not chosen:
         return None
     tops = [top.get("candidates") for top in result.get("topCandidates") or [{}] * len(chosen)]
     shown = [[_entry(one) for one in top or ()] for top in tops]
     pairs = zip(chosen, shown, strict=True)
-    return {"content": [{**_entry(entry), "top_logprobs": others} for entry, others in pairs]}
+    return [{**_entry(entry), "top_logprobs": others} for entry, others in pairs]
 
 
 def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -369,12 +370,12 @@ def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 WIRES = {
     "chat": Wire("/chat/completions", write_request, None, "reasoning_effort"),
-    "responses": Wire("/responses", _write_responses, responses_as_chat, "reasoning.effort"),
-    "messages": Wire("/v1/messages", _write_messages, _messages_as_chat, "output_config.effort"),
+    "responses": Wire("/responses", _write_responses, read_response, "reasoning.effort"),
+    "messages": Wire("/v1/messages", _write_messages, _read_message, "output_config.effort"),
     "content": Wire(
         "/models/{model}:generateContent",
         _write_content,
-        _content_as_chat,
+        _read_content,
         "thinkingConfig.thinkingLevel",
     ),
 }
