@@ -37,3 +37,14 @@ def start_attempt(ledger, request, *, first_draw, n):
     ledger._accounts.set_aside(attempt, tokens=0, money=0.0)
     ledger._start([(attempt, Claim(request, first_draw, n))])
     return attempt
+
+
+def failures(ledger):
+    """Return the requests that were set aside, with the last reason."""
+    keys = dict(ledger.requests())
+    return [(keys[id_], why) for id_, why in ledger.failures_by_id(list(keys)).items()]
+
+
+def add_draws(ledger, rows):
+    """Write draws without the end of their call, and return how many were new."""
+    return ledger._add([rows])[0]

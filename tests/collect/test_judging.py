@@ -15,6 +15,7 @@ from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.judge import SimulatedJudge
 from calibrant.semantics.options import Options
+from ledgers import add_draws
 
 JUDGE = {"client": "vllm", "name": "arbiter", "model": "gpt-4o-mini"}
 WANTED = Wanted({"greedy": 1, "samples": 5, "p_true": 5})
@@ -85,7 +86,7 @@ def test_the_forecast_has_a_row_for_the_judge(tmp_path):
         assert row().cost > 0
         with ledger.writing():
             (request,) = ledger.register([LedgerKey("e", "j", "judge", b"{}")])
-            ledger.add_draws([DrawRow(request, 0, 1, b"{}")])
+            add_draws(ledger, [DrawRow(request, 0, 1, b"{}")])
         assert (row().draws_held, row().calls) == (1, 47)
 
 

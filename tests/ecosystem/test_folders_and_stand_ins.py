@@ -128,7 +128,7 @@ def test_the_interim_inspect_layout_is_read(shared_data):
     path = shared_data / "logs" / "inspect" / "interim_version_3.eval"
     log = read_log(path)
     assert log.draws.select("question_id", "answer", "correct").rows() == [("0", "done", 0.0)]
-    assert (log.expected, log.notes) == (1, ())
+    assert (log.expected, log.notes) == (1, [])
 
 
 @frameworks.needed

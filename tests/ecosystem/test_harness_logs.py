@@ -45,7 +45,7 @@ def test_lighteval_options():
         weights = [math.exp(value) for value in row["logprobs"]]
         assert sure == pytest.approx(max(weights) / sum(weights))
     assert log.expected == log.draws.height == 12
-    assert log.notes == ()
+    assert log.notes == []
 
 
 def test_lighteval_written_answers_have_grades_and_no_confidence():

@@ -60,7 +60,7 @@ def test_spans_are_read_however_they_were_written(kind, tmp_path):
     assert log.draws["model"].unique().to_list() == ["toy-1"]
     assert log.questions["text"].to_list() == ["2+2", "3+3", "5+4", "7+6", "8+8", "9+3"]
     assert log.scores["confidence"].to_list() == STATED
-    assert log.problems == ()
+    assert log.problems == []
 
 
 def test_a_judges_opinion_is_no_grade_and_no_confidence(tmp_path):

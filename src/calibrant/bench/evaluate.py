@@ -29,6 +29,7 @@ from calibrant.documents.fields import typed
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
+from calibrant.records.formats import is_study
 from calibrant.report.typed import MultiAnswerResult
 from calibrant.verbs import _options as opt
 
@@ -129,7 +130,7 @@ def bench_evaluate(
     ([[1], [1, 2]], 1.0)
     """
     tune = _tuned_methods(tune)
-    study = Study(data) if isinstance(data, str | Path) and Study.is_study(data) else None
+    study = Study(data) if isinstance(data, str | Path) and is_study(data) else None
     with error_source(source_name(data)):
         scores = _scores(study.read("scores") if study else data, questions, table)
     with error_source(source_name(data if study else draws)):

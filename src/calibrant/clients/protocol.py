@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +12,9 @@ from msgspec.structs import replace
 
 from calibrant.clients.answers.tokens import TokenLogprob
 from calibrant.core.errors import PermanentClientError, TransientClientError
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""A value of JSON: what a call to an endpoint is made of."""
 
 
 # Requests are made by the million when a rerun is planned: a structure of msgspec is made ten
@@ -82,11 +85,11 @@ class Request(Struct, frozen=True, gc=False):
     top_logprobs: int = 0
     seed: int | None = None
     stop: tuple[str, ...] = ()
-    schema: Mapping[str, Any] | None = None
+    schema: Mapping[str, Json] | None = None
     sampler: Mapping[str, float] = msgspec.field(default_factory=dict)
     thinking_tokens: int = 0
-    extra: Mapping[str, Any] | None = None
-    body: Mapping[str, Any] | None = None
+    extra: Mapping[str, Json] | None = None
+    body: Mapping[str, Json] | None = None
 
     @property
     def most_tokens(self) -> int:

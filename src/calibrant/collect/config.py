@@ -10,7 +10,7 @@ from typing import Any
 from calibrant.clients.capabilities import PRESETS
 from calibrant.collect.probes import PROBES, PROMPT_NAMES
 from calibrant.collect.settings import Settings, setting
-from calibrant.records import Study
+from calibrant.records.study import Study, TabularTask
 
 CLIENTS = ("embedded", *PRESETS, "replay")
 _NEEDED: Any = object()
@@ -26,7 +26,7 @@ class QuestionsConfig:
     path: Path
     layout: str = "auto"
     limit: int | None = setting(None, low=1)
-    tabular: Mapping[str, Any] | None = None
+    tabular: TabularTask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,28 @@ class BudgetConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoringConfig:
+    """How scores are made, see `calibrant.confidence.method.Options`; None is what is usual."""
+
+    variant: str | None = setting(None, choices=("default", "paper"))
+    about: str | None = setting(None, choices=("modal", "greedy"))
+    similarity: str | None = setting(None, choices=("classes", "embeddings", "lexical"))
+    tau: float | None = None
+    impute: float | None = setting(None, high=1.0)
+    ensemble: Path | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was chosen, as options of a method."""
+        chosen = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in chosen.items()
+            if value is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class StudyConfig:
     """Everything that study.toml says."""
 
@@ -146,10 +168,10 @@ class StudyConfig:
     prompts: PromptsConfig
     budget: BudgetConfig
     semantics: SemanticsConfig
+    scoring: ScoringConfig
     seed: int = 0
     candidate_pool: bool = False
     concurrency: int = setting(64, low=1)
-    scoring: Mapping[str, Any] = field(default_factory=dict)
 
     def for_model(self, model: ModelConfig) -> StudyConfig:
         """Return the study as this model sees it: with its own prompts and temperature."""
@@ -162,7 +184,7 @@ class StudyConfig:
 def with_scoring(config: StudyConfig, given: Mapping[str, Any]) -> StudyConfig:
     """Return the study with these choices of scoring in place of its own; None keeps its own."""
     chosen = {name: value for name, value in given.items() if value is not None}
-    return replace(config, scoring={**config.scoring, **chosen})
+    return replace(config, scoring=replace(config.scoring, **chosen))
 
 
 def load_config(study: Study) -> StudyConfig:
@@ -181,46 +203,32 @@ def parse_config(values: Mapping[str, Any], *, folder: Path, source: str) -> Stu
     >>> config.sampling.draws, config.methods is None
     (20, True)
     """
-    root = Settings(values, source=source)
+    root = Settings(values, source=source, folder=folder)
     return root.fill(
         StudyConfig,
         folder=folder,
         name=root.text("name", folder.resolve().name),
-        questions=_questions(root, folder),
+        questions=_questions(root),
         models=_models(root, folder),
         methods=_methods(root),
         sampling=_sampling(root.table("sampling")),
         prompts=_prompts(root.table("prompts")),
-        budget=_budget(root.table("budget"), folder),
         semantics=_semantics(root.table("semantics"), folder),
-        scoring=_scoring(root.table("scoring"), folder),
     )
 
 
-def _questions(root: Settings, folder: Path) -> QuestionsConfig:
+def _questions(root: Settings) -> QuestionsConfig:
     if isinstance(root.raw("questions"), str):
-        return QuestionsConfig(folder / root.text("questions"))
+        return QuestionsConfig(root.place("questions"))
     table = root.table("questions")
-    tabular = _tabular(table.table("tabular")) if table.has("tabular") else None
-    return table.fill(QuestionsConfig, path=folder / table.text("path"), tabular=tabular)
-
-
-def _tabular(table: Settings) -> dict[str, Any]:
-    """Read how the rows of a table become yes/no questions."""
-    task = {
-        "target": table.text("target"),
-        "positive": table.raw("positive"),
-        "question": table.text("question"),
-        "columns": dict(table.raw("columns")),
-        "values": dict(table.raw("values", {})),
-    }
-    if table.has("introduction"):
-        task["introduction"] = table.text("introduction")
-    table.finish()
-    for column, sentence in task["columns"].items():
+    config = table.fill(QuestionsConfig)
+    sentences = {} if config.tabular is None else config.tabular.columns
+    for column, sentence in sentences.items():
         if not isinstance(sentence, str) or "{value}" not in sentence:
-            table.refuse(f"columns.{column}", f"is a sentence with {{value}}, got {sentence!r}")
-    return task
+            table.refuse(
+                f"tabular.columns.{column}", f"is a sentence with {{value}}, got {sentence!r}"
+            )
+    return config
 
 
 def _models(root: Settings, folder: Path) -> tuple[ModelConfig, ...]:
@@ -302,29 +310,3 @@ def _semantics(table: Settings, folder: Path) -> SemanticsConfig:
         if way == "embeddings" and not config.embeddings:
             table.refuse(key, "is embeddings, but they are off", hint="set embeddings = true")
     return config
-
-
-def _scoring(table: Settings, folder: Path) -> dict[str, Any]:
-    """Read how scores are made: which answer, which variant, threshold, similarity, ensemble."""
-    given: dict[str, Any] = {}
-    words = {
-        "variant": ("default", "paper"),
-        "about": ("modal", "greedy"),
-        "similarity": ("classes", "embeddings", "lexical"),
-    }
-    for name, choices in words.items():
-        if table.has(name):
-            given[name] = table.text(name, choices=choices)
-    for name, high in (("tau", None), ("impute", 1.0)):
-        if table.has(name):
-            given[name] = table.real(name, 0.0, low=0.0, high=high)
-    if table.has("ensemble"):
-        given["ensemble"] = str(folder / table.text("ensemble"))
-    table.finish()
-    return given
-
-
-def _budget(table: Settings, folder: Path) -> BudgetConfig:
-    prices = table.text("prices", None)
-    place = None if prices is None else folder / prices
-    return table.fill(BudgetConfig, prices=place)

@@ -83,7 +83,7 @@ def _not_asked(names: Collection[str], config: StudyConfig) -> str | None:
     if "panel" in names and len(config.models) < 2:
         return "a panel needs a second model"
     if "ensemble" in names:
-        return None if config.scoring.get("ensemble") else "scoring.ensemble names no file"
+        return None if config.scoring.ensemble else "scoring.ensemble names no file"
     costly = next((name for name in names if NEEDS[name].named_only), None)
     if costly is None or config.methods is not None:
         return None

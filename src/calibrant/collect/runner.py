@@ -281,11 +281,9 @@ def ledgered_asks(dispatcher: Dispatcher, asks: Sequence[Ask]) -> list[Ask]:
 
     They need no budget: after a cap is reached everything paid for still comes home.
     """
-    ids = dispatcher.ledger.find([dispatcher.prepare(ask)[1] for ask in asks])
-    held = dispatcher.ledger.held_by_id([id_ for id_ in ids if id_ is not None])
+    held = dispatcher.ledger.held([dispatcher.prepare(ask)[1] for ask in asks])
     found = []
-    for ask, id_ in zip(asks, ids, strict=True):
-        have = held.get(id_, set()) if id_ is not None else set()
+    for ask, have in zip(asks, held, strict=True):
         whole = next((draw for draw in range(ask.draws) if draw not in have), ask.draws)
         if whole:
             found.append(msgspec.structs.replace(ask, draws=whole))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, field, fields, is_dataclass
 from difflib import get_close_matches
-from typing import Any, NoReturn, TypeVar, get_args, get_type_hints
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 from calibrant.core.errors import InputError, did_you_mean
 
@@ -31,6 +32,8 @@ class Settings:
         File that messages name.
     path
         Dotted path of this table inside the file, empty for the file itself.
+    folder
+        What files named in it are relative to.
 
     Examples
     --------
@@ -44,9 +47,8 @@ class Settings:
       -> did you mean 'draws'?
     """
 
-    def __init__(self, values: Any, *, source: str, path: str = "") -> None:
-        self.source = source
-        self.path = path
+    def __init__(self, values: Any, *, source: str, path: str = "", folder: Path = Path()) -> None:
+        self.source, self.path, self.folder = source, path, folder
         self._taken: list[str] = []
         if not isinstance(values, Mapping):
             self.refuse("", f"is a table of settings, got {values!r}")
@@ -68,6 +70,8 @@ class Settings:
     def fill(self, kind: type[T], **known: Any) -> T:
         """Return a dataclass of these settings, each by its type and bounds, and finish.
 
+        A field of another dataclass is a table, a tuple of them an array of tables.
+
         Parameters
         ----------
         kind
@@ -81,17 +85,27 @@ class Settings:
             str: self.text,
             bool: self.flag,
             tuple[str, ...]: self.texts,
+            Path: self.place,
+            Mapping: self.mapping,
+            Any: self.raw,
         }
         types = get_type_hints(kind)
         for item in fields(kind):  # type: ignore[arg-type]
-            if item.name not in known:
-                read = next(
-                    readers[one]
-                    for one in (types[item.name], *get_args(types[item.name]))
-                    if one in readers
-                )
+            if item.name in known:
+                continue
+            hint = types[item.name]
+            kinds = (hint, get_origin(hint), *get_args(hint))
+            inner: Any = next((one for one in kinds if is_dataclass(one)), None)
+            if inner is None:
+                read = next(readers[one] for one in kinds if one in readers)
                 default = _MISSING if item.default is MISSING else item.default
+                if item.default_factory is not MISSING:
+                    default = item.default_factory()
                 known[item.name] = read(item.name, default, **item.metadata)
+            elif tuple in kinds:
+                known[item.name] = tuple(one.fill(inner) for one in self.tables(item.name))
+            elif self.has(item.name) or item.default is not None:
+                known[item.name] = self.table(item.name).fill(inner)
         self.finish()
         return kind(**known)
 
@@ -164,19 +178,28 @@ class Settings:
             self.refuse(key, f"is a list of texts, got {value!r}")
         return tuple(value)
 
+    def place(self, key: str, default: Any = _MISSING) -> Any:
+        """Return a path, relative to the folder."""
+        value = self.text(key, default)
+        return value if value is default else self.folder / value
+
+    def mapping(self, key: str, default: Any = _MISSING) -> dict[str, Any]:
+        """Return a table as it stands."""
+        return self._table(key, self.raw(key, default)).rest()
+
     def table(self, key: str) -> Settings:
         """Return a table inside this one, empty where it is not given."""
-        return Settings(self.raw(key, {}), source=self.source, path=self.name(key))
+        return self._table(key, self.raw(key, {}))
+
+    def _table(self, key: str, values: Any) -> Settings:
+        return Settings(values, source=self.source, path=self.name(key), folder=self.folder)
 
     def tables(self, key: str) -> list[Settings]:
         """Return an array of tables (``[[key]]`` in TOML)."""
         value = self.raw(key, [])
         if not isinstance(value, list):
             self.refuse(key, f"is written as [[{self.name(key)}]], got {value!r}")
-        return [
-            Settings(item, source=self.source, path=f"{self.name(key)}[{position}]")
-            for position, item in enumerate(value, 1)
-        ]
+        return [self._table(f"{key}[{at}]", item) for at, item in enumerate(value, 1)]
 
     def rest(self) -> dict[str, Any]:
         """Return the keys that were not taken, and take them."""

@@ -9,7 +9,7 @@ from typing import Any
 import calibrant
 from calibrant.core.errors import InputError
 from calibrant.records import Study, source_name
-from calibrant.records.formats import database_part, entries_below, is_fetched
+from calibrant.records.formats import database_part, entries_below, is_fetched, is_study
 from calibrant.records.places import fetched
 
 
@@ -137,7 +137,7 @@ def _files(item: Any) -> Iterable[Path]:
     if not isinstance(item, str | Path):
         return []
     path = fetched(str(item)) if is_fetched(item) else database_part(item)[0]
-    if Study.is_study(path):
+    if is_study(path):
         return sorted((path / "tables").glob("*.parquet"))
     if path.is_dir():
         return entries_below(path, ".parquet")

@@ -74,6 +74,36 @@ SCORES = TableSchema(
     {"confidence": _REAL, "correct": _REAL},
     {"question_id": _TEXT, "model": _TEXT, "method": _TEXT, "answer": _TEXT, "weights": _REAL},
 )
+
+
+@dataclass(frozen=True, slots=True)
+class TabularTask:
+    """How a row becomes a question.
+
+    Parameters
+    ----------
+    target
+        Column of the outcome.
+    positive
+        Value of the outcome for which the right answer is Yes.
+    question
+        What is asked after the description of the row.
+    columns
+        Column to sentence, in the order they are written; ``{value}`` is filled in.
+    values
+        Column to (value to words), for coded values.
+    introduction
+        What comes before the sentences.
+    """
+
+    target: str
+    positive: Any
+    question: str
+    columns: Mapping[str, str]
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    introduction: str = "Here is what is known about one case."
+
+
 TABLES = {schema.name: schema for schema in (QUESTIONS, DRAWS, SEMANTICS, SCORES)}
 
 
@@ -117,11 +147,6 @@ class Study:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-
-    @staticmethod
-    def is_study(path: str | Path) -> bool:
-        """Return whether `path` is a study folder."""
-        return is_study(path)
 
     @property
     def config_path(self) -> Path:

@@ -4,7 +4,6 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from msgspec import UNSET
 from calibrant.core.errors import IN_MEMORY, InputError, error_source, require_known
 from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
-from calibrant.records.study import QUESTIONS
+from calibrant.records.study import QUESTIONS, TabularTask
 from calibrant.records.text_tables import check_repeated
 from calibrant.sources.layouts import LAYOUTS, Layout, Question, Row
 
@@ -225,34 +224,6 @@ def _header_line(lines: list[list[str]]) -> int | None:
         if any(layout.columns <= names.keys() for layout in LAYOUTS.values()):
             return number
     return 0
-
-
-@dataclass(frozen=True, slots=True)
-class TabularTask:
-    """How a row becomes a question.
-
-    Parameters
-    ----------
-    target
-        Column of the outcome.
-    positive
-        Value of the outcome for which the right answer is Yes.
-    question
-        What is asked after the description of the row.
-    columns
-        Column to sentence, in the order they are written; ``{value}`` is filled in.
-    values
-        Column to (value to words), for coded values.
-    introduction
-        What comes before the sentences.
-    """
-
-    target: str
-    positive: Any
-    question: str
-    columns: Mapping[str, str]
-    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    introduction: str = "Here is what is known about one case."
 
 
 def tabular_questions(source: Any, task: TabularTask, *, limit: int | None = None) -> pl.DataFrame:

@@ -30,7 +30,7 @@ class Question(Struct):
     domain: Any = None
     k: int | None = None
     references: list[list[str]] | None = None
-    kind: str | None | UnsetType = UNSET
+    kind: str | UnsetType | None = UNSET
     choices: list[str] | None = None
     features: dict[str, Any] = {}
 

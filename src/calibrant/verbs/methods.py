@@ -11,6 +11,7 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
+from calibrant.records.formats import is_study
 from calibrant.report.typed import MethodsResult
 from calibrant.verbs._options import source
 
@@ -85,7 +86,7 @@ def _wanted(entry: Mapping[str, Any], word: str | None) -> bool:
 
 
 def _availability(path: Path) -> list[dict[str, Any]]:
-    if not Study.is_study(path):
+    if not is_study(path):
         raise InputError(
             "not a study folder (one that holds study.toml or tables/)",
             source=str(path),

@@ -10,6 +10,7 @@ from calibrant.core.places import writing
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
+from calibrant.records.formats import is_study
 from calibrant.report import render_html, render_markdown
 from calibrant.report.charts import charts_of
 from calibrant.report.charts.draw import FORMATS, save_chart
@@ -67,7 +68,7 @@ def write_report(
     written: list[str] = []
     documents: list[Result] = []
     for path in paths:
-        if Study.is_study(path):
+        if is_study(path):
             documents += _study_documents(Study(path), seed, written if html is None else [])
         elif str(path).endswith(".json"):
             documents.append(_document(path))
@@ -113,7 +114,7 @@ def _study_documents(study: Study, seed: int, written: list[str]) -> list[Result
 
 def _page(paths: Sequence[str | Path], documents: Sequence[Result], title: str | None) -> str:
     """Return the page: that of a single study has its questions and its own title."""
-    if len(paths) == 1 and Study.is_study(paths[0]) and title is None:
+    if len(paths) == 1 and is_study(paths[0]) and title is None:
         return Study(paths[0]).report_path.read_text(encoding="utf-8")
     return render_html(documents, title=title or "calibrant report")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
+from msgspec import to_builtins
 
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import StudyConfig, load_config, with_scoring
@@ -31,7 +32,7 @@ from calibrant.records.ledger.repair import repair_ledger
 from calibrant.records.mend_map import maps_of_models, mended_columns
 from calibrant.report.typed import RunResult
 from calibrant.semantics.annotate import annotate
-from calibrant.sources import TabularTask, load_questions, tabular_questions
+from calibrant.sources import load_questions, tabular_questions
 from calibrant.verbs._options import About, Engine, MendColumns, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
 from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
@@ -141,7 +142,7 @@ def run(
         )
     document = run_document(prepared, expected, dry_run=dry_run)
     if repaired is not None:
-        document["repair"] = repaired.to_dict()
+        document["repair"] = to_builtins(repaired, enc_hook=str)
     if collected is not None:
         document |= _digest(folder, prepared, collected, engine, mend)
         folder.write_result("run", document)
@@ -193,7 +194,7 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
     require_known(
         names, METHODS, "methods: there is no method {}", source=str(config.folder / "study.toml")
     )
-    scoring = Options(**config.scoring)
+    scoring = Options(**config.scoring.given)
     needs = {name: needs_of(METHODS[name], scoring) for name in names}
     kinds = {question.kind for question in questions}
     selections = {
@@ -206,8 +207,7 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
 def _questions(config: StudyConfig) -> pl.DataFrame:
     source = config.questions
     if source.tabular is not None:
-        task = TabularTask(**source.tabular)
-        return tabular_questions(source.path, task, limit=source.limit)
+        return tabular_questions(source.path, source.tabular, limit=source.limit)
     return load_questions(source.path, layout=source.layout, limit=source.limit)
 
 
@@ -283,7 +283,12 @@ def _digest(
         embedded = with_embeddings(draws, options)
         judged = pl.concat([embedded, pool], how="diagonal") if pool.height else embedded
         scored = score_table(
-            judged, semantics, prepared.table, methods=names, seed=config.seed, **config.scoring
+            judged,
+            semantics,
+            prepared.table,
+            methods=names,
+            seed=config.seed,
+            **config.scoring.given,
         )
         pools = [
             candidate_scores(pool, draws, prepared.table, options=options),

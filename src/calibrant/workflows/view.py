@@ -17,6 +17,7 @@ from calibrant.core.loopback import announced, until_stopped
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study, read_table
+from calibrant.records.formats import is_study
 from calibrant.report import render_html
 from calibrant.report.result import Result
 from calibrant.report.typed import ReportResult
@@ -102,7 +103,7 @@ def _is_page(path: Path) -> bool:
     if path.suffix == ".json":
         # Tables may be JSON too; a result says what it is.
         return b'"calibrant.' in path.read_bytes()[:4096]
-    return Study.is_study(path) and not Study(path).has("scores")
+    return is_study(path) and not Study(path).has("scores")
 
 
 def _page_of(path: Path) -> str:

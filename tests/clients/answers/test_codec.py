@@ -32,7 +32,7 @@ def test_columns_are_a_sequence_of_entries(logprobs):
     assert len(columns) == len(logprobs)
     assert columns[-1] == logprobs[-1]
     assert columns[1:] == tuple(logprobs[1:])
-    assert tuple(columns.without_last()) == tuple(logprobs[:-1])
+    assert tuple(columns.part(0, len(columns) - 1)) == tuple(logprobs[:-1])
 
 
 def test_alternatives_as_they_were_written_before_are_read():

@@ -17,6 +17,7 @@ from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.core.errors import InputError
 from clients.server import Endpoint, error
 from clients.sessions import Session, client_of, questions
+from ledgers import failures
 
 KEY = "sk-Very/Secret+Key-0123456789"
 ASKS = questions(3)
@@ -254,7 +255,7 @@ def test_a_dead_endpoint_ends_after_a_stated_time(server, ledger, place):
     client = ProviderClient(preset="vllm", base_url=place, timeout_s=5.0)
     with pytest.raises(EndpointRefusedError, match=r"nothing answers at .* check base_url"):
         Session(server, ledger, client=client, patience_s=1.5).run(questions(200))
-    assert ledger.failures() == [], "it is not the question's fault"
+    assert failures(ledger) == [], "it is not the question's fault"
 
 
 LONG = "sk-proj-Tq8vR2mZx7Lw0Kc9Yb4Nd6Hs"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from calibrant.core.errors import SchemaError
 from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
-from ledgers import claim, in_flight, start_attempt
+from ledgers import add_draws, claim, failures, in_flight, start_attempt
 
 
 def key(number=0, purpose="answer", endpoint="http://127.0.0.1/v1", model="m"):
@@ -20,11 +20,12 @@ def key(number=0, purpose="answer", endpoint="http://127.0.0.1/v1", model="m"):
 def add(ledger, request, draws):
     with ledger.writing():
         attempt = start_attempt(ledger, request, first_draw=min(draws), n=len(draws))
-        new = ledger.add_draws(
+        new = add_draws(
+            ledger,
             [
                 DrawRow(request, draw, attempt, f"text {draw}".encode(), "m-1", 3, 4, 0.5)
                 for draw in draws
-            ]
+            ],
         )
         ledger.end_attempt(attempt, "done")
     return new
@@ -57,7 +58,9 @@ def test_draws_come_back_in_order_with_what_was_stored(ledger):
     stored = list(ledger.draws([request], below=3))
     assert [draw.draw for draw in stored] == [0, 1, 2]
     assert stored[0].payload == b"text 0"
-    assert (stored[0].answered_by, stored[0].prompt_tokens, stored[0].cost) == ("m-1", 3, 0.5)
+    assert stored[0].cost == 0.5
+    said = "SELECT answered_by, prompt_tokens FROM draws WHERE draw = 0"
+    assert ledger._reader.execute(said).fetchone() == ("m-1", 3)
     assert ledger.totals() == {
         "calls": 2, "draws": 4, "prompt_tokens": 12, "completion_tokens": 16, "cost": 2.0,
         "draws_without_price": 0,
@@ -84,7 +87,7 @@ def test_the_first_to_commit_a_draw_wins(ledger):
     with ledger.writing():
         late = start_attempt(ledger, request, first_draw=1, n=2)
         rows = [DrawRow(request, draw, late, b"late") for draw in (1, 2)]
-        assert ledger.add_draws(rows) == 1
+        assert add_draws(ledger, rows) == 1
     assert [draw.payload for draw in ledger.draws([request])] == [b"text 0", b"text 1", b"late"]
 
 
@@ -110,7 +113,7 @@ def test_a_failure_keeps_its_last_reason(ledger):
         (request, _) = ledger.register([key(0), key(1)])
         ledger.add_failure(request, "permanent", "first")
         ledger.add_failure(request, "permanent", "last")
-    assert [(k.body, f.message) for k, f in ledger.failures()] == [(b'{"q":0}', "last")]
+    assert [(k.body, why) for k, why in failures(ledger)] == [(b'{"q":0}', "last")]
 
 
 def test_a_claim_is_refused_while_another_session_asks(tmp_path):

@@ -227,7 +227,7 @@ def _completion(
         # llama.cpp shows the end of the text as an empty token; other endpoints do not, and
         # per-token scores must not depend on who served the model: it is kept apart. Of an
         # empty reply the end is all there is, so there it stays the only token.
-        shortened = logprobs.without_last()
+        shortened = logprobs.part(0, len(logprobs) - 1)
         if shortened:
             logprobs, end = shortened, logprobs.values[-1]
     text = message.content or message.refusal or ""

@@ -7,7 +7,7 @@ import msgspec
 import orjson
 
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
-from calibrant.clients.protocol import Completion, Message, Request
+from calibrant.clients.protocol import Completion, Json, Message, Request
 
 
 def canonical_request(request: Request) -> bytes:
@@ -26,7 +26,7 @@ def canonical_request(request: Request) -> bytes:
     if request.body is not None:
         passed = {"model": request.model, "body": request.body}
         return orjson.dumps(passed, option=orjson.OPT_SORT_KEYS)
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "model": request.model,
         "messages": [[message.role, _content(message)] for message in request.messages],
         "temperature": float(request.temperature),

@@ -176,8 +176,8 @@ def tokens_of_answer(logprobs: TokenLogprobs) -> TokenLogprobs | None:
         if END in joined:
             if joined.partition(END)[2].strip() or END in before:
                 return None
-            return logprobs.after(place + 1)
-    return logprobs.after(len(logprobs.tokens))
+            return logprobs.part(place + 1, len(logprobs))
+    return logprobs.part(len(logprobs), len(logprobs))
 
 
 def kept_thinking(*given: Any) -> str | None:

@@ -66,15 +66,11 @@ class Alternatives:
             self._ends = list(accumulate(self.counts))
         return slice(self._ends[index] - self.counts[index], self._ends[index])
 
-    def without_last(self) -> Alternatives:
-        """Return the alternatives of all tokens but the last."""
-        rest = len(self.tokens) - self.counts[-1]
-        return Alternatives(self.counts[:-1], self.tokens[:rest], self.values[:rest])
-
-    def after(self, count: int) -> Alternatives:
-        """Return the alternatives of all tokens but the first `count`."""
-        gone = sum(self.counts[:count])
-        return Alternatives(self.counts[count:], self.tokens[gone:], self.values[gone:])
+    def part(self, start: int, stop: int) -> Alternatives:
+        """Return the alternatives of the tokens from `start` to before `stop`."""
+        first = sum(self.counts[:start])
+        here = slice(first, first + sum(self.counts[start:stop]))
+        return Alternatives(self.counts[start:stop], self.tokens[here], self.values[here])
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -119,15 +115,10 @@ class TokenLogprobs(Sequence[TokenLogprob]):
             tops if flat else None,
         )
 
-    def without_last(self) -> TokenLogprobs:
-        """Return all but the last entry."""
-        tops = None if self.tops is None else self.tops.without_last()
-        return TokenLogprobs(self.tokens[:-1], self.values[:-1], tops)
-
-    def after(self, count: int) -> TokenLogprobs:
-        """Return all but the first `count` entries."""
-        tops = None if self.tops is None else self.tops.after(count)
-        return TokenLogprobs(self.tokens[count:], self.values[count:], tops)
+    def part(self, start: int, stop: int) -> TokenLogprobs:
+        """Return the entries from `start` to before `stop`, as columns."""
+        tops = None if self.tops is None else self.tops.part(start, stop)
+        return TokenLogprobs(self.tokens[start:stop], self.values[start:stop], tops)
 
     def __len__(self) -> int:
         return len(self.tokens)

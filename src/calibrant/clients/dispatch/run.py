@@ -124,7 +124,7 @@ class Run:
             missing = [draw for draw in range(ask.draws) if draw not in have]
             job = Job(ask, request, id_)
             if missing and id_ in failures:
-                job.problem = Problem("permanent", failures[id_].message)
+                job.problem = Problem("permanent", failures[id_])
                 missing = []
             if missing:
                 await self._start(job, missing)

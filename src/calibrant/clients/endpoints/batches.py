@@ -12,7 +12,7 @@ import orjson
 
 from calibrant.clients.asks import for_draws
 from calibrant.clients.endpoints.provider import ProviderClient
-from calibrant.clients.protocol import Capabilities, Completion, Request
+from calibrant.clients.protocol import Capabilities, Completion, Json, Request
 from calibrant.core.errors import InputError
 
 MOST_CALLS = 10_000
@@ -32,7 +32,7 @@ class Batching:
     while the batch is under way.
     """
 
-    submit: Callable[[ProviderClient, str, Mapping[str, Any]], Any]
+    submit: Callable[[ProviderClient, str, Mapping[str, Json]], Any]
     results: Callable[[ProviderClient, str], Any]
 
 
@@ -60,7 +60,7 @@ class BatchClient:
         self._how = BATCHING[wire]
         self.members = [client]
         self._waiting: dict[str, asyncio.Future[Result]] = {}
-        self._new: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        self._new: dict[str, tuple[str, Mapping[str, Json]]] = {}
         self._batches: dict[str, list[str]] = orjson.loads(state.read_bytes()) if (
             state.is_file()
         ) else {}  # fmt: skip
@@ -113,7 +113,7 @@ class BatchClient:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         await self._of.close()
 
-    async def _result(self, id_: str, path: str, body: Mapping[str, Any]) -> Result:
+    async def _result(self, id_: str, path: str, body: Mapping[str, Json]) -> Result:
         if id_ not in self._waiting:
             self._waiting[id_] = asyncio.get_running_loop().create_future()
             batch = self._place.get(id_)
@@ -166,7 +166,7 @@ class BatchClient:
             if future is not None and not future.done():
                 future.set_result(found.get(id_, (503, b"the batch ended without this call")))
 
-    def _fail(self, ids: Sequence[str] | Mapping[str, Any], error: Exception) -> None:
+    def _fail(self, ids: Sequence[str] | Mapping[str, Json], error: Exception) -> None:
         for id_ in ids:
             future = self._waiting.get(id_)
             if future is not None and not future.done():
@@ -180,7 +180,7 @@ def _lines(raw: bytes) -> list[dict[str, Any]]:
 # -- OpenAI ----------------------------------------------------------------------------------------
 
 
-async def _submit_files(of: ProviderClient, path: str, bodies: Mapping[str, Any]) -> str:
+async def _submit_files(of: ProviderClient, path: str, bodies: Mapping[str, Json]) -> str:
     lines = [
         {"custom_id": id_, "method": "POST", "url": f"/v1{path}", "body": body}
         for id_, body in bodies.items()
@@ -211,7 +211,7 @@ async def _file_results(of: ProviderClient, batch: str) -> dict[str, Result] | N
 # -- Anthropic -------------------------------------------------------------------------------------
 
 
-async def _submit_messages(of: ProviderClient, path: str, bodies: Mapping[str, Any]) -> str:
+async def _submit_messages(of: ProviderClient, path: str, bodies: Mapping[str, Json]) -> str:
     requests = [{"custom_id": id_, "params": body} for id_, body in bodies.items()]
     return str((await of.exchanged(f"{path}/batches", {"requests": requests}))["id"])
 
@@ -233,7 +233,7 @@ async def _message_results(of: ProviderClient, batch: str) -> dict[str, Result] 
 # -- Gemini ----------------------------------------------------------------------------------------
 
 
-async def _submit_content(of: ProviderClient, path: str, bodies: Mapping[str, Any]) -> str:
+async def _submit_content(of: ProviderClient, path: str, bodies: Mapping[str, Json]) -> str:
     requests = [{"request": body, "metadata": {"key": id_}} for id_, body in bodies.items()]
     batch = {"display_name": "calibrant", "input_config": {"requests": {"requests": requests}}}
     place = path.replace(":generateContent", ":batchGenerateContent")

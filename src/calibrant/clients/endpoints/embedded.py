@@ -16,7 +16,7 @@ from calibrant.clients.answers.chat import read_answer, typed_answer
 from calibrant.clients.capabilities import FULL_SAMPLING, PRESETS, adjusted, check_request
 from calibrant.clients.endpoints.weights import sha256_of, weights_path
 from calibrant.clients.endpoints.wires import write_request
-from calibrant.clients.protocol import Capabilities, Completion, Request
+from calibrant.clients.protocol import Capabilities, Completion, Json, Request
 from calibrant.core.errors import CalibrantError, CapabilityError, PermanentClientError
 from calibrant.core.imports import optional_import
 from calibrant.core.machine import usable_cores
@@ -183,18 +183,19 @@ class PrefixCache:
         Draws that the server computes side by side; each keeps the last prompt it has seen.
     """
 
-    def __init__(self, handle: Callable[[dict[str, Any]], Any], *, slots: int) -> None:
+    def __init__(self, handle: Callable[[dict[str, Json]], Any], *, slots: int) -> None:
         self._handle = handle
         self._slots = slots
         self._in_slots: set[bytes] = set()
         self._looking = threading.Lock()
         self.safe = self._changes_nothing()
 
-    def ask(self, body: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, body: dict[str, Json]) -> dict[str, Any]:
         """Return the answer, the same as without any cache."""
         # The same prompt again would leave one token to compute: it is computed as a whole.
         prompt = orjson.dumps(body["messages"])
-        cached = self._note(prompt, body.get("n", 1)) and self.safe
+        draws = body.get("n")
+        cached = self._note(prompt, draws if isinstance(draws, int) else 1) and self.safe
         answer = self._send(body, cached=cached)
         if cached and not _sound(answer):
             answer = self._send(body, cached=False)
@@ -209,13 +210,13 @@ class PrefixCache:
             self._in_slots.add(prompt)
         return new
 
-    def _send(self, body: dict[str, Any], *, cached: bool) -> dict[str, Any]:
+    def _send(self, body: dict[str, Json], *, cached: bool) -> dict[str, Any]:
         answer = self._handle({**body, "cache_prompt": cached})
-        error = answer.get("error") if isinstance(answer, dict) else {"message": repr(answer)}
-        if error:
+        if not isinstance(answer, dict):
+            raise PermanentClientError(f"the embedded model: {answer!r}")
+        if error := answer.get("error"):
             raise PermanentClientError(f"the embedded model: {error.get('message')}")
-        found: dict[str, Any] = answer
-        return found
+        return answer
 
     def _changes_nothing(self) -> bool:
         """Whether prompts of several lengths give the same log-probs with their beginning cached.
@@ -223,7 +224,7 @@ class PrefixCache:
         Some processors compute rows in groups, and a row at the end of a group differently:
         hence several lengths.
         """
-        bodies = [
+        bodies: list[dict[str, Json]] = [
             {
                 "messages": [
                     {"role": "system", "content": "Answer."},

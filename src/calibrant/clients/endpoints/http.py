@@ -87,7 +87,7 @@ class HttpClient:
         key: str | None = None,
         timeout_s: float = 120.0,
         extra_headers: Mapping[str, str] | None = None,
-        extra_body: Mapping[str, Any] | None = None,
+        extra_body: Mapping[str, protocol.Json] | None = None,
         most_bytes: int | None = None,
     ) -> None:
         self.endpoint = secrets.endpoint_name(base_url)
@@ -162,7 +162,7 @@ class HttpClient:
         return known
 
     async def _send_adapted(
-        self, path: str, body: Mapping[str, Any], model: str
+        self, path: str, body: Mapping[str, protocol.Json], model: str
     ) -> tuple[bytes, Mapping[str, str], float, tuple[str, ...]]:
         """Send without what the endpoint refuses; the last value is what was left out.
 

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from calibrant.clients.answers import chat
 from calibrant.clients.capabilities import PRESETS, adjusted
 from calibrant.clients.endpoints.http import HttpClient
+from calibrant.clients.endpoints.refused import fields_of
 from calibrant.clients.endpoints.wires import WIRES
-from calibrant.clients.protocol import Completion, Request
+from calibrant.clients.protocol import Completion, Json, Request
 from calibrant.core.errors import InputError
 
 
@@ -45,7 +46,7 @@ class ProviderClient(HttpClient):
         api: str = "chat",
         capabilities: Mapping[str, Any] | None = None,
         reasoning_effort: str | None = None,
-        extra_body: Mapping[str, Any] | None = None,
+        extra_body: Mapping[str, Json] | None = None,
         **how: Any,
     ) -> None:
         self.preset = PRESETS[preset]
@@ -86,7 +87,7 @@ class ProviderClient(HttpClient):
             raw, headers, latency, missing = await self._send_adapted(path, body, request.model)
         return self.completions(raw, headers, request, latency, missing)
 
-    def written(self, request: Request) -> tuple[str, dict[str, Any]]:
+    def written(self, request: Request) -> tuple[str, dict[str, Json]]:
         """Return where a call goes and what is sent."""
         path = self.wire.path.replace("{model}", quote(request.model.removeprefix("models/")))
         return path, self.wire.write(request, self.preset)
@@ -131,10 +132,10 @@ class ProviderClient(HttpClient):
 
 
 def _never_sent(
-    request: Request, body: Mapping[str, Any], missing: tuple[str, ...]
+    request: Request, body: Mapping[str, Json], missing: tuple[str, ...]
 ) -> Iterable[str]:
     """Yield settings of a request for which an interface has no field; texts are cut here."""
     if request.stop and "input" in body:
         yield "stop"
-    if "temperature" not in body.get("generationConfig", body) and request.temperature != 1.0:
+    if "temperature" not in fields_of(body) and request.temperature != 1.0:
         yield from {"temperature"} - set(missing)

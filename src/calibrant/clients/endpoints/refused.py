@@ -4,14 +4,13 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.clients.answers.odd import loose_json
-from calibrant.clients.protocol import Completion, Request
+from calibrant.clients.protocol import Completion, Json, Request
 from calibrant.core.errors import PermanentClientError
 
 # Which fields of a call a setting stands for, in the interfaces of all providers.
@@ -79,7 +78,7 @@ class Refusals(Struct):
     at_most: dict[str, int] = msgspec.field(default_factory=dict)
     renamed: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def adapted(self, body: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    def adapted(self, body: Mapping[str, Json]) -> tuple[Mapping[str, Json], tuple[str, ...]]:
         """Return the call as the endpoint takes it, and the settings that were left out."""
         if not (self.left_out or self.at_most or self.renamed):
             return body, ()
@@ -90,7 +89,7 @@ class Refusals(Struct):
         gone = {field for name in self.left_out for field in FIELDS[name]}
         kept = {
             self.renamed.get(name, name): min(value, self.at_most[name])
-            if name in self.at_most
+            if isinstance(value, int | float) and name in self.at_most
             else value
             for name, value in body.items()
             if name not in gone
@@ -101,7 +100,7 @@ class Refusals(Struct):
         }
         return kept, tuple(name for name in self.left_out if name in present)
 
-    def learn(self, said: str, body: Mapping[str, Any], named: str | None = None) -> bool:
+    def learn(self, said: str, body: Mapping[str, Json], named: str | None = None) -> bool:
         """Take note of a refusal; return whether the call can be sent in another way.
 
         Parameters
@@ -113,8 +112,7 @@ class Refusals(Struct):
         named
             The field that the endpoint names apart from its words, if it does.
         """
-        inner = body.get("generationConfig")
-        fields = inner if isinstance(inner, Mapping) else body
+        fields = fields_of(body)
         words = [named] if named in NAMES else _SPELT.findall(said)
         for word in words:
             field = str(word).lower() if str(word).lower() in NAMES else str(word)
@@ -126,7 +124,7 @@ class Refusals(Struct):
                 return self._learn(setting, field, said, fields)
         return False
 
-    def _learn(self, setting: str, field: str, said: str, fields: Mapping[str, Any]) -> bool:
+    def _learn(self, setting: str, field: str, said: str, fields: Mapping[str, Json]) -> bool:
         limit = _AT_MOST.search(said)
         if limit and isinstance(value := fields.get(field), int) and value > int(limit[1]) > 0:
             self.at_most[field] = int(limit[1])
@@ -138,7 +136,7 @@ class Refusals(Struct):
             self._learn_that_it_thinks(said)
         return True
 
-    def _learn_length(self, said: str, fields: Mapping[str, Any]) -> bool:
+    def _learn_length(self, said: str, fields: Mapping[str, Json]) -> bool:
         for old, new in (
             ("max_tokens", "max_completion_tokens"),
             ("max_completion_tokens", "max_tokens"),
@@ -146,7 +144,7 @@ class Refusals(Struct):
             if old not in fields or old in self.renamed:
                 continue
             limit = _AT_MOST.search(said)
-            if limit and fields[old] > int(limit[1]) > 0:
+            if limit and isinstance(wanted := fields[old], int) and wanted > int(limit[1]) > 0:
                 return False  # a longer answer was wanted than there can be: the user decides
             if not _REFUSED.search(said) or new in self.renamed:
                 return False
@@ -159,6 +157,12 @@ class Refusals(Struct):
     def _learn_that_it_thinks(self, said: str) -> None:
         for name in THINKING:
             self.left_out.setdefault(name, said)
+
+
+def fields_of(body: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the settings of a call, which one interface keeps together in a field."""
+    inner = body.get("generationConfig")
+    return inner if isinstance(inner, Mapping) else body
 
 
 def words_of(raw: bytes) -> tuple[str, str | None]:
@@ -196,9 +200,9 @@ def cut_at_stop(request: Request, completions: list[Completion]) -> list[Complet
     return cut
 
 
-def form_of(body: Mapping[str, Any]) -> tuple[object, ...]:
+def form_of(body: Mapping[str, Json]) -> tuple[object, ...]:
     """Return what an endpoint may refuse about a call: which fields it has, and how warm it is."""
-    fields = body.get("generationConfig", body)
+    fields = fields_of(body)
     return (fields.get("temperature"), *fields)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from calibrant.clients.protocol import Json
 from calibrant.core.errors import InputError
 
 # Names of variables are in capitals, or short; a key is long and has both.
@@ -66,7 +67,7 @@ def secrets_in(headers: Mapping[str, str]) -> list[str]:
     return [headers[name].split()[-1] for name in names if headers[name].strip()]
 
 
-def check_extra(extra: Any) -> Mapping[str, Any]:
+def check_extra(extra: Any) -> Mapping[str, Json]:
     """Return further fields of every call, or refuse them: they are kept in the ledger."""
     if not isinstance(extra, Mapping):
         raise InputError(f"extra_body is a table of fields, got {type(extra).__name__}")

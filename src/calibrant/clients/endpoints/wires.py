@@ -9,11 +9,11 @@ import msgspec
 from calibrant.clients.answers.chat import Answer, Choice, Counts, Logprobs, Reply
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
 from calibrant.clients.capabilities import Preset
-from calibrant.clients.protocol import Message, Request
+from calibrant.clients.protocol import Json, Message, Request
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
 _SHOW_LOGPROBS = "message.output_text.logprobs"
-_SCHEMA = {"type": "json_schema", "name": "answer", "strict": True}
+_SCHEMA: dict[str, Json] = {"type": "json_schema", "name": "answer", "strict": True}
 _FINISH = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -36,11 +36,11 @@ class Wire:
     """
 
     path: str
-    write: Callable[[Request, Preset], dict[str, Any]]
+    write: Callable[[Request, Preset], dict[str, Json]]
     read: Callable[[Mapping[str, Any]], Answer] | None
     effort: str
 
-    def effort_fields(self, effort: str | None) -> dict[str, Any]:
+    def effort_fields(self, effort: str | None) -> dict[str, Json]:
         """Return the fields of a call that say how long a model is to think."""
         outer, _, inner = self.effort.partition(".")
         return {} if effort is None else {outer: {inner: effort} if inner else effort}
@@ -50,18 +50,24 @@ class Wire:
 
 
 def _turns(
-    request: Request, text: Callable[[str], Any], image: Callable[[str, str, str], Any]
-) -> list[dict[str, Any]]:
+    request: Request, text: Callable[[str], Json], image: Callable[[str, str, str], Json]
+) -> list[dict[str, Json]]:
     """Return the turns with their parts in another interface's form; texts stay texts."""
-    return [
-        {"role": m.role, "content": m.content if isinstance(m.content, str) else found}
-        for m, found in ((m, _parts(m, text, image)) for m in request.messages)
-    ]
+    turns: list[dict[str, Json]] = []
+    for message in request.messages:
+        whole = message.content if isinstance(message.content, str) else None
+        turns.append(
+            {
+                "role": message.role,
+                "content": _parts(message, text, image) if whole is None else whole,
+            }
+        )
+    return turns
 
 
 def _parts(
-    message: Message, text: Callable[[str], Any], image: Callable[[str, str, str], Any]
-) -> list[Any]:
+    message: Message, text: Callable[[str], Json], image: Callable[[str, str, str], Json]
+) -> list[Json]:
     """Return a message part by part; of an image its address, or kind and data if it is here."""
     found = []
     for part in message.parts:
@@ -77,11 +83,11 @@ def _samplers(request: Request) -> dict[str, float]:
     return {k: int(v) if k == "top_k" else v for k, v in request.sampler.items()}
 
 
-def write_request(request: Request, preset: Preset) -> dict[str, Any]:
+def write_request(request: Request, preset: Preset) -> dict[str, Json]:
     """Return the body of a call of the chat interface."""
     if request.body is not None:
         return {**request.body, "model": request.model}
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "model": request.model,
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         preset.max_tokens_field: request.most_tokens,
@@ -100,16 +106,18 @@ def write_request(request: Request, preset: Preset) -> dict[str, Any]:
     if request.stop:
         body["stop"] = list(request.stop)
     if request.schema is not None:
-        schema = {"name": "answer", "strict": True, "schema": request.schema}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": request.schema},
+        }
     return {**body, **_samplers(request), **(request.extra or {})}
 
 
 # -- responses -------------------------------------------------------------------------------------
 
 
-def _write_responses(request: Request, _: Preset) -> dict[str, Any]:
-    body: dict[str, Any] = {
+def _write_responses(request: Request, _: Preset) -> dict[str, Json]:
+    body: dict[str, Json] = {
         "model": request.model,
         "input": _turns(
             request,
@@ -216,7 +224,7 @@ def _joined(parts: Iterable[Any]) -> str:
 # -- Anthropic's messages --------------------------------------------------------------------------
 
 
-def _image(url: str, kind: str, data: str) -> dict[str, Any]:
+def _image(url: str, kind: str, data: str) -> dict[str, Json]:
     source = {"type": "base64", "media_type": kind, "data": data} if data else {}
     return {"type": "image", "source": source or {"type": "url", "url": url}}
 
@@ -225,9 +233,9 @@ def _system(request: Request) -> list[str]:
     return [message.text for message in request.messages if message.role == "system"]
 
 
-def _write_messages(request: Request, _: Preset) -> dict[str, Any]:
+def _write_messages(request: Request, _: Preset) -> dict[str, Json]:
     turns = _turns(request, lambda text: {"type": "text", "text": text}, _image)
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "model": request.model,
         "max_tokens": request.most_tokens,
         "temperature": request.temperature,
@@ -274,9 +282,9 @@ def _read_message(answer: Mapping[str, Any]) -> Answer:
 # -- Gemini's content ------------------------------------------------------------------------------
 
 
-def _write_content(request: Request, _: Preset) -> dict[str, Any]:
+def _write_content(request: Request, _: Preset) -> dict[str, Json]:
     names = {"top_p": "topP", "top_k": "topK"}
-    config: dict[str, Any] = {
+    config: dict[str, Json] = {
         "temperature": request.temperature,
         "maxOutputTokens": request.most_tokens,
         "candidateCount": request.n,
@@ -304,15 +312,16 @@ def _write_content(request: Request, _: Preset) -> dict[str, Any]:
         for m in request.messages
         if m.role != "system"
     ]
-    body: dict[str, Any] = {"contents": turns, "generationConfig": config}
+    body: dict[str, Json] = {"contents": turns, "generationConfig": config}
     if system := _system(request):
         body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
     return body
 
 
-def _file(url: str, kind: str, data: str) -> dict[str, Any]:
-    inline = {"inlineData": {"mimeType": kind, "data": data}}
-    return inline if data else {"fileData": {"fileUri": url}}
+def _file(url: str, kind: str, data: str) -> dict[str, Json]:
+    if data:
+        return {"inlineData": {"mimeType": kind, "data": data}}
+    return {"fileData": {"fileUri": url}}
 
 
 def _read_content(answer: Mapping[str, Any]) -> Answer:

@@ -19,6 +19,7 @@ from calibrant.inputs.draws import GRADE, is_list, parsed_list, with_grades
 from calibrant.inputs.draws import listed as listed_cells
 from calibrant.records import Study, read_table, source_name
 from calibrant.records.convert import read_log, recognise
+from calibrant.records.formats import is_study
 from calibrant.records.guesses import NAMES
 from calibrant.records.score_table import models_by_file
 from calibrant.records.study import DRAWS
@@ -101,7 +102,7 @@ def read_samples(
 
 def _read_one(data: Any, wanted: SampleColumns, *, model: str, known: bool) -> Samples:
     if isinstance(data, str | Path):
-        if Study.is_study(data):
+        if is_study(data):
             return _from_study(Study(data))
         if recognise(data) is not None:
             return _from_log(data)

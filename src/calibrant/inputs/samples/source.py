@@ -25,6 +25,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.inputs.row_source import row_source
 from calibrant.inputs.samples.read import SampleColumns, Samples, read_samples
 from calibrant.inputs.tables import OpenTables
+from calibrant.records.formats import is_study
 from calibrant.records.study import Study
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
@@ -279,7 +280,7 @@ def ledger_beside(data: Any) -> Path | None:
     first = data[0] if isinstance(data, list | tuple) and data else data
     if not isinstance(first, str | Path):
         return None
-    return Study(first).ledger_path if Study.is_study(first) else Path(f"{first}{_SUFFIX}")
+    return Study(first).ledger_path if is_study(first) else Path(f"{first}{_SUFFIX}")
 
 
 def ledger_for(data: Any, out: str | Path | None) -> Path | None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import json_text
-from calibrant.records.convert.log import LogBuilder, believed_tokens
+from calibrant.records.convert.log import ForeignLog, believed_tokens
 from calibrant.records.tables import read_table
 
 Raw: TypeAlias = Mapping[str, Any]
@@ -89,7 +89,7 @@ class NoAnswerError(Exception):
 
 
 def read_exchanges(
-    builder: LogBuilder,
+    log: ForeignLog,
     rows: Iterable[tuple[str, Any]],
     exchanges: Callable[[Any], Iterable[Exchange]],
 ) -> None:
@@ -97,7 +97,7 @@ def read_exchanges(
 
     Parameters
     ----------
-    builder
+    log
         Takes questions, draws and confidences; its kind says what a row is called.
     rows
         Places as messages name them, and rows.
@@ -105,32 +105,32 @@ def read_exchanges(
         What a row says. It is read whole before any of it is added.
     """
     draws: Draws = Draws()
-    words = json_text.KINDS[builder.kind]
+    words = json_text.KINDS[log.kind]
     for place, row in rows:
         try:
             found = list(exchanges(row))
         except NoAnswerError as error:
-            builder.problem(place, str(error))
+            log.problem(place, str(error))
             continue
         except InputError:
             raise
         except _OTHER_LAYOUT as error:
-            builder.problem(place, f"not the layout of {words['row']}: {error!r:.120}")
+            log.problem(place, f"not the layout of {words['row']}: {error!r:.120}")
             continue
         for one in found:
-            _add(builder, one, draws, place)
+            _add(log, one, draws, place)
     if "nothing" in words and not draws:
-        first = next(iter(builder.problems), None)
+        first = next(iter(log.problems), None)
         why = "" if first is None else f"; {first.place}: {first.reason}"
         raise InputError(f"{words['nothing']}{why}")
 
 
-def _add(builder: LogBuilder, one: Exchange, draws: Draws, place: str) -> None:
+def _add(log: ForeignLog, one: Exchange, draws: Draws, place: str) -> None:
     """Add a question, its next draw, and the confidences that the log holds for it."""
     question = one.question if one.question_id is None else one.question_id
     draw = draws[question, one.model] if one.draw is None else one.draw
     draws[question, one.model] += 1
-    builder.question(
+    log.question(
         question_id=question,
         text=one.question,
         references=[list(one.references)] if one.references else None,
@@ -139,24 +139,24 @@ def _add(builder: LogBuilder, one: Exchange, draws: Draws, place: str) -> None:
         domain=one.task,
     )
     reply = one.answer if one.text is None else one.text
-    tokens = believed_tokens(builder, one.tokens or (), reply)
+    tokens = believed_tokens(log, one.tokens or (), reply)
     row: dict[str, Any] = {"question_id": question, "model": one.model, "task": one.task}
     row |= {"draw": draw, "answer": one.answer, "correct": one.grade.correct}
-    builder.draw(
+    log.draw(
         **{name: x for name, x in one.details.items() if tokens or "logprobs" not in name},
         **{**row, **one.grade._asdict()},
-        text=reply if builder.options.texts else None,
+        text=reply if log.options.texts else None,
         token_logprobs=tokens,
     )
     scores = {**one.scores, **_of_tokens(tokens)}
     if one.confidence is not None:
         stated = number_in(one.confidence)
         if stated is None:
-            builder.problem(place, f"the confidence is no number: {one.confidence!r:.40}")
+            log.problem(place, f"the confidence is no number: {one.confidence!r:.40}")
         else:
-            scores["stated"] = builder.options.fraction(stated)
+            scores["stated"] = log.options.fraction(stated)
     for method, confidence in scores.items():
-        builder.score(**row, method=method, confidence=confidence)
+        log.score(**row, method=method, confidence=confidence)
 
 
 def _of_tokens(tokens: Sequence[float] | None) -> dict[str, float]:
@@ -250,20 +250,20 @@ def grade_value(value: Any) -> float | None:
     return number if number is not None and 0.0 <= number <= 1.0 else None
 
 
-def log_rows(builder: LogBuilder) -> Iterator[tuple[str, Raw]]:
+def log_rows(log: ForeignLog) -> Iterator[tuple[str, Raw]]:
     """Yield places and rows of a log that is a table of any kind, or objects of JSON."""
-    path = builder.path
+    path = log.path
     with path.open("rb") as file:
         head = file.read(4096).lstrip()
     if not head.startswith((b"{", b"[")):
         yield from json_text.numbered("row", read_table(path).iter_rows(named=True))
     elif head.startswith(b'{"columns"'):
-        yield from json_text.numbered("row", _split_rows(path, builder))
+        yield from json_text.numbered("row", _split_rows(path, log))
     else:
-        yield from json_text.json_rows(path, builder)
+        yield from json_text.json_rows(path, log)
 
 
-def _split_rows(path: Path, builder: LogBuilder) -> Iterator[dict[Any, Any]]:
+def _split_rows(path: Path, log: ForeignLog) -> Iterator[dict[Any, Any]]:
     """Yield the rows of a table that names its columns once."""
     try:
         table = json_text.load_json(path.read_bytes())
@@ -274,7 +274,7 @@ def _split_rows(path: Path, builder: LogBuilder) -> Iterator[dict[Any, Any]]:
         if isinstance(row, list) and len(row) == len(columns):
             yield dict(zip(columns, row, strict=True))
         else:
-            builder.problem(f"row {number}", "it has other columns than the table says")
+            log.problem(f"row {number}", "it has other columns than the table says")
 
 
 def mapping_in(value: Any) -> Raw:

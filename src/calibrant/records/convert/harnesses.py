@@ -26,7 +26,7 @@ from calibrant.records.convert.exchange import (
     most_likely,
     read_exchanges,
 )
-from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 from calibrant.records.tables import UNREADABLE, reason_of
 
 _STATE, _STATS = "scenario_state.json", "per_instance_stats.json"
@@ -34,17 +34,17 @@ _HELM_GRADES = [f"{how}exact_match" for how in ("", "quasi_", "prefix_", "final_
 _Key = tuple[str, str, int]
 
 
-def read_helm(builder: LogBuilder) -> None:
+def read_helm(log: ForeignLog) -> None:
     """Read a run folder."""
-    path = builder.path
-    requests = _loaded(path / _STATE, builder, rows="request_states")
+    path = log.path
+    requests = _loaded(path / _STATE, log, rows="request_states")
     if not requests:
         raise InputError("no request of the run can be read", source=str(path / _STATE))
-    whole = not builder.problems
-    stats = _loaded(path / _STATS, builder) if (path / _STATS).is_file() else None
-    grades = _grades(stats, builder)
-    task = _task(path, builder)
-    builder.expected, builder.expected_unit = len(requests) if whole else None, "requests"
+    whole = not log.problems
+    stats = _loaded(path / _STATS, log) if (path / _STATS).is_file() else None
+    grades = _grades(stats, log)
+    task = _task(path, log)
+    log.expected, log.expected_unit = len(requests) if whole else None, "requests"
     seen: set[_Key] = set()
 
     def exchanges(request: Raw) -> Iterator[Exchange]:
@@ -54,29 +54,29 @@ def read_helm(builder: LogBuilder) -> None:
         yield from _completions(request, key, grades.get(key, Grade(None, "not graded")), task)
 
     rows = json_text.numbered("request", requests)
-    read_exchanges(builder, rows, exchanges)
+    read_exchanges(log, rows, exchanges)
     if not whole:
-        _list_missing(builder, stats or [], seen)
+        _list_missing(log, stats or [], seen)
 
 
-def _loaded(path: Path, builder: LogBuilder, *, rows: str = "") -> list[Any]:
+def _loaded(path: Path, log: ForeignLog, *, rows: str = "") -> list[Any]:
     """Return the rows of a JSON file; of a damaged one those before the damage."""
-    found = json_text.read_json(path, builder, rows=rows)
+    found = json_text.read_json(path, log, rows=rows)
     found = found.get(rows) if rows and isinstance(found, dict) else found
     return found if isinstance(found, list) else []
 
 
-def _task(path: Path, builder: LogBuilder) -> str:
+def _task(path: Path, log: ForeignLog) -> str:
     place = path / "run_spec.json"
     if place.is_file():
         try:
             return str(json_text.load_json(place.read_bytes())["name"])
         except (ValueError, KeyError, TypeError) as error:
-            builder.note(f"run_spec.json cannot be read ({error!r:.60}): the folder names the task")
+            log.note(f"run_spec.json cannot be read ({error!r:.60}): the folder names the task")
     return path.name
 
 
-def _list_missing(builder: LogBuilder, stats: list[Any], seen: set[_Key]) -> None:
+def _list_missing(log: ForeignLog, stats: list[Any], seen: set[_Key]) -> None:
     """List what was graded and is not among the requests that can be read."""
     for entry in stats:
         try:
@@ -86,20 +86,20 @@ def _list_missing(builder: LogBuilder, stats: list[Any], seen: set[_Key]) -> Non
         if key not in seen:
             name, perturbation, trial = key
             place = f"instance {name}{f':{perturbation}' if perturbation else ''}, trial {trial}"
-            builder.problem(place, f"graded, but not in {_STATE}")
+            log.problem(place, f"graded, but not in {_STATE}")
 
 
-def _grades(stats: list[Any] | None, builder: LogBuilder) -> dict[_Key, Grade]:
-    named = builder.options.grade
+def _grades(stats: list[Any] | None, log: ForeignLog) -> dict[_Key, Grade]:
+    named = log.options.grade
     if stats is None:
-        builder.problem(_STATS, "not in the folder: nothing is graded")
+        log.problem(_STATS, "not in the folder: nothing is graded")
     found: dict[_Key, Grade] = {}
     for row, entry in enumerate(stats or [], start=1):
         try:
             means = {stat["name"]["name"]: stat.get("mean") for stat in entry["stats"]}
             key = _key(entry, entry["instance_id"])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            builder.problem(f"{_STATS}, row {row}", f"not the layout of grades: {error!r}")
+            log.problem(f"{_STATS}, row {row}", f"not the layout of grades: {error!r}")
             continue
         grade = first_grade(means, [named] if named else _HELM_GRADES)
         if grade.correct is not None:
@@ -173,9 +173,9 @@ class _Seen:
     other_grade: int = 0
 
 
-def read_lighteval(builder: LogBuilder) -> ForeignLog:
+def read_lighteval(log: ForeignLog) -> None:
     """Read the details of one task."""
-    path, grade = builder.path, builder.options.grade
+    path, grade = log.path, log.options.grade
     try:
         table = pl.read_parquet(path)
     except UNREADABLE as error:
@@ -186,7 +186,7 @@ def read_lighteval(builder: LogBuilder) -> ForeignLog:
     nested = set(table.columns) >= NESTED_COLUMNS
     if not nested and not set(table.columns) >= FLAT_COLUMNS:
         raise InputError("not the columns of LightEval's details")
-    builder.expected = table.height
+    log.expected = table.height
     model, task = _model_and_task(path)
     seen = _Seen()
 
@@ -210,25 +210,20 @@ def read_lighteval(builder: LogBuilder) -> ForeignLog:
             raise NoAnswerError("neither a written answer nor log-likelihoods of several options")
 
     rows = enumerate(table.iter_rows(named=True), start=1)
-    read_exchanges(builder, ((f"row {row[0]}", row) for row in rows), exchanges)
-    return _finished(builder, seen)
-
-
-def _finished(builder: LogBuilder, seen: _Seen) -> ForeignLog:
+    read_exchanges(log, ((f"row {row[0]}", row) for row in rows), exchanges)
     if seen.other_grade:
-        builder.note(
+        log.note(
             f"{seen.other_grade} of {seen.chosen} questions have another grade in LightEval, whose "
             "metric may normalise by length: here the most likely option is graded"
         )
-    if not seen.chosen or seen.spread:
-        return builder.finish()
-    # The same number for every option of every question was never computed by a model.
-    builder.note(
-        "all options have the same log-likelihood, which is a placeholder of the writer; it is "
-        "not read as a confidence"
-    )
-    log = builder.finish()
-    return replace(log, scores=log.scores.filter(pl.col("method") != "option_softmax"))
+    if seen.chosen and not seen.spread:
+        # The same number for every option of every question was never computed by a model.
+        log.note(
+            "all options have the same log-likelihood, which is a placeholder of the writer; it "
+            "is not read as a confidence"
+        )
+        log.finish()
+        log.scores = log.scores.filter(pl.col("method") != "option_softmax")
 
 
 def _nested(values: Raw) -> _Row:

@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import exchange, json_text
-from calibrant.records.convert.log import LogBuilder
+from calibrant.records.convert.log import ForeignLog
 from calibrant.records.convert.zip_entries import ZipEntries
 
 VERSIONS = (2, 3)
@@ -15,56 +15,56 @@ VERSIONS = (2, 3)
 read here; input, output, scores and metadata of a sample are as in 2."""
 
 
-def read_inspect(builder: LogBuilder) -> None:
+def read_inspect(log: ForeignLog) -> None:
     """Read an Inspect log, an archive or JSON."""
-    with builder.path.open("rb") as file:
+    with log.path.open("rb") as file:
         archive = file.read(2) == b"PK"
     if archive:
-        _read_archive(builder)
+        _read_archive(log)
         return
-    log = json_text.read_json(builder.path, builder, rows="samples")
-    if not isinstance(log, dict):
+    found = json_text.read_json(log.path, log, rows="samples")
+    if not isinstance(found, dict):
         raise InputError("a log of Inspect is an object")
-    _add_all(builder, log, log.get("samples") or [])
+    _add_all(log, found, found.get("samples") or [])
 
 
-def _read_archive(builder: LogBuilder) -> None:
-    with ZipEntries(builder.path) as archive:
+def _read_archive(log: ForeignLog) -> None:
+    with ZipEntries(log.path) as archive:
         if not archive.complete:
-            builder.note("the archive has no directory: its writer was stopped, or the file is cut")
+            log.note("the archive has no directory: its writer was stopped, or the file is cut")
         head: dict[str, Any] = {}
         for name in ("header.json", "_journal/start.json"):
             if name in archive.entries and not head:
-                head = _content(archive, name, builder) or {}
+                head = _content(archive, name, log) or {}
         if not head:
-            builder.note("the log's header cannot be read: model and task are not known")
-        _add_all(builder, head, _samples(archive, builder))
+            log.note("the log's header cannot be read: model and task are not known")
+        _add_all(log, head, _samples(archive, log))
 
 
-def _samples(archive: ZipEntries, builder: LogBuilder) -> Iterator[exchange.Raw]:
+def _samples(archive: ZipEntries, log: ForeignLog) -> Iterator[exchange.Raw]:
     for name in archive.entries:
         if name.startswith("samples/") and name.endswith(".json"):
-            sample = _content(archive, name, builder)
+            sample = _content(archive, name, log)
             if sample is not None:
                 yield sample
 
 
-def _content(archive: ZipEntries, name: str, builder: LogBuilder) -> dict[str, Any] | None:
+def _content(archive: ZipEntries, name: str, log: ForeignLog) -> dict[str, Any] | None:
     """Return an entry as JSON, or note why it cannot be read."""
     try:
         found = json_text.load_json(archive.read(archive.entries[name]))
     except InputError:
         raise
     except ValueError as error:
-        builder.problem(name, str(error))
+        log.problem(name, str(error))
         return None
     if not isinstance(found, dict):
-        builder.problem(name, f"an object is expected, got {type(found).__name__}")
+        log.problem(name, f"an object is expected, got {type(found).__name__}")
         return None
     return found
 
 
-def _add_all(builder: LogBuilder, head: exchange.Raw, samples: Iterable[Any]) -> None:
+def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> None:
     version = head.get("version", VERSIONS[0])
     if version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
@@ -78,27 +78,27 @@ def _add_all(builder: LogBuilder, head: exchange.Raw, samples: Iterable[Any]) ->
         str(spec.get("model", "model")),
         str(spec.get("task", "task")),
         json_text.finite_number(config.get("temperature")),
-        builder.options.grade,
+        log.options.grade,
     )
     seen: set[tuple[str, int]] = set()
 
     def exchanges(sample: exchange.Raw) -> Iterator[exchange.Exchange]:
         if run.scorer is None:
-            run.scorer = graded_scorer(sample, builder)
-        yield _sample(sample, run, builder.options)
+            run.scorer = graded_scorer(sample, log)
+        yield _sample(sample, run, log.options)
         seen.add((str(sample["id"]), int(sample["epoch"])))
 
     rows = ((_place(sample), sample) for sample in samples)
-    exchange.read_exchanges(builder, rows, exchanges)
+    exchange.read_exchanges(log, rows, exchanges)
     if not seen:
-        first = next(iter(builder.problems), None)
+        first = next(iter(log.problems), None)
         raise InputError(
             "the log holds no samples"
             if first is None
             else f"no sample can be read; {first.place}: {first.reason}",
             hint="was it made with --no-log-samples?" if first is None else None,
         )
-    _note_missing(builder, head, spec, seen)
+    _note_missing(log, head, spec, seen)
 
 
 @dataclass(slots=True)
@@ -116,31 +116,29 @@ def _place(sample: Any) -> str:
     return f"samples/{known.get('id')}_epoch_{known.get('epoch')}.json"
 
 
-def _note_missing(
-    builder: LogBuilder, head: exchange.Raw, spec: exchange.Raw, seen: set[Any]
-) -> None:
+def _note_missing(log: ForeignLog, head: exchange.Raw, spec: exchange.Raw, seen: set[Any]) -> None:
     """List the samples that the header promises and the log does not hold."""
     status = head.get("status")
     if status not in (None, "success"):
-        builder.note(f"the evaluation ended with status {status!r}")
+        log.note(f"the evaluation ended with status {status!r}")
     total = (head.get("results") or {}).get("total_samples")
     if isinstance(total, int) and total != len(seen):
-        builder.note(f"its results are those of {total:,} samples; {len(seen):,} could be read")
+        log.note(f"its results are those of {total:,} samples; {len(seen):,} could be read")
     ids = (spec.get("dataset") or {}).get("sample_ids")
     epochs = (spec.get("config") or {}).get("epochs") or 1
     if not ids:
         if isinstance(total, int):
-            builder.expected, builder.expected_unit = total, "draws"
+            log.expected, log.expected_unit = total, "draws"
         return
-    builder.expected, builder.expected_unit = len(ids) * epochs, "draws"
-    if builder.expected == len(seen):
+    log.expected, log.expected_unit = len(ids) * epochs, "draws"
+    if log.expected == len(seen):
         return
-    named = {problem.place for problem in builder.problems}
+    named = {problem.place for problem in log.problems}
     for question in ids:
         for epoch in range(1, epochs + 1):
             place = f"samples/{question}_epoch_{epoch}.json"
             if (str(question), epoch) not in seen and place not in named:
-                builder.problem(place, "not in the log")
+                log.problem(place, "not in the log")
 
 
 def is_inspect_archive(path: Path) -> bool:
@@ -185,7 +183,7 @@ def grade_of(value: Any) -> tuple[float | None, str | None]:
     return None, "no answer" if value == "N" else f"not a grade: {value!r:.40}"
 
 
-def graded_scorer(sample: exchange.Raw, builder: LogBuilder) -> str | None:
+def graded_scorer(sample: exchange.Raw, log: ForeignLog) -> str | None:
     """Return the first scorer of a sample that gives a grade."""
     scores = sample.get("scores")
     names = [
@@ -194,7 +192,7 @@ def graded_scorer(sample: exchange.Raw, builder: LogBuilder) -> str | None:
         if isinstance(score, Mapping) and grade_of(score.get("value"))[0] is not None
     ]
     if len(names) > 1:
-        builder.note(
+        log.note(
             f"graded by the scorer {names[0]!r}; the log also has {', '.join(names[1:])} "
             "(choose another as grade)"
         )

@@ -15,7 +15,7 @@ from msgspec import Struct
 from calibrant.core.imports import data_beside
 
 if TYPE_CHECKING:
-    from calibrant.records.convert.log import LogBuilder
+    from calibrant.records.convert.log import ForeignLog
 
 KINDS: dict[str, Any] = data_beside(__file__, "kinds.toml")
 """What is known of each kind of log, in the order in which they are looked for."""
@@ -70,7 +70,7 @@ def load_json(data: bytes) -> Any:
             raise ValueError("nested too deeply to be read") from None
 
 
-def json_lines(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_lines(path: Path, log: ForeignLog) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object) of a jsonl file; lines that cannot be read are noted."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
@@ -79,20 +79,20 @@ def json_lines(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str,
             try:
                 row = load_json(line)
             except ValueError as error:
-                builder.problem(f"line {number}", f"not JSON: {error}")
+                log.problem(f"line {number}", f"not JSON: {error}")
                 continue
             if isinstance(row, dict):
                 yield number, row
             else:
-                builder.problem(f"line {number}", "not an object")
+                log.problem(f"line {number}", "not an object")
 
 
-def read_json(path: Path, builder: LogBuilder, *, rows: str = "") -> Any:
+def read_json(path: Path, log: ForeignLog, *, rows: str = "") -> Any:
     """Return the JSON of a file; of a damaged one what can be read, and the damage is listed.
 
     Parameters
     ----------
-    path, builder
+    path, log
         The file, and where damage is listed.
     rows
         The field that holds a list of rows, where the file is one object.
@@ -105,20 +105,20 @@ def read_json(path: Path, builder: LogBuilder, *, rows: str = "") -> Any:
         found = readable_rows(data) if listed else readable_samples(data, rows=rows)
         held = found if isinstance(found, list) else found.get(rows, found)
         why = f"the JSON is damaged: {error}; {len(held)} rows before it; its end may be missing"
-        builder.problem(path.name, why)
+        log.problem(path.name, why)
         return found
 
 
-def json_rows(path: Path, builder: LogBuilder) -> list[tuple[str, dict[str, Any]]]:
+def json_rows(path: Path, log: ForeignLog) -> list[tuple[str, dict[str, Any]]]:
     """Return places and rows of a list of objects, in a file of its own or as ``data`` of one.
 
     A file of which each line is an object is read as well.
     """
     start = path.read_bytes().lstrip(b"\xef\xbb\xbf \t\r\n")
     try:
-        found = read_json(path, builder) if start.startswith(b"[") else load_json(start)
+        found = read_json(path, log) if start.startswith(b"[") else load_json(start)
     except ValueError:
-        return [(f"line {number}", row) for number, row in json_lines(path, builder)]
+        return [(f"line {number}", row) for number, row in json_lines(path, log)]
     if isinstance(found, dict):
         held = found.get("data")
         found = held if isinstance(held, list) else [found]
@@ -126,14 +126,14 @@ def json_rows(path: Path, builder: LogBuilder) -> list[tuple[str, dict[str, Any]
     return [(place, row) for place, row in numbered("row", listed) if isinstance(row, dict)]
 
 
-def joined_objects(path: Path, builder: LogBuilder) -> list[dict[str, Any]]:
+def joined_objects(path: Path, log: ForeignLog) -> list[dict[str, Any]]:
     """Return the objects of a file one after the other: lines, pretty print, or a list of them."""
     text = path.read_text(encoding="utf-8-sig", errors="replace").lstrip(" \t\r\n[")
     found: list[Any] = []
     try:
         _read_rows(text, 0, json.JSONDecoder(), found)
     except (json.JSONDecodeError, RecursionError) as error:
-        builder.problem(path.name, f"the JSON is damaged: {error}; {len(found)} objects before it")
+        log.problem(path.name, f"the JSON is damaged: {error}; {len(found)} objects before it")
     return [row for row in found if isinstance(row, dict)]
 
 

@@ -22,7 +22,7 @@ from calibrant.records.convert.exchange import (
     most_likely,
     read_exchanges,
 )
-from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 from calibrant.records.convert.recognise import ROWS, fits
 
 KIND = "lm-eval"
@@ -41,36 +41,36 @@ class _Run:
     config: Raw = field(default_factory=dict)
 
 
-def read_lm_eval(builder: LogBuilder) -> None:
+def read_lm_eval(log: ForeignLog) -> None:
     """Read a samples file; model and expected size come from the results file beside it."""
-    path, options = builder.path, builder.options
-    run = _run(path, builder)
-    builder.expected = run.expected
+    path, options = log.path, log.options
+    run = _run(path, log)
+    log.expected = run.expected
     documents: dict[str, dict[str, Raw]] = {}
-    for number, row in json_text.json_lines(path, builder):
+    for number, row in json_text.json_lines(path, log):
         if not fits(row, ROWS[KIND]):
-            builder.problem(f"line {number}", "not a row of a samples file")
+            log.problem(f"line {number}", "not a row of a samples file")
             continue
         name, own = _filter(row), documents.setdefault(str(row["doc_id"]), {})
         if name in own:
             told = f"doc_id {row['doc_id']} of the filter {name!r} is there already: left out"
-            builder.problem(f"line {number}", told)
+            log.problem(f"line {number}", told)
         own.setdefault(name, row)
     filters = list(dict.fromkeys(name for own in documents.values() for name in own))
     _check_filter(filters, options)
-    _note_missing_filters(builder, documents, filters)
+    _note_missing_filters(log, documents, filters)
 
     def exchanges(document: tuple[str, Mapping[str, Raw]]) -> Iterable[Exchange]:
         question, own = document
         rows = [row for name, row in own.items() if options.filter in (None, name)]
         if not rows:
             raise NoAnswerError(f"no row of the filter {options.filter!r}")
-        return _document(builder, question, rows, run)
+        return _document(log, question, rows, run)
 
     places = ((f"doc_id {question}", (question, own)) for question, own in documents.items())
-    read_exchanges(builder, places, exchanges)
+    read_exchanges(log, places, exchanges)
     if run.expected is not None and len(documents) < run.expected:
-        builder.problem(
+        log.problem(
             path.name,
             f"{run.expected - len(documents)} of the {run.expected} questions of the run are "
             "not in the file",
@@ -82,13 +82,13 @@ def _filter(row: Raw) -> str:
 
 
 def _note_missing_filters(
-    builder: LogBuilder, documents: Mapping[str, Mapping[str, Raw]], filters: Sequence[str]
+    log: ForeignLog, documents: Mapping[str, Mapping[str, Raw]], filters: Sequence[str]
 ) -> None:
     """List the filters that do not have a row for every question: their grades are lost."""
     for name in filters:
         without = [question for question, own in documents.items() if name not in own]
         if without:
-            builder.problem(
+            log.problem(
                 f"filter {name}",
                 f"no row for {len(without)} of the {len(documents)} questions: doc_id "
                 f"{', '.join(without[:5])}{', ..' if len(without) > 5 else ''}",
@@ -102,7 +102,7 @@ def _check_filter(filters: Sequence[str], options: json_text.ReadOptions) -> Non
         )
 
 
-def _run(path: Path, builder: LogBuilder) -> _Run:
+def _run(path: Path, log: ForeignLog) -> _Run:
     match = _NAME.fullmatch(path.name)
     run = _Run(match["task"] if match else path.stem.removeprefix("samples_"))
     if match is None:
@@ -114,7 +114,7 @@ def _run(path: Path, builder: LogBuilder) -> _Run:
             raise ValueError("not an object")
     except (OSError, ValueError) as error:
         if beside.is_file():
-            builder.note(
+            log.note(
                 f"{beside.name} cannot be read ({error!s:.60}): the model's name is that of the "
                 "folder, and how many questions the run had is not known"
             )
@@ -128,9 +128,7 @@ def _run(path: Path, builder: LogBuilder) -> _Run:
     return run
 
 
-def _document(
-    builder: LogBuilder, question: str, rows: Sequence[Raw], run: _Run
-) -> Iterable[Exchange]:
+def _document(log: ForeignLog, question: str, rows: Sequence[Raw], run: _Run) -> Iterable[Exchange]:
     first = rows[0]
     pairs = _is_pair(first)
     if pairs and len(first["resps"]) == 1:
@@ -147,8 +145,8 @@ def _document(
         choices=choices,
     )
     if choices:
-        return [_choice(about, first, builder.options)]
-    return _replies(builder, about, rows, run)
+        return [_choice(about, first, log.options)]
+    return _replies(log, about, rows, run)
 
 
 def _values(row: Raw) -> list[Any]:
@@ -223,24 +221,22 @@ def _choice_grade(row: Raw, chosen: int, options: json_text.ReadOptions) -> Grad
 
 
 def _replies(
-    builder: LogBuilder, about: Exchange, rows: Sequence[Raw], run: _Run
+    log: ForeignLog, about: Exchange, rows: Sequence[Raw], run: _Run
 ) -> Iterator[Exchange]:
     texts = [str(text) for text in rows[0]["resps"][0]]
-    read, answers = _read_answers(builder, rows, texts, run)
+    read, answers = _read_answers(log, rows, texts, run)
     grades: dict[str, Grade] = {}
     for row in rows:
         filtered = row["filtered_resps"]
         graded = json_text.as_text(filtered[0] if isinstance(filtered, list) else filtered) or ""
-        grade = _grade(row, builder.options.grade)
+        grade = _grade(row, log.options.grade)
         held = Grade(None, FILTERED_ONLY, grade.grader) if grade.correct is None else grade
         grades.setdefault(graded, held)
     if len(texts) == 1:
         # One reply: the filtered answer is its answer, however the filter found it.
         answers = list(grades)[:1]
     elif not read and not any(answer in grades for answer in answers):
-        builder.note(
-            "the filter's answers cannot be found among the repeats: their grades are unknown"
-        )
+        log.note("the filter's answers cannot be found among the repeats: their grades are unknown")
     settings = run.config.get("generation_kwargs") or {}
     for draw, (text, answer) in enumerate(zip(texts, answers, strict=True)):
         yield replace(
@@ -254,7 +250,7 @@ def _replies(
 
 
 def _read_answers(
-    builder: LogBuilder, rows: Sequence[Raw], texts: list[str], run: _Run
+    log: ForeignLog, rows: Sequence[Raw], texts: list[str], run: _Run
 ) -> tuple[bool, list[str]]:
     """Return the answer in each repeat, read in the way of the first filter where it is known."""
     name = _filter(rows[0])
@@ -262,7 +258,7 @@ def _read_answers(
     if steps is None:
         return False, texts
     if steps.unknown and len(texts) > 1:
-        builder.note(f"the filter {name!r} uses {steps.unknown!r}: repeats are read as they stand")
+        log.note(f"the filter {name!r} uses {steps.unknown!r}: repeats are read as they stand")
         return False, texts
     return True, [steps(text) for text in texts]
 

@@ -20,7 +20,7 @@ _NAMES = ("token", "text")
 
 
 def believed_tokens(
-    builder: LogBuilder, entries: Sequence[Any], text: str | None
+    log: ForeignLog, entries: Sequence[Any], text: str | None
 ) -> list[float] | None:
     """Return the log-probabilities of an answer's tokens, or None with a note that says why.
 
@@ -29,7 +29,7 @@ def believed_tokens(
 
     Parameters
     ----------
-    builder
+    log
         Where refusals are noted.
     entries
         A number for each token, or a mapping with its ``logprob`` and its text.
@@ -38,9 +38,9 @@ def believed_tokens(
 
     Examples
     --------
-    >>> from calibrant.records.convert.log import LogBuilder
-    >>> builder = LogBuilder("mine", Path("file"))
-    >>> believed_tokens(builder, [{"token": "Par", "logprob": -0.1}], "London"), builder.notes
+    >>> from calibrant.records.convert.log import ForeignLog
+    >>> log = ForeignLog("mine", Path("file"))
+    >>> believed_tokens(log, [{"token": "Par", "logprob": -0.1}], "London"), log.notes
     (None, ['some log-probs are not read: the tokens do not spell the answer'])
     """
     if not entries:
@@ -51,12 +51,12 @@ def believed_tokens(
     ]
     sound = [value for value in values if value is not None and _LOWEST < value <= _HIGHEST]
     if len(sound) < len(values):
-        builder.note("some log-probs are not read: a value is no log-probability")
+        log.note("some log-probs are not read: a value is no log-probability")
         return None
     pieces = [_piece(entry) for entry in entries]
     known = [piece for piece in pieces if piece is not None]
     if text is not None and len(known) == len(pieces) and not spells(known, text):
-        builder.note("some log-probs are not read: the tokens do not spell the answer")
+        log.note("some log-probs are not read: the tokens do not spell the answer")
         return None
     return [min(value, 0.0) for value in sound]
 
@@ -185,50 +185,37 @@ class Problem:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ForeignLog:
     """The readable part of a log, and a list of the rest.
 
+    Rows are packed into columns chunk by chunk, so that memory stays bounded.
+
     Parameters
     ----------
-    kind, source
-        Which tool wrote it; the path.
-    questions, draws, scores
-        Tables. A draw carries the log's own grade in ``correct`` (null with a ``reason``), a
-        score is a confidence that the log holds, with the grade of its very answer.
-    expected
-        How much the log says it should hold, where it says so.
-    expected_unit
-        What is counted by `expected`: questions, draws, requests or rows.
+    kind, path, options
+        Which tool wrote it; where it is, and how it is read.
     problems
         Parts that could not be read.
     notes
         What a reader of the result should know.
+    expected
+        How much the log says it should hold, where it says so.
+    expected_unit
+        What is counted by `expected`: questions, draws, requests or rows.
     ranking
         Methods whose score is no probability and only ranks.
-    """
-
-    kind: str
-    source: str
-    questions: pl.DataFrame
-    draws: pl.DataFrame
-    scores: pl.DataFrame
-    expected: int | None = None
-    expected_unit: str = "questions"
-    problems: Sequence[Problem] = ()
-    notes: Sequence[str] = ()
-    ranking: frozenset[str] = frozenset()
-
-
-@dataclass(slots=True)
-class LogBuilder:
-    """Collects rows and packs them into columns chunk by chunk, so that memory stays bounded.
+    questions, draws, scores
+        Tables, when the log is read. A draw carries the log's own grade in ``correct`` (null with
+        a ``reason``), a score is a confidence that the log holds, with the grade of its very
+        answer.
 
     Examples
     --------
-    >>> builder = LogBuilder("example", Path("a.jsonl"))
-    >>> builder.draw(question_id="q", model="m", draw=0, text="Paris", correct=1.0)
-    >>> builder.finish().draws.select("question_id", "purpose", "answer", "correct").row(0)
+    >>> log = ForeignLog("example", Path("a.jsonl"))
+    >>> log.draw(question_id="q", model="m", draw=0, text="Paris", correct=1.0)
+    >>> log.finish()
+    >>> log.draws.select("question_id", "purpose", "answer", "correct").row(0)
     ('q', 'answer', 'Paris', 1.0)
     """
 
@@ -240,9 +227,18 @@ class LogBuilder:
     expected: int | None = None
     expected_unit: str = "questions"
     ranking: set[str] = field(default_factory=set)
+    questions: pl.DataFrame = field(default_factory=pl.DataFrame)
+    draws: pl.DataFrame = field(default_factory=pl.DataFrame)
+    scores: pl.DataFrame = field(default_factory=pl.DataFrame)
+    finished: bool = False
     _rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
+
+    @property
+    def source(self) -> str:
+        """The path as messages call it."""
+        return str(self.path)
 
     def draw(self, **row: Any) -> None:
         """Add a draw; the answer is the text where the log names none."""
@@ -275,23 +271,17 @@ class LogBuilder:
         if all(isinstance(count, int) for count in counts):
             self.expected, self.expected_unit = sum(counts), unit
 
-    def finish(self) -> ForeignLog:
-        """Return the tables; what a writer puts in place of a probability is taken out."""
-        draws, scores, notes = without_placeholders(self._table("draws"), self._table("scores"))
+    def finish(self) -> None:
+        """Make the tables; what a writer puts in place of a probability is taken out."""
+        if self.finished:
+            return
+        self.finished, self.questions = True, self._table("questions")
+        self.draws, self.scores, notes = without_placeholders(
+            self._table("draws"), self._table("scores")
+        )
         for text in notes:
             self.note(text)
-        return ForeignLog(
-            self.kind,
-            str(self.path),
-            questions=self._table("questions"),
-            draws=draws,
-            scores=scores,
-            expected=self.expected,
-            expected_unit=self.expected_unit,
-            problems=tuple(self.problems),
-            notes=tuple(self.notes),
-            ranking=frozenset(self.ranking),
-        )
+        self._known.clear()
 
     def _add(self, table: str, row: dict[str, Any]) -> None:
         rows = self._rows.setdefault(table, [])

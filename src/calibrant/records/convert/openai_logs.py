@@ -16,7 +16,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import exchange, json_text
-from calibrant.records.convert.log import LogBuilder, stated_percent
+from calibrant.records.convert.log import ForeignLog, stated_percent
 from calibrant.records.convert.recognise import kind_by
 
 # -- evals: one event per line, a run's description first ------------------------------------------
@@ -33,27 +33,27 @@ class _Sample:
     errors: list[str] = field(default_factory=list)
 
 
-def read_openai_evals(builder: LogBuilder) -> None:
+def read_openai_evals(log: ForeignLog) -> None:
     """Read the samples of the runs in a log; a sample that several runs have is drawn again."""
     runs: dict[str, exchange.Raw] = {}
     samples: dict[tuple[str, str], _Sample] = {}
-    for number, row in json_text.json_lines(builder.path, builder):
+    for number, row in json_text.json_lines(log.path, log):
         if isinstance(described := row.get("spec"), Mapping):
             runs[str(described.get("run_id"))] = described
         elif row.get("sample_id") is not None and isinstance(row.get("data"), Mapping):
             key = str(row.get("run_id")), str(row["sample_id"])
             _add_event(samples.setdefault(key, _Sample(*key)), row["data"], row.get("type"))
         elif "final_report" not in row:
-            builder.problem(f"line {number}", "not the layout of an event")
+            log.problem(f"line {number}", "not the layout of an event")
     if not samples:
         raise InputError(
             "this log of OpenAI's evals holds no events of samples",
             hint="a run that ended early leaves its description and its report only: run it again",
         )
     exchange.read_exchanges(
-        builder,
+        log,
         ((f"sample {sample.name}", sample) for sample in samples.values()),
-        lambda sample: [_sample(sample, runs.get(sample.run, {}), builder.options.grade)],
+        lambda sample: [_sample(sample, runs.get(sample.run, {}), log.options.grade)],
     )
 
 
@@ -111,20 +111,20 @@ _MESSAGE = re.compile(
 _RESULT = re.compile(r"<p>(Correct Answer|Extracted Answer|Score): (.*?)</p>", re.DOTALL)
 
 
-def read_simple_evals(builder: LogBuilder) -> None:
+def read_simple_evals(log: ForeignLog) -> None:
     """Read all results, or a report; the same question asked again is another draw of it."""
-    builder.note("simple-evals does not name the model: it is called 'model'")
-    task, pages, talks = _examples(builder.path, builder)
+    log.note("simple-evals does not name the model: it is called 'model'")
+    task, pages, talks = _examples(log.path, log)
     rows = json_text.numbered("example", zip_longest(pages, talks[: len(pages)]))
-    exchange.read_exchanges(builder, rows, lambda example: [_example(task, *example)])
+    exchange.read_exchanges(log, rows, lambda example: [_example(task, *example)])
 
 
-def _examples(path: Path, builder: LogBuilder) -> tuple[str | None, Sequence[Any], Sequence[Any]]:
+def _examples(path: Path, log: ForeignLog) -> tuple[str | None, Sequence[Any], Sequence[Any]]:
     """Return the name of the task, the examples as HTML, and their conversations."""
     data = path.read_bytes()
     if data.lstrip().startswith(b"<") and kind_by("page", data) == "simple-evals":
         return None, data.decode("utf-8", errors="replace").split(_PROMPT)[1:], ()
-    found = json_text.read_json(path, builder, rows="htmls")
+    found = json_text.read_json(path, log, rows="htmls")
     pages = found.get("htmls") if isinstance(found, Mapping) else None
     if not isinstance(pages, list) or not pages:
         raise InputError(

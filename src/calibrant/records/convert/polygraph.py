@@ -16,7 +16,7 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import Exchange, Grade, read_exchanges
 from calibrant.records.convert.json_text import finite_number
-from calibrant.records.convert.log import LogBuilder
+from calibrant.records.convert.log import ForeignLog
 from calibrant.records.limits import limit, limit_hint
 
 KIND = "lm-polygraph"
@@ -43,23 +43,23 @@ def is_polygraph(path: Path) -> bool:
     return all(name.encode() in content for name in _PARTS)
 
 
-def read_lm_polygraph(builder: LogBuilder) -> None:
+def read_lm_polygraph(log: ForeignLog) -> None:
     """Read a saved manager: one question and one greedy answer per input."""
-    saved, model = _saved(builder.path), builder.path.stem
+    saved, model = _saved(log.path), log.path.stem
     stats = saved["stats"]
     inputs = stats.get("input_texts") or []
     if not inputs:
         raise InputError("the saved manager holds no inputs")
-    builder.expected = len(inputs)
-    grades, grader = _grades(builder, saved["gen_metrics"], len(inputs))
+    log.expected = len(inputs)
+    grades, grader = _grades(log, saved["gen_metrics"], len(inputs))
     replies = stats.get("greedy_texts") or stats.get("blackbox_greedy_texts") or []
     if len(replies) != len(inputs):
-        builder.problem("greedy_texts", f"{len(replies)} replies for {len(inputs)} inputs")
+        log.problem("greedy_texts", f"{len(replies)} replies for {len(inputs)} inputs")
         replies = [None] * len(inputs)
     targets = stats.get("target_texts")
     if not isinstance(targets, list) or len(targets) != len(inputs):
         targets = [None] * len(inputs)
-    scores = _scores(builder, saved["estimations"], len(inputs))
+    scores = _scores(log, saved["estimations"], len(inputs))
 
     def exchanges(row: tuple[int, tuple[Any, ...]]) -> Iterator[Exchange]:
         place, (text, reply, target, grade, confidences) = row
@@ -78,7 +78,7 @@ def read_lm_polygraph(builder: LogBuilder) -> None:
         )
 
     rows = enumerate(zip(inputs, replies, targets, grades, scores, strict=True))
-    read_exchanges(builder, ((f"input {row[0]}", row) for row in rows), exchanges)
+    read_exchanges(log, ((f"input {row[0]}", row) for row in rows), exchanges)
 
 
 def _pickle(path: Path) -> bytes:
@@ -101,7 +101,7 @@ def _saved(path: Path) -> dict[str, Mapping[Any, Any]]:
 
 
 def _grades(
-    builder: LogBuilder, metrics: Mapping[Any, Any], count: int
+    log: ForeignLog, metrics: Mapping[Any, Any], count: int
 ) -> tuple[list[float | None], str | None]:
     """Return the grades of one generation metric: the one named, or else the first right-or-wrong.
 
@@ -112,7 +112,7 @@ def _grades(
         for (level, name), values in metrics.items()
         if level == _LEVEL and len(values) == count
     }
-    named = builder.options.grade
+    named = log.options.grade
     if named is not None and named not in found:
         known = ", ".join(found) or "none"
         raise InputError(f"there is no generation metric {named!r}", hint=f"the file has: {known}")
@@ -120,15 +120,13 @@ def _grades(
     chosen = named or next(iter(binary), None)
     others = [name for name in found if name != chosen]
     if chosen is None:
-        builder.note(
+        log.note(
             "no generation metric of the file says right or wrong "
             f"(choose one by grade: {', '.join(found) or 'none'})"
         )
         return [None] * count, None
     if others:
-        builder.note(
-            f"graded by {chosen!r}; the file also has {', '.join(others)} (choose by grade)"
-        )
+        log.note(f"graded by {chosen!r}; the file also has {', '.join(others)} (choose by grade)")
     return found[chosen], chosen
 
 
@@ -137,27 +135,25 @@ def _says_right_or_wrong(values: Sequence[float | None]) -> bool:
     return bool(stated) and stated <= _BINARY
 
 
-def _scores(
-    builder: LogBuilder, estimations: Mapping[Any, Any], count: int
-) -> list[dict[str, float]]:
+def _scores(log: ForeignLog, estimations: Mapping[Any, Any], count: int) -> list[dict[str, float]]:
     """Return the confidences of each input by method."""
     found: list[dict[str, float]] = [{} for _ in range(count)]
     for (level, name), values in estimations.items():
         if level != _LEVEL:
-            builder.note(f"{name} is about each {level}, not about an answer: not read")
+            log.note(f"{name} is about each {level}, not about an answer: not read")
             continue
         if len(values) != count:
-            builder.problem(
+            log.problem(
                 f"estimator {name}", f"{len(values)} values for {count} inputs: no way to match"
             )
             continue
         method, confidence_of = _PROBABILITIES.get(name, (name, float.__neg__))
         if name not in _PROBABILITIES:
-            builder.ranking.add(method)
+            log.ranking.add(method)
         for place, value in enumerate(values):
             number = finite_number(value)
             if number is None:
-                builder.problem(f"estimator {name}, input {place}", "no number")
+                log.problem(f"estimator {name}, input {place}", "no number")
             else:
                 found[place][method] = confidence_of(number)
     return found

@@ -34,13 +34,14 @@ class Reader(NamedTuple):
     function: str
 
     def read(self, path: Path, options: ReadOptions) -> ForeignLog:
-        """Read a log of this kind: its function fills a builder, or makes the log itself."""
-        from calibrant.records.convert.log import LogBuilder
+        """Read a log of this kind."""
+        from calibrant.records.convert.log import ForeignLog
 
-        builder = LogBuilder(self.kind, path, options)
+        log = ForeignLog(self.kind, path, options)
         module, _, name = self.function.rpartition(".")
-        log: ForeignLog | None = getattr(import_module(f"{__package__}.{module}"), name)(builder)
-        return builder.finish() if log is None else log
+        getattr(import_module(f"{__package__}.{module}"), name)(log)
+        log.finish()
+        return log
 
 
 READERS = {kind: Reader(kind, facts["what"], facts["read"]) for kind, facts in KINDS.items()}

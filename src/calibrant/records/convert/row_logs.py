@@ -12,7 +12,7 @@ from typing import Any
 
 from calibrant.records.convert import exchange
 from calibrant.records.convert.json_text import KINDS, ReadOptions, as_text, json_lines
-from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 
 _QUESTIONS = ("user_input", "question", "request", "inputs")
 _ANSWERS = ("response", "answer", "outputs", "predictions")
@@ -28,19 +28,19 @@ _UNGRADED = exchange.Grade(None, "a batch output holds no grades")
 
 def _read(
     exchanges: Callable[[ReadOptions, exchange.Raw], Iterable[exchange.Exchange]],
-    builder: LogBuilder,
+    log: ForeignLog,
 ) -> None:
-    rows = list(exchange.log_rows(builder))
-    builder.expected, builder.expected_unit = len(rows) + len(builder.problems), "rows"
-    exchange.read_exchanges(builder, rows, partial(exchanges, builder.options))
+    rows = list(exchange.log_rows(log))
+    log.expected, log.expected_unit = len(rows) + len(log.problems), "rows"
+    exchange.read_exchanges(log, rows, partial(exchanges, log.options))
 
 
 def _read_batch(
-    exchanges: Callable[[exchange.Raw], Iterable[exchange.Exchange]], builder: LogBuilder
+    exchanges: Callable[[exchange.Raw], Iterable[exchange.Exchange]], log: ForeignLog
 ) -> None:
-    builder.note(f"{_UNGRADED.reason}: import it and grade the draws")
-    rows = ((f"line {number}", row) for number, row in json_lines(builder.path, builder))
-    exchange.read_exchanges(builder, rows, exchanges)
+    log.note(f"{_UNGRADED.reason}: import it and grade the draws")
+    rows = ((f"line {number}", row) for number, row in json_lines(log.path, log))
+    exchange.read_exchanges(log, rows, exchanges)
 
 
 # -- frames of ragas, tables of MLflow -------------------------------------------------------------

@@ -26,7 +26,7 @@ from calibrant.records.convert.exchange import (
     response_logprobs,
 )
 from calibrant.records.convert.json_text import ReadOptions, joined_objects, numbered
-from calibrant.records.convert.log import FILTERED_ONLY, LogBuilder
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 
 _OWN = "calibrant."
 """Before the method in the name of an evaluation that calibrant itself wrote."""
@@ -50,16 +50,16 @@ class _Said(NamedTuple):
     value: Any
 
 
-def read_otel(builder: LogBuilder) -> None:
+def read_otel(log: ForeignLog) -> None:
     """Read spans; the same input asked again is another draw of it."""
-    spans = [span for row in joined_objects(builder.path, builder) for span in _spans(row)]
+    spans = [span for row in joined_objects(log.path, log) for span in _spans(row)]
     answers = [span for span in spans if _replies(span)]
     said = [one for span in spans for one in _evaluations(span)]
-    by_span = _by_span(answers, said, builder)
+    by_span = _by_span(answers, said, log)
     read_exchanges(
-        builder,
+        log,
         numbered("answer", answers),
-        lambda span: _exchanges(span, by_span[span.id], builder.options),
+        lambda span: _exchanges(span, by_span[span.id], log.options),
     )
 
 
@@ -116,7 +116,7 @@ def _evaluations(span: _Span) -> Iterator[_Said]:
 
 
 def _by_span(
-    answers: list[_Span], said: list[_Said], builder: LogBuilder
+    answers: list[_Span], said: list[_Said], log: ForeignLog
 ) -> Mapping[str, dict[str, Any]]:
     """Return what was said of each answer: in its span, of its id, or in a trace with it alone."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -134,7 +134,7 @@ def _by_span(
         else:
             found[place][one.name] = one.value
     if lost:
-        builder.note(f"{lost} evaluations name no answer, and their trace has none or several")
+        log.note(f"{lost} evaluations name no answer, and their trace has none or several")
     return found
 
 
@@ -167,14 +167,14 @@ def _exchanges(span: _Span, said: Raw, options: ReadOptions) -> Iterator[Exchang
 # -- runs of LangChain -----------------------------------------------------------------------------
 
 
-def read_langchain(builder: LogBuilder) -> None:
+def read_langchain(log: ForeignLog) -> None:
     """Read runs, with their children inside or as rows of their own: one answer per whole run."""
     traces: dict[str, list[Raw]] = defaultdict(list)
-    for _, row in log_rows(builder):
+    for _, row in log_rows(log):
         for run in _inside(row):
             traces[str(run.get("trace_id") or run.get("id"))].append(run)
     rows = numbered("run", traces.values())
-    read_exchanges(builder, rows, lambda runs: [_run(runs, builder.options)])
+    read_exchanges(log, rows, lambda runs: [_run(runs, log.options)])
 
 
 def _inside(run: Raw) -> Iterator[Raw]:

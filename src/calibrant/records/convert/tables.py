@@ -16,7 +16,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import Exchange, Grade, Raw, grade_value, read_exchanges
 from calibrant.records.convert.json_text import KINDS, as_text, finite_number, json_lines
-from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 from calibrant.records.formats import column_separator, file_format
 from calibrant.records.rules import RULES
 from calibrant.records.scores import load_scores
@@ -34,16 +34,16 @@ def _is_scorer(column: str) -> bool:
 # -- any table -----------------------------------------------------------------------------------
 
 
-def read_table(builder: LogBuilder) -> ForeignLog:
+def read_table(log: ForeignLog) -> None:
     """Read a table of confidences and outcomes; rows that break a rule are listed."""
-    path, options = builder.path, builder.options
-    table, numbers = _readable(path, builder)
+    path, options = log.path, log.options
+    table, numbers = _readable(path, log)
     columns: dict[str, Any] = dict(options.columns)
     if options.grade is not None:
         columns.setdefault("correct", options.grade)
     loaded = load_scores(
         # The file itself where all of it can be read: messages then name it.
-        table if builder.problems else path,
+        table if log.problems else path,
         **columns,
         on_invalid="drop",
         labels="optional",
@@ -51,24 +51,24 @@ def read_table(builder: LogBuilder) -> ForeignLog:
         scale=options.scale,
         repeats=True,
     )
-    builder.expected, builder.expected_unit = table.height + len(builder.problems), "rows"
+    log.expected, log.expected_unit = table.height + len(log.problems), "rows"
     if loaded.dropped:
         for row, rule in loaded.rejected.select("row", "rule").iter_rows():
-            builder.problem(f"row {numbers[row - 1]}", f"{RULES[rule].sentence} ({rule})")
+            log.problem(f"row {numbers[row - 1]}", f"{RULES[rule].sentence} ({rule})")
     frame = loaded.frame.with_columns(
         pl.int_range(pl.len()).over("question_id", "model", "method").alias("draw")
     )
     if frame["draw"].gt(0).any():
-        builder.note("some questions have several rows: they are kept as repeated answers")
+        log.note("some questions have several rows: they are kept as repeated answers")
     for question in frame["question_id"].unique(maintain_order=True):
-        builder.question(question_id=str(question), text="", kind="open", domain=path.stem)
-    scores = frame.with_columns(
+        log.question(question_id=str(question), text="", kind="open", domain=path.stem)
+    log.finish()
+    log.scores = frame.with_columns(
         pl.col("question_id", "model", "method").cast(pl.String), pl.lit(path.stem).alias("task")
     )
-    return replace(builder.finish(), scores=scores)
 
 
-def _readable(path: Path, builder: LogBuilder) -> tuple[pl.DataFrame, Sequence[int]]:
+def _readable(path: Path, log: ForeignLog) -> tuple[pl.DataFrame, Sequence[int]]:
     """Return the rows that can be read, and their numbers; the others are listed."""
     try:
         table = collect(scan_table(path), path)
@@ -76,9 +76,9 @@ def _readable(path: Path, builder: LogBuilder) -> tuple[pl.DataFrame, Sequence[i
     except InputError:
         kind = file_format(path)
         if kind == "csv":
-            rows = dict(_csv_rows(path, builder))
+            rows = dict(_csv_rows(path, log))
         elif kind == "jsonl":
-            rows = dict(json_lines(path, builder))
+            rows = dict(json_lines(path, log))
         else:
             raise
     if not rows:
@@ -86,16 +86,14 @@ def _readable(path: Path, builder: LogBuilder) -> tuple[pl.DataFrame, Sequence[i
     return pl.DataFrame(list(rows.values()), infer_schema_length=None, strict=False), list(rows)
 
 
-def _csv_rows(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_rows(path: Path, log: ForeignLog) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (row number, cells) of the rows that have as many cells as the header."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = list(csv.reader(file, delimiter=column_separator(path)))
     header = lines[0]
     for number, cells in enumerate(lines[1:], start=1):
         if len(cells) != len(header):
-            builder.problem(
-                f"row {number}", f"{len(cells)} cells where the header has {len(header)}"
-            )
+            log.problem(f"row {number}", f"{len(cells)} cells where the header has {len(header)}")
             continue
         yield number, {key: cell or None for key, cell in zip(header, cells, strict=True)}
 
@@ -103,41 +101,41 @@ def _csv_rows(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str, 
 # -- uqlm ----------------------------------------------------------------------------------------
 
 
-def read_uqlm(builder: LogBuilder) -> None:
+def read_uqlm(log: ForeignLog) -> None:
     """Read a table that ``UQResult.to_df()`` made: the response is draw 0, the samples follow."""
-    table, numbers = _readable(builder.path, builder)
+    table, numbers = _readable(log.path, log)
     missing = [column for column in ("prompt", "response") if column not in table.columns]
     if missing:
         raise InputError(f"a table of uqlm has a column {missing[0]!r}")
-    builder.expected, builder.expected_unit = table.height + len(builder.problems), "rows"
-    grade = _grade_column(table.columns, builder)
+    log.expected, log.expected_unit = table.height + len(log.problems), "rows"
+    grade = _grade_column(table.columns, log)
     scorers = [column for column in table.columns if _is_scorer(column)]
     known = {"prompt", "response", "sampled_responses", grade, *scorers}
     others = [column for column in table.columns if column not in known]
     if others:
-        builder.note(f"columns that are no scores of uqlm: {', '.join(others)}")
+        log.note(f"columns that are no scores of uqlm: {', '.join(others)}")
     rows = zip(numbers, table.iter_rows(named=True), strict=True)
     read_exchanges(
-        builder,
+        log,
         ((f"row {number}", (f"row {number}", row)) for number, row in rows),
-        lambda row: _responses(builder, grade, scorers, *row),
+        lambda row: _responses(log, grade, scorers, *row),
     )
 
 
-def _grade_column(columns: Sequence[str], builder: LogBuilder) -> str | None:
-    wanted = builder.options.grade or builder.options.columns.get("correct")
+def _grade_column(columns: Sequence[str], log: ForeignLog) -> str | None:
+    wanted = log.options.grade or log.options.columns.get("correct")
     if wanted is not None and wanted not in columns:
         raise InputError(
             f"there is no column {wanted!r}", hint=f"the table has: {', '.join(columns)}"
         )
     found = wanted or next((name for name in _GRADES if name in columns), None)
     if found is None:
-        builder.note("uqlm grades nothing: add a column of grades and name it as grade")
+        log.note("uqlm grades nothing: add a column of grades and name it as grade")
     return found
 
 
 def _responses(
-    builder: LogBuilder,
+    log: ForeignLog,
     grade: str | None,
     scorers: Sequence[str],
     question: str,
@@ -150,14 +148,14 @@ def _responses(
     values = {scorer: finite_number(row[scorer]) for scorer in scorers}
     for scorer, value in values.items():
         if value is None:
-            builder.problem(question, f"{scorer} is no number")
+            log.problem(question, f"{scorer} is no number")
     first = Exchange(
         question_id=question,
         question=as_text(row["prompt"]) or "",
         answer=response,
         task=_UQLM,
         grade=Grade(correct, None if correct is not None else FILTERED_ONLY, grade),
-        scores={n: builder.options.fraction(x) for n, x in values.items() if x is not None},
+        scores={n: log.options.fraction(x) for n, x in values.items() if x is not None},
     )
     yield first
     for text in _samples(row.get("sampled_responses")):

@@ -14,7 +14,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import exchange, json_text
-from calibrant.records.convert.log import LogBuilder, stated_percent
+from calibrant.records.convert.log import ForeignLog, stated_percent
 from calibrant.records.convert.recognise import ROWS, fits, kind_of_row
 
 _ERROR = 2
@@ -28,9 +28,9 @@ _NOT_CORRECTNESS = frozenset(json_text.KINDS["promptfoo"]["others"].split())
 # -- promptfoo eval -o out.json, or out.jsonl ------------------------------------------------------
 
 
-def read_promptfoo(builder: LogBuilder) -> None:
+def read_promptfoo(log: ForeignLog) -> None:
     """Read results; repeats of a test are draws of one question."""
-    rows = _results(builder.path, builder)
+    rows = _results(log.path, log)
     several = len({str(row.get("promptIdx")) for _, row in rows if isinstance(row, dict)}) > 1
 
     def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
@@ -39,20 +39,20 @@ def read_promptfoo(builder: LogBuilder) -> None:
             why = response.get("error") or row.get("error")
             raise exchange.NoAnswerError(f"the call failed: {why!r:.120}")
         if response.get("cached"):
-            builder.note("some replies come from promptfoo's cache: repeats of those are copies")
-        yield _result(row, response, builder.options.grade, several_prompts=several)
+            log.note("some replies come from promptfoo's cache: repeats of those are copies")
+        yield _result(row, response, log.options.grade, several_prompts=several)
 
-    exchange.read_exchanges(builder, rows, exchanges)
+    exchange.read_exchanges(log, rows, exchanges)
 
 
-def _results(path: Path, builder: LogBuilder) -> list[tuple[str, Any]]:
+def _results(path: Path, log: ForeignLog) -> list[tuple[str, Any]]:
     data = path.read_bytes()
     try:
         first = json_text.load_json(data.partition(b"\n")[0])
     except ValueError:
         first = None
     if isinstance(first, dict) and fits(first, ROWS["promptfoo"]):
-        return [(f"line {number}", row) for number, row in json_text.json_lines(path, builder)]
+        return [(f"line {number}", row) for number, row in json_text.json_lines(path, log)]
     try:
         document = json_text.load_json(data)
     except ValueError as error:
@@ -64,7 +64,7 @@ def _results(path: Path, builder: LogBuilder) -> list[tuple[str, Any]]:
     if not isinstance(results, Mapping) or not isinstance(results.get("results"), list):
         raise InputError("promptfoo's results are missing: not its layout")
     stats = results.get("stats") or {}
-    builder.expect_sum([stats.get(name) for name in ("successes", "failures", "errors")])
+    log.expect_sum([stats.get(name) for name in ("successes", "failures", "errors")])
     return list(json_text.numbered("result", results["results"]))
 
 
@@ -111,23 +111,23 @@ def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str 
 # -- DEEPEVAL_RESULTS_FOLDER and .deepeval ---------------------------------------------------------
 
 
-def read_deepeval(builder: LogBuilder) -> None:
+def read_deepeval(log: ForeignLog) -> None:
     """Read a test run; cases with the same input are draws of one question."""
-    found = json_text.read_json(builder.path, builder, rows="testCases")
+    found = json_text.read_json(log.path, log, rows="testCases")
     # The folder .deepeval wraps the run.
     run = found.get("testRunData", found) if isinstance(found, Mapping) else None
     if not isinstance(run, Mapping) or not isinstance(run.get("testCases"), list):
         raise InputError("a test run of DeepEval has a list of test cases")
-    builder.expect_sum([run.get("testPassed"), run.get("testFailed")])
+    log.expect_sum([run.get("testPassed"), run.get("testFailed")])
     if run.get("conversationalTestCases"):
         count = len(run["conversationalTestCases"])
-        builder.problem("conversationalTestCases", f"{count} conversations have no single answer")
+        log.problem("conversationalTestCases", f"{count} conversations have no single answer")
     settings = run.get("hyperparameters")
     model = settings.get("model") if isinstance(settings, Mapping) else None
     exchange.read_exchanges(
-        builder,
+        log,
         json_text.numbered("test case", run["testCases"]),
-        lambda case: [_case(case, str(model or "model"), builder.options.grade)],
+        lambda case: [_case(case, str(model or "model"), log.options.grade)],
     )
 
 
@@ -160,7 +160,7 @@ _DEFAULT = 100.0
 """What the judge writes where a response states no confidence."""
 
 
-def read_hle(builder: LogBuilder) -> None:
+def read_hle(log: ForeignLog) -> None:
     """Read judged answers; entries that the judge has not answered are listed."""
 
     def exchanges(row: tuple[str, Any]) -> Iterator[exchange.Exchange]:
@@ -168,34 +168,34 @@ def read_hle(builder: LogBuilder) -> None:
         judged = entry.get("judge_response") if isinstance(entry, Mapping) else None
         if not isinstance(judged, Mapping):
             raise exchange.NoAnswerError("not judged")
-        yield _answer(builder, question, entry, judged)
+        yield _answer(log, question, entry, judged)
 
-    entries = _entries(builder.path, builder)
+    entries = _entries(log.path, log)
     rows = ((f"question {name}", (name, entry)) for name, entry in entries.items())
-    exchange.read_exchanges(builder, rows, exchanges)
+    exchange.read_exchanges(log, rows, exchanges)
 
 
-def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:
+def _entries(path: Path, log: ForeignLog) -> dict[str, Any]:
     """Return the entries by question; of a damaged file those before the damage."""
     data = path.read_bytes()
     if _is_row(data.partition(b"\n")[0]):
-        lines = [(f"line {number}", row) for number, row in json_text.json_lines(path, builder)]
+        lines = [(f"line {number}", row) for number, row in json_text.json_lines(path, log)]
         entries = {str(row.get("id", place)): row for place, row in lines}
-        builder.expected = len(entries) + len(builder.problems)
+        log.expected = len(entries) + len(log.problems)
         return entries
-    found = json_text.read_json(path, builder)
+    found = json_text.read_json(path, log)
     if isinstance(found, list):
         rows = [one for one in found if isinstance(one, dict)]
         found = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
     if not isinstance(found, dict) or not found:
         raise InputError("no entry of the file can be read")
-    if not builder.problems:
-        builder.expected = len(found)
+    if not log.problems:
+        log.expected = len(found)
     else:
         read = sum(isinstance(one, dict) and "judge_response" in one for one in found.values())
         lost = data.count(b'"judge_response"') - read
         if lost:
-            builder.problem(path.name, f"at least {lost} of its entries cannot be read")
+            log.problem(path.name, f"at least {lost} of its entries cannot be read")
     return found
 
 
@@ -209,7 +209,7 @@ def _is_row(line: bytes) -> bool:
 
 
 def _answer(
-    builder: LogBuilder, question: str, entry: exchange.Raw, judged: exchange.Raw
+    log: ForeignLog, question: str, entry: exchange.Raw, judged: exchange.Raw
 ) -> exchange.Exchange:
     correct, text = exchange.grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
     confidence, reference = (
@@ -219,9 +219,9 @@ def _answer(
     made_up = confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None
     reason = None if correct is not None else f"the judge says {judged.get('correct')!r:.40}"
     if confidence is None:
-        builder.problem(f"question {question}", "the judge gives no confidence")
+        log.problem(f"question {question}", "the judge gives no confidence")
     elif made_up:
-        builder.problem(
+        log.problem(
             f"question {question}",
             "the response states no confidence; the judge writes 100 there, which is not read",
         )

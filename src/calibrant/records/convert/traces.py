@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.records.convert import exchange
 from calibrant.records.convert.json_text import KINDS, as_text, json_rows, load_json, numbered
-from calibrant.records.convert.log import LogBuilder
+from calibrant.records.convert.log import ForeignLog
 from calibrant.records.convert.recognise import ROWS, fits
 from calibrant.records.formats import entries_below
 from calibrant.records.tables import read_table
@@ -29,24 +29,24 @@ def _named(path: Path, stem: str) -> Path | None:
     )
 
 
-def read_phoenix(builder: LogBuilder) -> None:
+def read_phoenix(log: ForeignLog) -> None:
     """Read spans or runs; the same input asked again is another draw of it."""
-    rows, annotations = _content(builder)
+    rows, annotations = _content(log)
 
     def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
         if fits(row, ROWS["phoenix"]):
-            yield _run(row, builder.options.grade)
+            yield _run(row, log.options.grade)
         elif _is_reply(row):
-            yield _span(row, annotations, builder.options.grade)
+            yield _span(row, annotations, log.options.grade)
 
-    exchange.read_exchanges(builder, rows, exchanges)
+    exchange.read_exchanges(log, rows, exchanges)
 
 
 def _content(
-    builder: LogBuilder,
+    log: ForeignLog,
 ) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, dict[str, Any]]]:
     """Return the rows, and the annotations by span."""
-    if (path := builder.path).is_dir():
+    if (path := log.path).is_dir():
         spans, notes = _named(path, "spans"), _named(path, "annotations")
         if spans is None or notes is None:
             raise InputError(
@@ -54,7 +54,7 @@ def _content(
                 hint="write both with the client of Phoenix, as parquet, csv or jsonl",
             )
         return numbered("row", _table(spans)), _by_span(_table(notes))
-    return exchange.log_rows(builder), {}
+    return exchange.log_rows(log), {}
 
 
 def _table(path: Path) -> list[exchange.Raw]:
@@ -137,30 +137,28 @@ _ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})
 _TRACE_FIELDS = frozenset(KINDS["langfuse"]["others"].split())
 
 
-def read_langfuse(builder: LogBuilder) -> None:
+def read_langfuse(log: ForeignLog) -> None:
     """Read an export; the same input asked again is another draw of it."""
-    if builder.path.is_dir():
-        rows = _scheduled(builder)
+    if log.path.is_dir():
+        rows = _scheduled(log)
     else:
-        rows = [_unfolded(found) for found in _rows(builder.path, builder)]
+        rows = [_unfolded(found) for found in _rows(log.path, log)]
     answers = [(row, _scores(row)) for row in rows if _is_answer(row)]
     if not answers:
         raise InputError("no answer of a model is in this export of Langfuse")
-    _require_zeros(answers, builder)
-    grade = builder.options.grade
-    exchange.read_exchanges(
-        builder, numbered("answer", answers), lambda one: [_exchange(grade, *one)]
-    )
+    _require_zeros(answers, log)
+    grade = log.options.grade
+    exchange.read_exchanges(log, numbered("answer", answers), lambda one: [_exchange(grade, *one)])
 
 
 # -- what the files hold --------------------------------------------------------------------------
 
 
-def _rows(path: Path, builder: LogBuilder) -> list[exchange.Raw]:
+def _rows(path: Path, log: ForeignLog) -> list[exchange.Raw]:
     if path.suffix == ".csv":
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             return [dict(row) for row in csv.DictReader(file)]
-    return [row for _, row in json_rows(path, builder)]
+    return [row for _, row in json_rows(path, log)]
 
 
 def _unfolded(row: exchange.Raw) -> exchange.Raw:
@@ -178,10 +176,10 @@ def _unfolded(row: exchange.Raw) -> exchange.Raw:
     return filled
 
 
-def _scheduled(builder: LogBuilder) -> list[exchange.Raw]:
+def _scheduled(log: ForeignLog) -> list[exchange.Raw]:
     """Join the observations of a scheduled export with their scores, or those of their trace."""
-    path, scores = builder.path, dict[str, dict[str, Any]]()
-    for row in _all_rows(path / "scores", builder):
+    path, scores = log.path, dict[str, dict[str, Any]]()
+    for row in _all_rows(path / "scores", log):
         name, value = row.get("name"), row.get("value")
         if row.get("data_type") not in ("NUMERIC", None) and row.get("string_value"):
             value = row["string_value"]
@@ -190,7 +188,7 @@ def _scheduled(builder: LogBuilder) -> list[exchange.Raw]:
     found: list[exchange.Raw] = []
     # The enriched table has every observation of the plain one.
     folders = (path / name for name in ("observations_v2", "observations"))
-    for row in _all_rows(next((one for one in folders if one.is_dir()), path), builder):
+    for row in _all_rows(next((one for one in folders if one.is_dir()), path), log):
         own = scores.get(str(row.get("id")), {})
         whole = (
             scores.get(str(row.get("trace_id")), {}) if not row.get("parent_observation_id") else {}
@@ -199,9 +197,9 @@ def _scheduled(builder: LogBuilder) -> list[exchange.Raw]:
     return found
 
 
-def _all_rows(folder: Path, builder: LogBuilder) -> list[exchange.Raw]:
+def _all_rows(folder: Path, log: ForeignLog) -> list[exchange.Raw]:
     files = [file for file in entries_below(folder) if file.is_file()]
-    return [row for file in files for row in _rows(file, builder)]
+    return [row for file in files for row in _rows(file, log)]
 
 
 # -- what a row says ------------------------------------------------------------------------------
@@ -246,17 +244,15 @@ def _single(value: Any) -> Any:
     return None if value == "" else value
 
 
-def _require_zeros(
-    answers: Sequence[tuple[exchange.Raw, exchange.Raw]], builder: LogBuilder
-) -> None:
+def _require_zeros(answers: Sequence[tuple[exchange.Raw, exchange.Raw]], log: ForeignLog) -> None:
     """Refuse grades of a table from which the scores of 0 are missing.
 
     The pages of Langfuse leave a numeric score of 0 out of their tables. What is left are the right
     answers, and nothing tells a wrong one from one that was never graded.
     """
-    if builder.path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
+    if log.path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
         return
-    found = [exchange.grade_among(scores, builder.options.grade) for _, scores in answers]
+    found = [exchange.grade_among(scores, log.options.grade) for _, scores in answers]
     grades = [one.correct for one in found if one.correct is not None]
     names = {one.grader for one in found if one.grader is not None}
     values = (scores.get(name) for _, scores in answers for name in names)

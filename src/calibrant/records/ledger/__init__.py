@@ -3,7 +3,6 @@
 from calibrant.records.ledger.schema import Caps as Caps
 from calibrant.records.ledger.schema import Claim as Claim
 from calibrant.records.ledger.schema import DrawRow as DrawRow
-from calibrant.records.ledger.schema import Failure as Failure
 from calibrant.records.ledger.schema import LedgerKey as LedgerKey
 from calibrant.records.ledger.schema import Refusal as Refusal
 from calibrant.records.ledger.schema import StoredDraw as StoredDraw

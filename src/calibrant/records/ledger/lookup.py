@@ -152,12 +152,10 @@ class LedgerLookup:
                 claimed.setdefault(request_id, set()).update(range(first, first + n))
         return claimed
 
-    def failures_by_id(self, request_ids: Sequence[int]) -> dict[int, schema.Failure]:
-        """Return the last failure of each request that has one."""
-        query = (
-            "SELECT request_id, kind, message FROM failures WHERE request_id IN ({}) ORDER BY id"
-        )
-        return {row[0]: schema.Failure(*row) for row in self._in_batches(query, request_ids)}
+    def failures_by_id(self, request_ids: Sequence[int]) -> dict[int, str]:
+        """Return, of each request that was set aside for good, why it was so last."""
+        query = "SELECT request_id, message FROM failures WHERE request_id IN ({}) ORDER BY id"
+        return dict(self._in_batches(query, request_ids))
 
     def draws(
         self, request_ids: Sequence[int], *, below: int | None = None
@@ -168,30 +166,18 @@ class LedgerLookup:
         """
         limit = "" if below is None else f" AND d.draw < {int(below)}"
         query = (
-            "SELECT d.request_id, d.draw, p.body, d.answered_by, d.prompt_tokens, "
-            "d.completion_tokens, d.cost FROM draws d JOIN payloads p ON p.id = d.id "
+            "SELECT d.request_id, d.draw, p.body, d.cost FROM draws d "
+            "JOIN payloads p ON p.id = d.id "
             f"WHERE d.request_id IN ({{}}){limit} ORDER BY d.request_id, d.draw"
         )
         for row in self._in_batches(query, request_ids):
             yield schema.StoredDraw(*row)
 
-    def requests(self, *, purpose: str | None = None) -> Iterator[tuple[int, schema.LedgerKey]]:
+    def requests(self) -> Iterator[tuple[int, schema.LedgerKey]]:
         """Yield every request that was ever registered, with its id."""
-        query = "SELECT id, endpoint, model, purpose, body FROM requests"
-        args: tuple[Any, ...] = ()
-        if purpose is not None:
-            query, args = query + " WHERE purpose = ?", (purpose,)
-        for row in self._reader.execute(query + " ORDER BY id", args):
+        query = "SELECT id, endpoint, model, purpose, body FROM requests ORDER BY id"
+        for row in self._reader.execute(query):
             yield row[0], schema.LedgerKey(*row[1:])
-
-    def failures(self) -> list[tuple[schema.LedgerKey, schema.Failure]]:
-        """Return every request that was set aside, with the last reason."""
-        last = dict[int, schema.Failure]()
-        for row in self._reader.execute(
-            "SELECT request_id, kind, message FROM failures ORDER BY id"
-        ):
-            last[row[0]] = schema.Failure(*row)
-        return [(key, last[id_]) for id_, key in self.requests() if id_ in last]
 
     def draws_of_purpose(self, purpose: str) -> int:
         """Return how many draws were made for a purpose."""

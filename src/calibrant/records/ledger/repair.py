@@ -49,15 +49,6 @@ class Repair:
     lost: int = 0
     backup: Path | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as a part of a document."""
-        return {
-            "problems": self.problems,
-            "draws": self.draws,
-            "lost": self.lost,
-            "backup": None if self.backup is None else str(self.backup),
-        }
-
 
 def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
     """Return what to tell about an error of the file; the error itself where it is another one."""

@@ -293,19 +293,7 @@ class StoredDraw:
     request_id: int
     draw: int
     payload: bytes
-    answered_by: str | None
-    prompt_tokens: int
-    completion_tokens: int
     cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A request that was set aside for good, and why."""
-
-    request_id: int
-    kind: str
-    message: str
 
 
 def is_running(pid: int) -> bool:

@@ -42,8 +42,7 @@ class Ledger(LedgerLookup):
     ...         request = ledger.register([key])[0]
     ...         [attempt] = ledger.claim_all([Claim(request, first_draw=0, n=1)])
     ...     with ledger.writing():
-    ...         _ = ledger.add_draws([DrawRow(request, 0, attempt, b"Paris")])
-    ...         ledger.end_attempt(attempt, "done")
+    ...         _ = ledger.keep_all([(attempt, [DrawRow(request, 0, attempt, b"Paris")])])
     ...     ledger.held([key])
     [{0}]
     >>> folder.cleanup()
@@ -151,12 +150,8 @@ class Ledger(LedgerLookup):
             )
         return self._add([rows for _, rows in answered])
 
-    def add_draws(self, rows: Sequence[schema.DrawRow]) -> int:
-        """Write draws and return how many were new; see `keep_all`."""
-        return self._add([rows])[0]
-
     def ask_again(self, request_id: int, draws: Sequence[int]) -> None:
-        """Take these draws, whose answers are not in the file, for missing; see `add_draws`."""
+        """Take these draws, whose answers are not in the file, for missing; see `keep_all`."""
         self._lost.setdefault(request_id, set()).update(draws)
 
     def _refill(self, rows: Sequence[schema.DrawRow]) -> None:

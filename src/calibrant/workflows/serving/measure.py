@@ -228,7 +228,7 @@ class AsInStudy:
         )  # fmt: skip
         self.client = open_study_client(self.config.models[0], source=source)
         self._model, self._method, self._ledger = model, str(recipe["method"]), ledger
-        self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring))
+        self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
         self._wanted = select_probes(
             {self._method: self._needs},
             self.config,
@@ -312,7 +312,7 @@ class AsInStudy:
             clustering=chosen.clustering, grading=chosen.grading, math=chosen.math
         )
         filled, semantics = annotate(draws, table, options=rules)
-        how = {**self.config.scoring, **(about or {})}
+        how = {**self.config.scoring.given, **(about or {})}
         scored = score_table(
             filled, semantics, table, methods=[self._method], seed=self.config.seed, **how
         )
