@@ -6,7 +6,8 @@ import polars as pl
 from calibrant.core.rng import named_stream
 from calibrant.inputs.labelled_rows import checks_path
 from calibrant.records import Study
-from calibrant.records.label_store import ItemKey, LabelStore
+from calibrant.records.label_schema import ItemKey
+from calibrant.records.label_store import LabelStore
 from calibrant.stats.graded.checks import Graded, choose_checks
 
 N = 600

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert import READERS, read_log, recognise
+from calibrant.records.convert.recognise import READERS, read_log, recognise
 from calibrant.records.convert.zip_entries import ZipEntries
 from calibrant.verbs.import_logs import import_logs
 from support import call

@@ -10,7 +10,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.door import logs_in
-from calibrant.records.convert import READERS, read_log, recognise
+from calibrant.records.convert.recognise import READERS, read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 from ecosystem import frameworks, table_of_logs
 

@@ -11,8 +11,9 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.door import logs_in
-from calibrant.records.convert import ReadOptions, read_log, recognise
+from calibrant.records.convert.json_text import ReadOptions
 from calibrant.records.convert.log import stated_percent
+from calibrant.records.convert.recognise import read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 
 FIXTURES = Path(__file__).parent / "fixtures"

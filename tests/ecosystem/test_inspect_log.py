@@ -9,7 +9,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert import ReadOptions, read_log, recognise
+from calibrant.records.convert.json_text import ReadOptions
+from calibrant.records.convert.recognise import read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import binned_error, inspect_samples, modal
 from support import call

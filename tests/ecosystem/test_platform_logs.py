@@ -10,8 +10,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert import ReadOptions, read_log, recognise
 from calibrant.records.convert.exchange import grade_among, plain_text
+from calibrant.records.convert.json_text import ReadOptions
+from calibrant.records.convert.recognise import read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -8,7 +8,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert import ReadOptions, read_log, recognise
+from calibrant.records.convert.json_text import ReadOptions
+from calibrant.records.convert.recognise import read_log, recognise
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PROMPTFOO = FIXTURES / "promptfoo.json"

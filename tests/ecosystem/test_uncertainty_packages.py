@@ -13,8 +13,9 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.logs import foreign_tables
-from calibrant.records.convert import ReadOptions, read_log, recognise
+from calibrant.records.convert.json_text import ReadOptions
 from calibrant.records.convert.polygraph import NotPlain, read_plain_data
+from calibrant.records.convert.recognise import read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import auroc_by_pairs, binned_error, modal
 

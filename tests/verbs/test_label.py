@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from calibrant.core import InputError
 from calibrant.records.formats import store_path
-from calibrant.records.label_store import ItemKey, LabelStore
+from calibrant.records.label_schema import ItemKey
+from calibrant.records.label_store import LabelStore
 from calibrant.verbs.label import label_add, label_export, label_next, label_status
 from calibrant.verbs.monitor import monitor
 

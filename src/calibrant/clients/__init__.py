@@ -5,26 +5,14 @@ from typing import TYPE_CHECKING
 from calibrant.core.imports import lazy_exports
 
 if TYPE_CHECKING:
-    from calibrant.clients.answers.tokens import TokenLogprob as TokenLogprob
     from calibrant.clients.asks import Ask as Ask
-    from calibrant.clients.asks import Finding as Finding
-    from calibrant.clients.asks import LedgeredDraw as LedgeredDraw
-    from calibrant.clients.asks import Outcome as Outcome
-    from calibrant.clients.asks import Plan as Plan
     from calibrant.clients.asks import Price as Price
-    from calibrant.clients.asks import Problem as Problem
-    from calibrant.clients.asks import Progress as Progress
     from calibrant.clients.dispatch.dispatcher import Dispatcher as Dispatcher
-    from calibrant.clients.endpoints.embeddings import Embedder as Embedder
     from calibrant.clients.endpoints.embeddings import open_embedder as open_embedder
     from calibrant.clients.endpoints.factory import open_client as open_client
-    from calibrant.clients.protocol import Capabilities as Capabilities
-    from calibrant.clients.protocol import Client as Client
-    from calibrant.clients.protocol import Completion as Completion
     from calibrant.clients.protocol import EndpointRefusedError as EndpointRefusedError
     from calibrant.clients.protocol import Message as Message
     from calibrant.clients.protocol import Request as Request
-    from calibrant.clients.protocol import Usage as Usage
     from calibrant.records.ledger.schema import Caps as Caps
 else:
     # Loaded when asked for: whoever embeds texts needs no dispatcher.

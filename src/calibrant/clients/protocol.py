@@ -277,8 +277,6 @@ class ElsewhereError(TransientClientError):
         What happened.
     rate_limited
         Whether the endpoint is alive and asks for patience; then there is a pause all the same.
-    retry_after
-        Seconds that it asks for.
     left_out
         Name of the endpoint where this failure is the one for which it is left out.
     notice
@@ -290,11 +288,10 @@ class ElsewhereError(TransientClientError):
         message: str,
         *,
         rate_limited: bool = False,
-        retry_after: float | None = None,
         left_out: str | None = None,
         notice: str | None = None,
     ) -> None:
-        super().__init__(message, retry_after=retry_after)
+        super().__init__(message)
         self.rate_limited = rate_limited
         self.left_out = left_out
         self.notice = notice

@@ -148,7 +148,7 @@ def open_input(
         return OpenTables(given)
     # Loaded here: a table needs nothing that opens a log.
     from calibrant.inputs.logs import OpenLog, foreign_tables
-    from calibrant.records.convert import ReadOptions
+    from calibrant.records.convert.json_text import ReadOptions
 
     options = ReadOptions(scale=scale or FRACTION)
     return OpenLog(foreign_tables(logs, options=options, ranked=ranked), given)

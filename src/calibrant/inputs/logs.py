@@ -13,7 +13,9 @@ from calibrant.core.hints import Call, Hint
 from calibrant.inputs.draws import divided_note, majority_grade, with_silent
 from calibrant.inputs.opened import AuditedTable, Opened
 from calibrant.inputs.reading import ReadingOptions
-from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log
+from calibrant.records.convert.json_text import ReadOptions
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
+from calibrant.records.convert.recognise import read_log
 from calibrant.records.reading import FRACTION
 
 _KEY = ["question_id", "model", "purpose", "draw"]

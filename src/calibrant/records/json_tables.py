@@ -111,11 +111,6 @@ def _table(rows: Any, path: Path) -> pl.LazyFrame:
         raise InputError(f"the JSON makes no table: {told}", source=str(path)) from None
 
 
-def scan_json_list(path: Path) -> pl.LazyFrame:
-    """Return a lazy view of a file with one list of JSON objects."""
-    return pl.read_json(io.BytesIO(formats.plain_text(path)), infer_schema_length=None).lazy()
-
-
 _LONGEST = 1 << 28
 """Bytes: beyond, the reader's own message must do."""
 

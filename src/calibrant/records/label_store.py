@@ -13,21 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.label_schema import (
-    LABELS,
-    LEASE_SECONDS,
-    SCHEMA_VERSION,
-    TABLES,
-    ItemKey,
-    ItemState,
-    StoredItem,
-    StoredLabel,
-    StoredWave,
-)
+from calibrant.records import label_schema as schema
 from calibrant.records.ledger.schema import statements
 from calibrant.records.places import refuse_foreign_database
-
-__all__ = ["LABELS", "ItemKey", "ItemState", "LabelStore", "StoredItem", "StoredWave"]
 
 # Rows written after the one of this number.
 _SINCE = {
@@ -52,7 +40,7 @@ class LabelStore:
     --------
     >>> import tempfile
     >>> store = LabelStore(Path(tempfile.mkdtemp()) / "x.labels.sqlite")
-    >>> wave = store.add_wave([ItemKey("0012", "3.50")], [0.5], design="random", frame=2)
+    >>> wave = store.add_wave([schema.ItemKey("0012", "3.50")], [0.5], design="random", frame=2)
     >>> item = store.take("ann")[0]
     >>> store.label(item.id, "ann", "right")
     1
@@ -64,8 +52,8 @@ class LabelStore:
         self.path = Path(path)
         # What was read so far: the file only grows.
         self._read = dict.fromkeys(_SINCE, 0)
-        self._states: dict[int, ItemState] = {}
-        self._labels: dict[int, list[StoredLabel]] = {}
+        self._states: dict[int, schema.ItemState] = {}
+        self._labels: dict[int, list[schema.StoredLabel]] = {}
         self._assigned: dict[int, dict[str, tuple[float, bool]]] = {}
         self._open: set[int] = set()
         held = self.path.is_file() and self.path.stat().st_size
@@ -84,13 +72,15 @@ class LabelStore:
 
     def _prepare(self) -> None:
         # executescript would end the transaction that guards two programs starting at once.
-        for statement in statements(TABLES):
+        for statement in statements(schema.TABLES):
             self._db.execute(statement)
-        self._db.execute("INSERT OR IGNORE INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+        self._db.execute(
+            "INSERT OR IGNORE INTO meta VALUES ('schema', ?)", (str(schema.SCHEMA_VERSION),)
+        )
         version = self.meta("schema")
-        if version != str(SCHEMA_VERSION):
+        if version != str(schema.SCHEMA_VERSION):
             raise InputError(
-                f"the labels have schema {version}, this program reads {SCHEMA_VERSION}",
+                f"the labels have schema {version}, this program reads {schema.SCHEMA_VERSION}",
                 source=str(self.path),
             )
 
@@ -138,7 +128,7 @@ class LabelStore:
 
     def add_wave(
         self,
-        keys: Sequence[ItemKey],
+        keys: Sequence[schema.ItemKey],
         pi: Sequence[float],
         *,
         design: str,
@@ -187,16 +177,16 @@ class LabelStore:
             )
         return wave
 
-    def waves(self) -> list[StoredWave]:
+    def waves(self) -> list[schema.StoredWave]:
         """Return the waves, first to last."""
         rows = self._db.execute(
             "SELECT wave, design, size, frame, uniform, seed FROM waves ORDER BY wave"
         )
-        return [StoredWave(a, b, c, d, bool(e), f) for a, b, c, d, e, f in rows]
+        return [schema.StoredWave(a, b, c, d, bool(e), f) for a, b, c, d, e, f in rows]
 
     def take(
         self, who: str, count: int = 1, *, keeps: bool = False, now: float | None = None
-    ) -> list[StoredItem]:
+    ) -> list[schema.StoredItem]:
         """Give a person items: their open ones first, then second labels, then fresh ones.
 
         Parameters
@@ -223,13 +213,13 @@ class LabelStore:
 
     def _holds(self, item_id: int, who: str, now: float, *, keeps: bool) -> bool:
         at, kept = self._assigned.get(item_id, {}).get(who, (-math.inf, False))
-        return kept or (not keeps and at > now - LEASE_SECONDS / 2)
+        return kept or (not keeps and at > now - schema.LEASE_SECONDS / 2)
 
     def open_for(self, who: str, *, now: float | None = None) -> int:
         """Return how many items this person could still be given."""
         return len(self._queue(who, time.time() if now is None else now))
 
-    def _queue(self, who: str, now: float) -> list[StoredItem]:
+    def _queue(self, who: str, now: float) -> list[schema.StoredItem]:
         """Return what `who` may label, in the order in which it is given out."""
         self._read_on()
         ranked = []
@@ -252,14 +242,14 @@ class LabelStore:
         return {
             who
             for who, (at, keeps) in self._assigned.get(item_id, {}).items()
-            if (keeps or now - at < LEASE_SECONDS) and not skipped.get(who)
+            if (keeps or now - at < schema.LEASE_SECONDS) and not skipped.get(who)
         }
 
-    def items(self) -> list[StoredItem]:
+    def items(self) -> list[schema.StoredItem]:
         """Return every drawn item, in the order in which they are shown."""
         return [state.item for state in self.states()]
 
-    def states(self) -> list[ItemState]:
+    def states(self) -> list[schema.ItemState]:
         """Return every drawn item with what is known about it."""
         self._read_on()
         return list(self._states.values())
@@ -268,13 +258,13 @@ class LabelStore:
         """Read what was written since the last look: a request costs no more for what is known."""
         changed = set()
         for i, q, a, m, wave, pi, twice, along in self._since("items"):
-            item = StoredItem(i, ItemKey(q, a, m), wave, pi, bool(twice), along)
+            item = schema.StoredItem(i, schema.ItemKey(q, a, m), wave, pi, bool(twice), along)
             self._states[i] = _state(item, [])
             changed.add(i)
         for number, who, item_id, label, final, undoes in self._since("labels"):
             rows = self._labels.setdefault(item_id, [])
             if undoes is None:
-                rows.append(StoredLabel(number, who, item_id, label, bool(final)))
+                rows.append(schema.StoredLabel(number, who, item_id, label, bool(final)))
             else:
                 rows[:] = [row for row in rows if row.id != undoes]
             changed.add(item_id)
@@ -304,8 +294,8 @@ class LabelStore:
         now: float | None = None,
     ) -> int:
         """Keep a label and return its number; `final` settles a conflict."""
-        if label not in LABELS:
-            raise InputError(f"a label is one of {', '.join(LABELS)}, got {label!r}")
+        if label not in schema.LABELS:
+            raise InputError(f"a label is one of {', '.join(schema.LABELS)}, got {label!r}")
         if not who.strip():
             raise InputError("a label has the name of who made it")
         with self._writing():
@@ -318,7 +308,7 @@ class LabelStore:
             )
         return int(cursor.lastrowid or 0)
 
-    def undo(self, who: str) -> StoredItem | None:
+    def undo(self, who: str) -> schema.StoredItem | None:
         """Take back the last label of a person (a new row), and return its item."""
         with self._writing():
             self._read_on()
@@ -348,23 +338,23 @@ class LabelStore:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _needed(item: StoredItem) -> int:
+def _needed(item: schema.StoredItem) -> int:
     return 2 if item.twice else 1
 
 
-def _state(item: StoredItem, rows: list[StoredLabel]) -> ItemState:
+def _state(item: schema.StoredItem, rows: list[schema.StoredLabel]) -> schema.ItemState:
     """Return what the labels of one item say; of each person the last one counts."""
-    last: dict[str, StoredLabel] = {}
-    settled: StoredLabel | None = None
+    last: dict[str, schema.StoredLabel] = {}
+    settled: schema.StoredLabel | None = None
     for row in rows:
         if row.final:
             settled = row
         else:
             last[row.who] = row
     said = {who: row.label for who, row in last.items() if row.label != "skip"}
-    state = ItemState(item, said, None if settled is None else settled.label, 0)
+    state = schema.ItemState(item, said, None if settled is None else settled.label, 0)
     if state.status != "decided":
         return state
     deciding = [row.id for row in last.values() if row.label in ("right", "wrong")]
     first = min(deciding) if deciding else settled.id if settled is not None else 0
-    return ItemState(item, said, state.final, first)
+    return schema.ItemState(item, said, state.final, first)

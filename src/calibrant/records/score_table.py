@@ -219,7 +219,7 @@ def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Sco
     return Scores(
         frame,
         source,
-        _summed(part.dropped for part in parts),
+        dict(sum((Counter(part.dropped) for part in parts), Counter[str]())),
         _named_rows(parts),
         _stacked(part.rejected for part in parts),
         assumed=("question_id",) if all(numbered) and not paired else (),
@@ -245,14 +245,6 @@ def _row_by_row(parts: Sequence[Scores]) -> bool:
 
 def _stacked(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(list(tables), how="diagonal_relaxed")
-
-
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for part in counts:
-        for rule, count in part.items():
-            total[rule] = total.get(rule, 0) + count
-    return total
 
 
 def _named_rows(parts: Sequence[Scores]) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from calibrant.core.errors import IN_MEMORY, InputError
 from calibrant.records import formats
-from calibrant.records.json_tables import bad_row, scan_json_lines, scan_json_list
+from calibrant.records.json_tables import bad_row, scan_json_lines
 from calibrant.records.places import fetched, read_database
 from calibrant.records.text_tables import scan_text_table
 
@@ -214,7 +214,9 @@ def _scan_path(
             return pl.scan_ipc(path, glob=False)
         if kind == "csv":
             return scan_text_table(path, names=names, groups=groups)
-        return scan_json_list(path) if kind == "json" else scan_json_lines(path)
+        if kind == "jsonl":
+            return scan_json_lines(path)
+        return pl.read_json(formats.plain_text(path), infer_schema_length=None).lazy()
     except UNREADABLE as error:
         raise unreadable(error, path) from None
 

@@ -16,7 +16,9 @@ from calibrant.inputs.door import logs_in
 from calibrant.inputs.logs import ForeignTables, tables_of
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
-from calibrant.records.convert import ForeignLog, ReadOptions, read_log
+from calibrant.records.convert.json_text import ReadOptions
+from calibrant.records.convert.log import ForeignLog
+from calibrant.records.convert.recognise import read_log
 from calibrant.records.tables import WRITERS, neutral_cells
 from calibrant.report.typed import ImportResult
 from calibrant.verbs import _options as opt
@@ -58,7 +60,7 @@ def import_logs(
         Logs of other tools, recognised by content.
 
         Inspect (``.eval``, JSON), lm-eval samples and the other kinds of
-        `calibrant.records.convert.READERS`.
+        `calibrant.records.convert.recognise.READERS`.
     out
         Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.
 

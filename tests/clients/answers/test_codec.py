@@ -4,9 +4,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.clients import TokenLogprob
 from calibrant.clients.answers.codec import decode_completion, encode_completion
-from calibrant.clients.answers.tokens import TokenLogprobs
+from calibrant.clients.answers.tokens import TokenLogprob, TokenLogprobs
 from calibrant.clients.protocol import Completion, Usage
 
 values = st.floats(-50.0, 0.0)

@@ -7,18 +7,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from calibrant.clients.answers.odd import (
-    INSEPARABLE,
-    MOST_RAW,
-    bounded_text,
-    kept_thinking,
-    loose_json,
-    short_name,
-    split_thinking,
-    text_of,
-    token_count,
-    tokens_of_answer,
-)
+from calibrant.clients.answers import odd as odd_forms
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs, refusal
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.protocol import Completion, Request, Usage
@@ -123,7 +112,7 @@ def loose_answer(raw: bytes, form: str) -> Answer | None:
     'Paris'
     """
     try:
-        return _loosely(loose_json(raw), form, raw)
+        return _loosely(odd_forms.loose_json(raw), form, raw)
     except ValueError:
         return None
 
@@ -141,7 +130,10 @@ def _loosely(body: Any, form: str, raw: bytes = b"") -> Answer | None:
         model=body.get("model"),
         id=body.get("id"),
         odd=form,
-        raw=bounded_text(raw[: 4 * MOST_RAW].decode("utf-8", "replace"), MOST_RAW) or None,
+        raw=odd_forms.bounded_text(
+            raw[: 4 * odd_forms.MOST_RAW].decode("utf-8", "replace"), odd_forms.MOST_RAW
+        )
+        or None,
     )
 
 
@@ -153,7 +145,7 @@ def _loose_choice(choice: Any) -> Choice | None:
     content = message.get("content") if isinstance(message, Mapping) else message
     if content is None:
         content = choice.get("text")
-    text = text_of(content)
+    text = odd_forms.text_of(content)
     if text is None:
         return None
     try:
@@ -161,7 +153,7 @@ def _loose_choice(choice: Any) -> Choice | None:
     except (msgspec.ValidationError, RecursionError):
         logprobs = None
     index = choice.get("index")
-    finish = short_name(choice.get("finish_reason"))
+    finish = odd_forms.short_name(choice.get("finish_reason"))
     return Choice(Reply(text), index if isinstance(index, int) else 0, logprobs, finish)
 
 
@@ -198,13 +190,17 @@ def read_answer(
         for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
     ]
     details = usage.completion_tokens_details
-    thought = token_count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
+    thought = (
+        odd_forms.token_count(details.get("reasoning_tokens"))
+        if isinstance(details, dict)
+        else None
+    )
     if answer.raw is not None or thought is not None:
         # Of several choices only the sum is told; it stands with the first.
         completions[0] = replace(completions[0], raw=answer.raw, thinking_tokens=thought)
     if not one_choice_counted:
         return completions
-    total = token_count(usage.completion_tokens) or 0
+    total = odd_forms.token_count(usage.completion_tokens) or 0
     return [
         _refuse_gaps(one, shown, request, total)
         for one, shown in zip(completions, logprobs, strict=True)
@@ -231,16 +227,16 @@ def _completion(
         if shortened:
             logprobs, end = shortened, logprobs.values[-1]
     text = message.content or message.refusal or ""
-    thought, text = split_thinking(text)
+    thought, text = odd_forms.split_thinking(text)
     refused = None
     if thought is not None and logprobs:
-        logprobs = tokens_of_answer(logprobs)
-        refused = INSEPARABLE if logprobs is None else None
+        logprobs = odd_forms.tokens_of_answer(logprobs)
+        refused = odd_forms.INSEPARABLE if logprobs is None else None
     odd = answer.odd
     if len(text) > (most := limit("draw_characters")):
         odd = f"a text of more than {most:,} characters, of which the first are kept"
     if odd is not None:
-        text = bounded_text(text)
+        text = odd_forms.bounded_text(text)
     refused = refusal(logprobs) if logprobs else refused
     if logprobs and refused is None and not spells(logprobs.tokens, text, stop=request.stop):
         refused = MISSPELT
@@ -249,8 +245,8 @@ def _completion(
         finish_reason=choice.finish_reason or "unknown",
         usage=usage,
         logprobs=(logprobs or None) if refused is None else None,
-        model=short_name(answer.model),
-        request_id=short_name(answer.id),
+        model=odd_forms.short_name(answer.model),
+        request_id=odd_forms.short_name(answer.id),
         seed=None if request.seed is None else request.seed + position,
         native_n=request.n > 1,
         latency_s=round(latency_s, 4),
@@ -259,7 +255,7 @@ def _completion(
         end_logprob=end if refused is None else None,
         usage_estimated=estimated,
         odd=odd,
-        thinking=kept_thinking(thought, message.reasoning_content, message.reasoning),
+        thinking=odd_forms.kept_thinking(thought, message.reasoning_content, message.reasoning),
     )
 
 
@@ -327,8 +323,8 @@ def _read_usages(
     """
     count = len(logprobs)
     # A prompt of no tokens, or a text of none, is no count: caps must not take it for free.
-    prompt = token_count(usage.prompt_tokens) or None
-    total = token_count(usage.completion_tokens)
+    prompt = odd_forms.token_count(usage.prompt_tokens) or None
+    total = odd_forms.token_count(usage.completion_tokens)
     if total == 0 and any(map(_tokens_of, choices)):
         total = None
     estimated = None
@@ -359,7 +355,7 @@ def _tokens_of(choice: Choice) -> int:
 
 def _why_estimated(usage: Counts) -> str:
     counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
-    wrong = [name for name, n in counts.items() if n is not None and not token_count(n)]
+    wrong = [name for name, n in counts.items() if n is not None and not odd_forms.token_count(n)]
     return f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"
 
 

@@ -99,6 +99,11 @@ def bounded_text(text: str, most: int | None = None) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8", "replace")
 
 
+def first_text(raw: bytes) -> str | None:
+    """Return an odd answer as it came, as far as it is kept."""
+    return bounded_text(raw[: 4 * MOST_RAW].decode("utf-8", "replace"), MOST_RAW) or None
+
+
 def short_name(value: Any) -> str | None:
     """Return an id or a model's name as a short text, however the endpoint writes it.
 

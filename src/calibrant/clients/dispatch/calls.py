@@ -371,7 +371,7 @@ class Caller:
         if added == len(paid):
             for draw, (completion, cost) in enumerate(paid, start=first):
                 call.job.new[draw] = LedgeredDraw(draw, completion, False, cost)
-            self.of.counts["new"] += added
+            self.of.counts["draws_new"] += added
         self.of.tell()
 
 

@@ -97,7 +97,8 @@ class Dispatcher:
         self.limit = AdaptiveLimit(most, start=start_concurrency)
         self.budget = Budget(caps or Caps(), prices or {})
         self.watch = EndpointWatch()
-        self.counts = {"asks": 0, "new": 0, "cached": 0, "retries": 0, "failures": 0}
+        self.counts = Counter[str]()
+        """What `Progress` counts of asks, draws and retries."""
         self._callback = progress
         self._started = time.monotonic()
         self._told = 0.0
@@ -207,7 +208,7 @@ class Dispatcher:
         run = Run(self, windows(asks))
         try:
             async for outcome in run.outcomes():
-                self.counts["asks"] += 1
+                self.counts["asks_done"] += 1
                 self.counts["failures"] += outcome.problem is not None
                 self.watch.see(outcome.ask, outcome.draws)
                 self.tell()
@@ -240,12 +241,8 @@ class Dispatcher:
     def progress(self) -> Progress:
         """Counts of this dispatcher so far."""
         return Progress(
-            asks_done=self.counts["asks"],
-            draws_new=self.counts["new"],
-            draws_cached=self.counts["cached"],
+            **self.counts,
             calls=self.budget.calls,
-            retries=self.counts["retries"],
-            failures=self.counts["failures"],
             prompt_tokens=self.budget.prompt_tokens,
             completion_tokens=self.budget.completion_tokens,
             cost=self.budget.money,

@@ -183,7 +183,7 @@ class Trouble:
         """
         if not self.ever_answered and self.began is not None:
             return time.monotonic() + wait_s > self.began + NOBODY_S
-        return self.silent_s() >= most_s
+        return self.retries > 0 and time.monotonic() - self.since >= most_s
 
     def failed(self, error: str, *, wait_s: float, now: float | None = None) -> str | None:
         """Note a failure; return a sentence where it is time for one."""
@@ -201,11 +201,6 @@ class Trouble:
             f"{self.retries:,} {'retry' if self.retries == 1 else 'retries'} so far, "
             f"next try in {max(0.0, self.next_try - now):.0f} s"
         )
-
-    def silent_s(self, *, now: float | None = None) -> float:
-        """Return for how many seconds every try has failed; 0 where the last one did not."""
-        now = time.monotonic() if now is None else now
-        return now - self.since if self.retries else 0.0
 
     def answered(self, *, now: float | None = None) -> str | None:
         """Note an answer; return a sentence where the user had been told of trouble."""

@@ -290,7 +290,7 @@ class Run:
                         job.problem = job.problem or _unreadable(stored.draw)
                         continue
                     draws[stored.draw] = LedgeredDraw(stored.draw, completion, True, stored.cost)
-                    self._of.counts["cached"] += 1
+                    self._of.counts["draws_cached"] += 1
         if len(draws) < job.ask.draws and job.problem is None and self._refill(job):
             return
         ordered = tuple(draws[index] for index in sorted(draws))

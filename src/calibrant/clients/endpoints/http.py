@@ -18,23 +18,8 @@ from calibrant.clients import protocol
 from calibrant.clients.answers.odd import any_json
 from calibrant.clients.asks import for_draws
 from calibrant.clients.capabilities import check_request
-from calibrant.clients.endpoints import secrets
-from calibrant.clients.endpoints.refused import (
-    LONGEST_WAIT_S,
-    Refusals,
-    RefusedCallError,
-    cut_at_stop,
-    form_of,
-    retry_after_s,
-    words_of,
-)
-from calibrant.core.errors import (
-    CapabilityError,
-    InputError,
-    PermanentClientError,
-    TransientClientError,
-    printable,
-)
+from calibrant.clients.endpoints import refused, secrets
+from calibrant.core import errors
 from calibrant.records.limits import limit
 
 OVERLOAD = frozenset({408, 425, 429, 502, 503, 504, 520, 522, 524, 529})
@@ -91,12 +76,12 @@ class HttpClient:
         most_bytes: int | None = None,
     ) -> None:
         self.endpoint = secrets.endpoint_name(base_url)
-        _check_number("timeout_s", timeout_s, LONGEST_WAIT_S)
+        _check_number("timeout_s", timeout_s, refused.LONGEST_WAIT_S)
         if most_bytes is not None:
             _check_number("most_bytes", most_bytes, 2**63)
         self._base = base_url
         self._extra = secrets.check_extra(extra_body or {})
-        self.refused: dict[str, Refusals] = {}
+        self.refused: dict[str, refused.Refusals] = {}
         self.most_refused = MOST_REFUSED
         self.essential: set[str] = set()
         """Settings without which nothing is to be sent."""
@@ -121,13 +106,8 @@ class HttpClient:
         """Return the name itself: what stands behind it is known only from the answers."""
         return model
 
-    @property
-    def members(self) -> list[HttpClient]:
-        """The client itself; a pool has several."""
-        return [self]
-
     def prepare(self, request: protocol.Request) -> protocol.Request:
-        """Return the request as it will be sent, or raise CapabilityError."""
+        """Return the request as it will be sent, or raise errors.CapabilityError."""
         room = self.capabilities.thinking_tokens
         if (room or self._extra) and request.body is None:
             request = replace(request, thinking_tokens=room, extra=self._extra or None)
@@ -139,12 +119,12 @@ class HttpClient:
         request = self.prepare(request)
         most = self.capabilities.native_n
         if request.n <= most:
-            return self._without_key(cut_at_stop(request, await self._call(request)))
+            return self._without_key(refused.cut_at_stop(request, await self._call(request)))
         starts = range(0, request.n, most)
         parts = [for_draws(request, start, min(most, request.n - start)) for start in starts]
         answers = await asyncio.gather(*(self._call(part) for part in parts))
         found = [completion for answer in answers for completion in answer]
-        return self._without_key(cut_at_stop(request, found))
+        return self._without_key(refused.cut_at_stop(request, found))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -152,11 +132,11 @@ class HttpClient:
             await self._session.close()
             self._session = None
 
-    def refusals(self, model: str) -> Refusals:
+    def refusals(self, model: str) -> refused.Refusals:
         """Return what is known to be refused of a model."""
         known = self.refused.get(model)
         if known is None:
-            known = self.refused[model] = Refusals()
+            known = self.refused[model] = refused.Refusals()
             if not self.capabilities.temperature:
                 known.left_out["temperature"] = "it takes no temperature"
         return known
@@ -173,7 +153,7 @@ class HttpClient:
         while True:
             self._check_essential(known, model)
             sent, missing = known.adapted(body)
-            form = (model, path, *form_of(sent))
+            form = (model, path, *refused.form_of(sent))
             first = self._finding_out.get(form)
             if first is None:
                 mine = self._finding_out[form] = asyncio.Event()
@@ -184,8 +164,8 @@ class HttpClient:
                     continue  # what it found may change this call
             try:
                 return (*await self._send(path, sent), missing)
-            except RefusedCallError as error:
-                said, field = words_of(error.raw)
+            except refused.RefusedCallError as error:
+                said, field = refused.words_of(error.raw)
                 left -= 1
                 if not left or not known.learn(self._short(said), sent, field):
                     raise
@@ -195,20 +175,20 @@ class HttpClient:
                 if mine is not None:
                     mine.set()
 
-    def _check_essential(self, known: Refusals, model: str) -> None:
+    def _check_essential(self, known: refused.Refusals, model: str) -> None:
         for setting in self.essential & known.left_out.keys():
-            raise CapabilityError(
+            raise errors.CapabilityError(
                 f"{self.endpoint} refuses {setting} of the model {model!r}, which this study "
                 f"cannot do without: {known.left_out[setting]}\n  -> take the methods that need it "
                 "off `methods` in study.toml, or use another endpoint"
             )
 
-    def recall(self, model: str, known: Refusals) -> None:
+    def recall(self, model: str, known: refused.Refusals) -> None:
         """Take over what was learned before."""
         self.refused[model] = known
         self._fewer_draws(known)
 
-    def _fewer_draws(self, known: Refusals) -> None:
+    def _fewer_draws(self, known: refused.Refusals) -> None:
         most = 1 if "n" in known.left_out else known.at_most.get("n", self.capabilities.native_n)
         self.capabilities = changed(self.capabilities, native_n=most)
 
@@ -265,9 +245,9 @@ class HttpClient:
         latency = time.perf_counter() - started
         # An answer with another status of success is paid for all the same.
         if status != 200 and not (status in SUCCESSES and raw):
-            refused = self.error(status, headers, raw)
-            refused.status = status
-            raise refused
+            failed = self.error(status, headers, raw)
+            failed.status = status
+            raise failed
         return raw, headers, latency
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
@@ -282,7 +262,7 @@ class HttpClient:
                 parts.append(part)
         if max(size, announced) > self._most_bytes:
             response.close()
-            raise PermanentClientError(
+            raise errors.PermanentClientError(
                 f"the answer is larger than {self._most_bytes / 1024**2:,.0f} MB; it was not read "
                 "(most_bytes of the model, or CALIBRANT_MOST_ANSWER_BYTES, sets the limit)"
             )
@@ -294,11 +274,11 @@ class HttpClient:
         except ValueError:
             kind = self._short(headers.get("Content-Type", "no content type"))
             quote = self._quote(raw) or "nothing"
-            raise TransientClientError(
+            raise errors.TransientClientError(
                 f"the answer is not JSON but {kind}, {len(raw)} bytes: {quote}"
             ) from None
         if not isinstance(answer, dict):
-            raise TransientClientError(f"the answer is no JSON object: {self._quote(raw)}")
+            raise errors.TransientClientError(f"the answer is no JSON object: {self._quote(raw)}")
         self._check_no_key(raw)
         return answer
 
@@ -316,7 +296,7 @@ class HttpClient:
 
     def error(
         self, status: int, headers: Mapping[str, str], raw: bytes
-    ) -> TransientClientError | PermanentClientError:
+    ) -> errors.TransientClientError | errors.PermanentClientError:
         """Return the error that an answer with this status is."""
         quote = self._quote(raw)
         message = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"
@@ -330,13 +310,15 @@ class HttpClient:
             return protocol.EndpointRefusedError(message)
         if status in OVERLOAD:
             return protocol.OverloadError(
-                message, retry_after=retry_after_s(headers, raw), rate_limited=status == 429
+                message, retry_after=refused.retry_after_s(headers, raw), rate_limited=status == 429
             )
         if status in REFUSED and not ABOUT_THE_TEXT.search(quote):
             return protocol.EndpointRefusedError(message)
         if status >= 500 or status in (409, 421):
-            return TransientClientError(message, retry_after=retry_after_s(headers, raw))
-        return RefusedCallError(message, raw)
+            return errors.TransientClientError(
+                message, retry_after=refused.retry_after_s(headers, raw)
+            )
+        return refused.RefusedCallError(message, raw)
 
     def _quote(self, raw: bytes) -> str:
         """Return the endpoint's own words, short, on one line and without the key."""
@@ -353,7 +335,7 @@ class HttpClient:
 
     def _short(self, text: str) -> str:
         """Return a text of the endpoint for a message; the key is left out before it is cut."""
-        text = printable(" ".join(self._clean(text).split()))
+        text = errors.printable(" ".join(self._clean(text).split()))
         return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
 
     def _clean(self, text: str) -> str:
@@ -365,7 +347,7 @@ class HttpClient:
 def _check_number(name: str, value: Any, most: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and 0 < value <= most):
-        raise InputError(f"{name} is a number above 0, up to {most:g}, got {value!r}")
+        raise errors.InputError(f"{name} is a number above 0, up to {most:g}, got {value!r}")
 
 
 def _repeats_the_key() -> protocol.EndpointRefusedError:

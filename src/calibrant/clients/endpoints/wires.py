@@ -53,16 +53,13 @@ def _turns(
     request: Request, text: Callable[[str], Json], image: Callable[[str, str, str], Json]
 ) -> list[dict[str, Json]]:
     """Return the turns with their parts in another interface's form; texts stay texts."""
-    turns: list[dict[str, Json]] = []
-    for message in request.messages:
-        whole = message.content if isinstance(message.content, str) else None
-        turns.append(
-            {
-                "role": message.role,
-                "content": _parts(message, text, image) if whole is None else whole,
-            }
-        )
-    return turns
+    return [
+        {
+            "role": m.role,
+            "content": m.content if isinstance(m.content, str) else _parts(m, text, image),
+        }
+        for m in request.messages
+    ]
 
 
 def _parts(

@@ -18,7 +18,7 @@ from calibrant.core.hints import Hint
 from calibrant.inputs.draws import GRADE, is_list, parsed_list, with_grades
 from calibrant.inputs.draws import listed as listed_cells
 from calibrant.records import Study, read_table, source_name
-from calibrant.records.convert import read_log, recognise
+from calibrant.records.convert.recognise import read_log, recognise
 from calibrant.records.formats import is_study
 from calibrant.records.guesses import NAMES
 from calibrant.records.score_table import models_by_file

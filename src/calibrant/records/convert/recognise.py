@@ -194,16 +194,12 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
         if head[:1] in (b"{", b"[") and all(word.encode() in head for word in totals["words"]):
             told = f"this {totals['file']} holds totals only, no samples"
             raise InputError(told, hint=totals["hint"])
-    if len(head) < _OVERVIEW and _is_overview(head):
+    # One flat object of numbers with a score and its spread.
+    if len(head) < _OVERVIEW and b'"score:std"' in head and _SIMPLE_EVALS.match(head):
         raise InputError(
             "this file of simple-evals holds totals only, no examples",
             hint="give the file *_allresults.json, or the HTML report",
         )
-
-
-def _is_overview(head: bytes) -> bool:
-    """Return whether the text is one flat object of numbers with a score and its spread."""
-    return b'"score:std"' in head and _SIMPLE_EVALS.match(head) is not None
 
 
 Ways: TypeAlias = list[list[Any]]

@@ -9,27 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from calibrant.records.convert.exchange import (
-    CONFIDENCE,
-    Exchange,
-    Grade,
-    NoAnswerError,
-    Raw,
-    first_of,
-    grade_among,
-    json_in,
-    log_rows,
-    mapping_in,
-    number_in,
-    plain_text,
-    read_exchanges,
-    response_logprobs,
-)
+from calibrant.records.convert import exchange
 from calibrant.records.convert.json_text import ReadOptions, joined_objects, numbered
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 
 _OWN = "calibrant."
 """Before the method in the name of an evaluation that calibrant itself wrote."""
+_MODELS = ("gen_ai.response.model", "gen_ai.request.model")
 
 
 class _Span(NamedTuple):
@@ -56,14 +42,14 @@ def read_otel(log: ForeignLog) -> None:
     answers = [span for span in spans if _replies(span)]
     said = [one for span in spans for one in _evaluations(span)]
     by_span = _by_span(answers, said, log)
-    read_exchanges(
+    exchange.read_exchanges(
         log,
         numbered("answer", answers),
         lambda span: _exchanges(span, by_span[span.id], log.options),
     )
 
 
-def _spans(row: Raw) -> Iterator[_Span]:
+def _spans(row: exchange.Raw) -> Iterator[_Span]:
     for resource in row.get("resourceSpans") or ():
         for scope in resource.get("scopeSpans") or ():
             for span in scope.get("spans") or ():
@@ -72,7 +58,7 @@ def _spans(row: Raw) -> Iterator[_Span]:
         yield _span(row["context"]["trace_id"], row["context"]["span_id"], row)
 
 
-def _span(trace: Any, own: Any, row: Raw) -> _Span:
+def _span(trace: Any, own: Any, row: exchange.Raw) -> _Span:
     events = [
         (str(event["name"]), _attributes(event.get("attributes")))
         for event in row.get("events") or ()
@@ -92,7 +78,7 @@ def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) ->
     everywhere = [span.held, *(held for _, held in span.events)]
     whole = next((held[attribute] for held in everywhere if held.get(attribute)), None)
     if whole is not None:
-        found = json_in(whole) if isinstance(whole, str) else whole
+        found = exchange.json_in(whole) if isinstance(whole, str) else whole
         return found if isinstance(found, list) else [whole]
     numbers = (f"{older}.{number}.content" for number in range(len(span.held)))
     listed = [span.held[name] for name in numbers if span.held.get(name)]
@@ -103,7 +89,7 @@ def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) ->
 
 def _replies(span: _Span) -> list[str]:
     found = _messages(span, "gen_ai.output.messages", "gen_ai.completion", ("gen_ai.choice",))
-    return [text for text in map(plain_text, found) if text]
+    return [text for text in map(exchange.plain_text, found) if text]
 
 
 def _evaluations(span: _Span) -> Iterator[_Said]:
@@ -138,27 +124,32 @@ def _by_span(
     return found
 
 
-def _exchanges(span: _Span, said: Raw, options: ReadOptions) -> Iterator[Exchange]:
+def _exchanges(
+    span: _Span, said: exchange.Raw, options: ReadOptions
+) -> Iterator[exchange.Exchange]:
     asked = _messages(
         span, "gen_ai.input.messages", "gen_ai.prompt", ("gen_ai.user.message", "gen_ai.prompt")
     )
     own = {
         name.removeprefix(_OWN): number
         for name, value in said.items()
-        if name.startswith(_OWN) and (number := number_in(value)) is not None
+        if name.startswith(_OWN) and (number := exchange.number_in(value)) is not None
     }
     others = {name: value for name, value in said.items() if not name.startswith(_OWN)}
-    stated = others.pop(CONFIDENCE, None)
-    replies = _replies(span)
+    stated = others.pop(exchange.CONFIDENCE, None)
+    replies, grade = _replies(span), exchange.grade_among(others, options.grade)
     only = len(replies) == 1
     for reply in replies:
-        yield Exchange(
-            question=plain_text(asked[-1]) if asked else "",
+        yield exchange.Exchange(
+            question=exchange.plain_text(asked[-1]) if asked else "",
             answer=reply,
             model=str(
-                first_of(span.held, ("gen_ai.response.model", "gen_ai.request.model")) or "model"
+                exchange.first_of(span.held, ("gen_ai.response.model", "gen_ai.request.model"))
+                or "model"
             ),
-            grade=grade_among(others, options.grade) if only else Grade(None, FILTERED_ONLY),
+            grade=exchange.grade_among(others, options.grade)
+            if only
+            else exchange.Grade(None, FILTERED_ONLY),
             confidence=stated if only else None,
             scores=own if only else {},
         )
@@ -167,61 +158,71 @@ def _exchanges(span: _Span, said: Raw, options: ReadOptions) -> Iterator[Exchang
 # -- runs of LangChain -----------------------------------------------------------------------------
 
 
+_RUN_MODELS = ("model_name", "ls_model_name")
+
+
 def read_langchain(log: ForeignLog) -> None:
     """Read runs, with their children inside or as rows of their own: one answer per whole run."""
-    traces: dict[str, list[Raw]] = defaultdict(list)
-    for _, row in log_rows(log):
+    traces: dict[str, list[exchange.Raw]] = defaultdict(list)
+    for _, row in exchange.log_rows(log):
         for run in _inside(row):
             traces[str(run.get("trace_id") or run.get("id"))].append(run)
     rows = numbered("run", traces.values())
-    read_exchanges(log, rows, lambda runs: [_run(runs, log.options)])
+    exchange.read_exchanges(log, rows, lambda runs: [_run(runs, log.options)])
 
 
-def _inside(run: Raw) -> Iterator[Raw]:
+def _inside(run: exchange.Raw) -> Iterator[exchange.Raw]:
     yield run
     for child in run.get("child_runs") or ():
         yield from _inside(child)
 
 
-def _run(runs: list[Raw], options: ReadOptions) -> Exchange:
+def _run(runs: list[exchange.Raw], options: ReadOptions) -> exchange.Exchange:
     whole = next((run for run in runs if not run.get("parent_run_id")), runs[0])
     if whole.get("error"):
-        raise NoAnswerError(f"the run failed: {whole['error']!r:.120}")
+        raise exchange.NoAnswerError(f"the run failed: {whole['error']!r:.120}")
     calls = [run for run in runs if run["run_type"] in ("llm", "chat_model") and run["outputs"]]
     made = _generation(calls[-1]["outputs"]) if calls else {}
     message = _unwrapped(made.get("message") or {})
-    about = mapping_in(message.get("response_metadata"))
-    outputs = mapping_in(whole["outputs"])
-    values = {**mapping_in(mapping_in(whole.get("extra")).get("metadata")), **_feedback(whole)}
-    stated = first_of({**outputs, **mapping_in(outputs.get("output"))}, (CONFIDENCE,))
-    return Exchange(
+    about = exchange.mapping_in(message.get("response_metadata"))
+    outputs = exchange.mapping_in(whole["outputs"])
+    values = {
+        **exchange.mapping_in(exchange.mapping_in(whole.get("extra")).get("metadata")),
+        **_feedback(whole),
+    }
+    stated = exchange.first_of(
+        {**outputs, **exchange.mapping_in(outputs.get("output"))}, (exchange.CONFIDENCE,)
+    )
+    return exchange.Exchange(
         question=_words(whole["inputs"]),
         answer=_words(made if whole in calls else outputs),
-        model=str(first_of({**values, **about}, ("model_name", "ls_model_name")) or "model"),
-        grade=grade_among(values, options.grade),
-        confidence=values.get(CONFIDENCE, stated),
-        tokens=response_logprobs(mapping_in(made.get("generation_info")))
-        or response_logprobs(about),
+        model=str(
+            exchange.first_of({**values, **about}, ("model_name", "ls_model_name")) or "model"
+        ),
+        grade=exchange.grade_among(values, options.grade),
+        confidence=values.get(exchange.CONFIDENCE, stated),
+        tokens=exchange.response_logprobs(exchange.mapping_in(made.get("generation_info")))
+        or exchange.response_logprobs(about),
     )
 
 
-def _generation(outputs: Any) -> Raw:
+def _generation(outputs: Any) -> exchange.Raw:
     """Return the first generation of a call, of which a list of lists is kept."""
-    found = mapping_in(outputs).get("generations") or [{}]
+    found = exchange.mapping_in(outputs).get("generations") or [{}]
     first = found[0][0] if isinstance(found[0], list) else found[0]
-    return mapping_in(first)
+    return exchange.mapping_in(first)
 
 
-def _feedback(run: Raw) -> dict[str, Any]:
+def _feedback(run: exchange.Raw) -> dict[str, Any]:
     """Return what LangSmith adds to a run: means of feedback by name."""
-    held = mapping_in(run.get("feedback_stats"))
-    return {name: mapping_in(one).get("avg") for name, one in held.items()}
+    held = exchange.mapping_in(run.get("feedback_stats"))
+    return {name: exchange.mapping_in(one).get("avg") for name, one in held.items()}
 
 
-def _unwrapped(message: Any) -> Raw:
+def _unwrapped(message: Any) -> exchange.Raw:
     """Return the fields of a message, which LangChain keeps as the arguments of its class."""
-    found = mapping_in(message)
-    return mapping_in(found.get("kwargs")) or found
+    found = exchange.mapping_in(message)
+    return exchange.mapping_in(found.get("kwargs")) or found
 
 
 def _words(value: Any) -> str:
@@ -229,5 +230,9 @@ def _words(value: Any) -> str:
     if isinstance(value, list) and value:
         return _words(value[-1])
     found = _unwrapped(value) if isinstance(value, Mapping) else value
-    held = first_of(found, ("messages", "output", "input")) if isinstance(found, Mapping) else None
-    return plain_text(found) if held is None else _words(held)
+    held = (
+        exchange.first_of(found, ("messages", "output", "input"))
+        if isinstance(found, Mapping)
+        else None
+    )
+    return exchange.plain_text(found) if held is None else _words(held)

@@ -232,7 +232,7 @@ class _Saved:
                     new.execute(f"INSERT OR IGNORE INTO {name} VALUES ({marks})", values)
             bodies = [(id_, self._payloads[id_]) for id_ in draws]
             new.executemany("INSERT INTO payloads VALUES (?, ?)", bodies)
-            schema.open_accounts(new)
+            new.execute(schema.OPENING)
             new.execute("COMMIT")
         kept = {(row[1], row[2]) for row in draws.values()}
         return len(kept), len(self._expected() - kept)

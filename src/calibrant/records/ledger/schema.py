@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 # What a ledger from before there were accounts has spent is the row of session 0.
-_OPENING = """
+OPENING = """
 INSERT OR REPLACE INTO accounts
 SELECT 0,
        (SELECT COUNT(*) FROM attempts)
@@ -156,11 +156,6 @@ class Accounts:
             return None
         text = "the cap of {} could be exceeded: {} or reserved, the next call can {} {}"
         return Refusal(text.format(*told), may_wait)
-
-
-def open_accounts(db: sqlite3.Connection) -> None:
-    """Write down what a ledger without accounts has spent; inside a transaction."""
-    db.execute(_OPENING)
 
 
 def other_accounts(
