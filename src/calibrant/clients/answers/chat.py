@@ -130,10 +130,7 @@ def _loosely(body: Any, form: str, raw: bytes = b"") -> Answer | None:
         model=body.get("model"),
         id=body.get("id"),
         odd=form,
-        raw=odd_forms.bounded_text(
-            raw[: 4 * odd_forms.MOST_RAW].decode("utf-8", "replace"), odd_forms.MOST_RAW
-        )
-        or None,
+        raw=odd_forms.first_text(raw),
     )
 
 
@@ -190,11 +187,8 @@ def read_answer(
         for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
     ]
     details = usage.completion_tokens_details
-    thought = (
-        odd_forms.token_count(details.get("reasoning_tokens"))
-        if isinstance(details, dict)
-        else None
-    )
+    thinking = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    thought = odd_forms.token_count(thinking)
     if answer.raw is not None or thought is not None:
         # Of several choices only the sum is told; it stands with the first.
         completions[0] = replace(completions[0], raw=answer.raw, thinking_tokens=thought)

@@ -315,9 +315,8 @@ class HttpClient:
         if status in REFUSED and not ABOUT_THE_TEXT.search(quote):
             return protocol.EndpointRefusedError(message)
         if status >= 500 or status in (409, 421):
-            return errors.TransientClientError(
-                message, retry_after=refused.retry_after_s(headers, raw)
-            )
+            wait = refused.retry_after_s(headers, raw)
+            return errors.TransientClientError(message, retry_after=wait)
         return refused.RefusedCallError(message, raw)
 
     def _quote(self, raw: bytes) -> str:

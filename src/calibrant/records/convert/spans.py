@@ -143,13 +143,8 @@ def _exchanges(
         yield exchange.Exchange(
             question=exchange.plain_text(asked[-1]) if asked else "",
             answer=reply,
-            model=str(
-                exchange.first_of(span.held, ("gen_ai.response.model", "gen_ai.request.model"))
-                or "model"
-            ),
-            grade=exchange.grade_among(others, options.grade)
-            if only
-            else exchange.Grade(None, FILTERED_ONLY),
+            model=str(exchange.first_of(span.held, _MODELS) or "model"),
+            grade=grade if only else exchange.Grade(None, FILTERED_ONLY),
             confidence=stated if only else None,
             scores=own if only else {},
         )
@@ -186,19 +181,13 @@ def _run(runs: list[exchange.Raw], options: ReadOptions) -> exchange.Exchange:
     message = _unwrapped(made.get("message") or {})
     about = exchange.mapping_in(message.get("response_metadata"))
     outputs = exchange.mapping_in(whole["outputs"])
-    values = {
-        **exchange.mapping_in(exchange.mapping_in(whole.get("extra")).get("metadata")),
-        **_feedback(whole),
-    }
-    stated = exchange.first_of(
-        {**outputs, **exchange.mapping_in(outputs.get("output"))}, (exchange.CONFIDENCE,)
-    )
+    extra, inner = (exchange.mapping_in(x) for x in (whole.get("extra"), outputs.get("output")))
+    values = {**exchange.mapping_in(extra.get("metadata")), **_feedback(whole)}
+    stated = exchange.first_of({**outputs, **inner}, (exchange.CONFIDENCE,))
     return exchange.Exchange(
         question=_words(whole["inputs"]),
         answer=_words(made if whole in calls else outputs),
-        model=str(
-            exchange.first_of({**values, **about}, ("model_name", "ls_model_name")) or "model"
-        ),
+        model=str(exchange.first_of({**values, **about}, _RUN_MODELS) or "model"),
         grade=exchange.grade_among(values, options.grade),
         confidence=values.get(exchange.CONFIDENCE, stated),
         tokens=exchange.response_logprobs(exchange.mapping_in(made.get("generation_info")))
