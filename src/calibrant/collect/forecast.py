@@ -47,19 +47,21 @@ class Forecast:
     rows: tuple[ForecastRow, ...]
 
     @property
-    def total(self) -> dict[str, Any]:
+    def total(self) -> dict[str, int]:
         """Sums over the rows."""
+        return {name: sum(getattr(row, name) for row in self.rows) for name in COUNTED}
+
+    @property
+    def cost(self) -> float | None:
+        """The sum of the costs."""
         costs = [row.cost for row in self.rows if row.calls]
-        sums: dict[str, Any] = {
-            name: sum(getattr(row, name) for row in self.rows) for name in COUNTED
-        }
-        unknown = any(cost is None for cost in costs)
-        sums["cost"] = None if unknown else sum(cost for cost in costs if cost is not None)
-        return sums
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
-        return {"rows": [asdict(row) for row in self.rows], "total": self.total}
+        total = {**self.total, "cost": self.cost}
+        return {"rows": [asdict(row) for row in self.rows], "total": total}
 
 
 def forecast(inquiry: Inquiry, ledger: Ledger) -> Forecast:
@@ -197,7 +199,7 @@ def check_budget(config: StudyConfig, expected: Forecast, ledger: Ledger) -> Non
     checks = (
         ("max_calls", budget.max_calls, spent["calls"], total["calls"]),
         ("max_tokens", budget.max_tokens, spent_tokens, tokens),
-        ("max_cost", budget.max_cost, spent["cost"], total["cost"]),
+        ("max_cost", budget.max_cost, spent["cost"], draws.cost),
     )
     for name, cap, before, ahead in checks:
         if cap is not None and ahead is not None and ahead > 0 and before + ahead > cap:

@@ -6,29 +6,19 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 import msgspec
 import polars as pl
 
-from calibrant.clients.asks import Ask, Outcome, Progress
+from calibrant.clients.asks import Ask, Finding, Outcome, Progress
 from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.collect.config import BudgetConfig, ModelConfig
 from calibrant.collect.plan import Inquiry, Subject, Tag, pools_of
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Ledger
-
-COUNTED = (
-    "draws_new",
-    "draws_cached",
-    "calls",
-    "retries",
-    "prompt_tokens",
-    "completion_tokens",
-    "cost",
-)
 
 
 class ProgressWatch(Protocol):
@@ -41,20 +31,45 @@ class ProgressWatch(Protocol):
         """Note the counts of the current model so far."""
 
 
+class Missing(msgspec.Struct):
+    """Draws of a question that a model did not give, and why."""
+
+    question_id: str
+    model: str
+    purpose: str
+    missing: int
+    kind: str
+    reason: str
+    status: int | None
+
+
+class Counts(msgspec.Struct):
+    """What was sent to a model and what came of it, summed over the turns; see `Progress`."""
+
+    draws_new: int
+    draws_cached: int
+    calls: int
+    retries: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    elapsed_s: float
+
+
 @dataclass(frozen=True)
 class Collected:
     """What a run brought home.
 
-    `failures` has a row per ask that could not be answered, `skipped` counts second turns that
-    had no answer to ask about, `counts` the dispatcher's totals by model. `stopped` says which
+    `failures` has an entry per ask that could not be answered, `findings` names the model of each,
+    `skipped` counts second turns that had no answer to ask about. `stopped` says which
     cap ended the sending, where one did; all that was paid for is in the table.
     """
 
     draws: pl.DataFrame
-    failures: list[dict[str, Any]]
-    findings: list[dict[str, Any]]
+    failures: list[Missing]
+    findings: list[tuple[str, Finding]]
     skipped: dict[str, int]
-    counts: dict[str, dict[str, Any]]
+    counts: dict[str, Counts]
     pools: dict[str, list[str]] = field(default_factory=dict)
     stopped: str | None = None
 
@@ -93,7 +108,12 @@ async def collect(
     return Collected(
         draws=run.rows.frame(names, [question.question_id for question in inquiry.questions]),
         failures=run.failures,
-        findings=[item for model in models for item in model.findings()],
+        findings=[
+            (model.config.name, finding)
+            for model in models
+            for dispatcher in model.dispatchers
+            for finding in dispatcher.findings
+        ],
         skipped=dict(run.skipped),
         counts={model.config.name: model.counts() for model in models},
         pools=run.pools,
@@ -110,7 +130,7 @@ class _Run:
     watch: ProgressWatch | None
     how: Mapping[str, Any]
     rows: DrawRows = field(default_factory=DrawRows)
-    failures: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[Missing] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     pools: dict[str, list[str]] = field(default_factory=dict)
     stopped: str | None = None
@@ -160,19 +180,12 @@ class _ModelRun:
         ):
             pass
 
-    def findings(self) -> list[dict[str, Any]]:
-        """Return what the endpoint was seen to do."""
-        return [
-            {"model": self.config.name, **asdict(item)}
-            for dispatcher in self.dispatchers
-            for item in dispatcher.findings
-        ]
-
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> Counts:
         """Return what was sent and got, summed over the turns."""
         seen = [dispatcher.progress for dispatcher in self.dispatchers]
-        sums = {name: sum(getattr(progress, name) for progress in seen) for name in COUNTED}
-        return {**sums, "elapsed_s": self.elapsed_s}
+        counted = Counts.__struct_fields__[:-1]
+        sums = {name: sum(getattr(one, name) for one in seen) for name in counted}
+        return Counts(**sums, elapsed_s=self.elapsed_s)
 
     def _draws(self, *turns: int) -> int:
         """Return how many draws these turns want of one question (or candidate)."""
@@ -226,22 +239,19 @@ class _ModelRun:
         async with aclosing(asked) as outcomes:
             async for outcome in outcomes:
                 self.run.rows.add(self.config.name, outcome)
-                if outcome.problem is not None:
-                    self.run.failures.append(self._failure(outcome))
+                if (problem := outcome.problem) is not None:
+                    tag = Tag.of(outcome.ask)
+                    missing = Missing(
+                        tag.question.question_id,
+                        self.config.name,
+                        tag.probe.purpose,
+                        outcome.ask.draws - len(outcome.draws),
+                        problem.kind,
+                        problem.message,
+                        problem.status,
+                    )
+                    self.run.failures.append(missing)
                 yield outcome
-
-    def _failure(self, outcome: Outcome) -> dict[str, Any]:
-        tag = Tag.of(outcome.ask)
-        assert outcome.problem is not None
-        return {
-            "question_id": tag.question.question_id,
-            "model": self.config.name,
-            "purpose": tag.probe.purpose,
-            "missing": outcome.ask.draws - len(outcome.draws),
-            "kind": outcome.problem.kind,
-            "reason": outcome.problem.message,
-            "status": outcome.problem.status,
-        }
 
     def _keep_answers(self, outcome: Outcome) -> None:
         tag = Tag.of(outcome.ask)

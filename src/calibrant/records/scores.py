@@ -1,9 +1,10 @@
 """The scores table: one row per question, model and method, checked rule by rule."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 from msgspec import structs
@@ -15,6 +16,8 @@ from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.reading import Reading
 from calibrant.records.repeated import counted_once, heed_runs, rows_per_text
 
+Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
+"""Reads some columns of the table."""
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
@@ -110,64 +113,97 @@ leave such rows out and have them counted
         return score_table.mended_scores(stated, mend)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
-    name = tables.source_name(source)
-    lazy = tables.scan_table(
-        source, names=_named_columns(model, method, question, answer), groups=by
-    )
     asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}
     asked |= {"method": method, "answer": answer, "weights": weights, "cluster": cluster}
+    name, required = tables.source_name(source), labels == "required"
+    named = _named_columns(model, method, question, answer)
+    lazy = tables.scan_table(source, names=named, groups=by)
     lazy = tables.with_fields(lazy, (*asked.values(), *(features or ())))
     names = tables.column_names(lazy, source)
+
+    def peek(some: Sequence[str]) -> pl.DataFrame:
+        return tables.collect(lazy.select(some), source)
+
     with error_source(name):
-        roles = guesses.resolve_roles(
-            names,
-            None,
-            asked,
-            lambda some: tables.collect(lazy.select(some), source),
-            optional=() if labels == "required" else ("correct",),
-            number_ids=guesses.question_text(names) is None,
-            beside_others=beside_others,
-        )
-        text = None if roles["question_id"] else guesses.question_text(names)
-        if text is not None:
-            roles.columns["question_id"] = [text]
-            roles = structs.replace(roles, guessed=(*roles.guessed, "question_id"))
+        optional = () if required else ("correct",)
+        roles, text = _roles(names, asked, peek, optional, beside_others=beside_others)
         frame = tables.collect(_select(lazy, names, roles, features, name), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
-        several = 1.0 if text is None else rows_per_text(frame)
-        repeated = None
-        if several is None:
-            frame = frame.with_columns(question_id=pl.col("_row").cast(pl.String))
-            roles.columns["question_id"] = []
-            roles = structs.replace(roles, guessed=roles.guessed[:-1])
-        elif several > 1:
-            repeats = True
-            repeated = f"Rows with the same {text} are repeated answers to one question."
-        known = {*by, *(features or ()), *(n for found in roles.columns.values() for n in found)}
+        known = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
         runs = [column for column in guesses.run_columns(names) if column not in known]
-        if runs and several is not None and repeated is None:
-            named, told = bool(roles["question_id"]), tables.collect(lazy.select(runs), source)
-            frame, repeated = heed_runs(frame, told, ids=named, repeats=repeats)
+        frame, roles, told = _repeated(frame, roles, text, runs, peek, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability)
-    reading = structs.replace(reading, repeats=repeated)
     checks = rules.rule_checks(
         non_probability=frozenset(non_probability),
         graded=graded,
-        labels=labels == "required",
+        labels=required,
         answer=bool(roles["answer"]),
     )
+    repeats = repeats or told is not None
     alone = repeats or not roles["question_id"]
     checked = _checked(frame, name, on_invalid=on_invalid, repeats=alone, checks=checks)
     # Models that stand side by side in a row answered one question.
-    told_apart = {"question_id": roles["question_id"] or repeated or roles.models}
+    told_apart = {"question_id": roles["question_id"] or told or roles.models}
     told_apart |= {"model": roles["model"] or roles.models, "method": roles["method"]}
-    assumed = tuple(role for role, held in told_apart.items() if not held)
     unused = [column for column in names if column not in (*(features or ()), *by)]
-    likely = None if roles["weights"] else guesses.guessed_column("weights", unused)
-    found = replace(checked, assumed=assumed, reading=reading, likely_weights=likely)
+    found = replace(
+        checked,
+        assumed=tuple(role for role, held in told_apart.items() if not held),
+        reading=structs.replace(reading, repeats=told),
+        likely_weights=None if roles["weights"] else guesses.guessed_column("weights", unused),
+    )
     plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
-    return counted_once(found) if plain and labels == "required" else found
+    return counted_once(found) if plain and required else found
+
+
+def _roles(
+    names: list[str],
+    asked: Mapping[str, str | None],
+    peek: Peek,
+    optional: Sequence[str],
+    *,
+    beside_others: bool,
+) -> tuple[guesses.Roles, str | None]:
+    """Return the columns by role, and the one whose texts stand for ids of questions."""
+    text = guesses.question_text(names)
+    roles = guesses.resolve_roles(
+        names,
+        None,
+        asked,
+        peek,
+        optional=optional,
+        number_ids=text is None,
+        beside_others=beside_others,
+    )
+    if text is None or roles["question_id"]:
+        return roles, None
+    roles.columns["question_id"] = [text]
+    return structs.replace(roles, guessed=(*roles.guessed, "question_id")), text
+
+
+def _repeated(
+    frame: pl.DataFrame,
+    roles: guesses.Roles,
+    text: str | None,
+    runs: Sequence[str],
+    peek: Peek,
+    *,
+    repeats: bool,
+) -> tuple[pl.DataFrame, guesses.Roles, str | None]:
+    """Find which rows answer one question; the last value says what tells it, if anything does."""
+    several = 1.0 if text is None else rows_per_text(frame)
+    if several is None:
+        roles.columns["question_id"] = []
+        frame = frame.with_columns(question_id=pl.col("_row").cast(pl.String))
+        return frame, structs.replace(roles, guessed=roles.guessed[:-1]), None
+    told = None
+    if several > 1:
+        told = f"Rows with the same {text} are repeated answers to one question."
+    elif runs:
+        ids = bool(roles["question_id"])
+        frame, told = heed_runs(frame, peek(runs), ids=ids, repeats=repeats)
+    return frame, roles, told
 
 
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> score_table.Scores:

@@ -314,14 +314,14 @@ def _digest(
     if audited is not None:
         study.write_result("audit", audited.to_dict())
     return {
-        "counts": [{"model": name, **counts} for name, counts in collected.counts.items()],
+        "counts": [{"model": n, **to_builtins(c)} for n, c in collected.counts.items()],
         "tables": {name: frame.height for name, frame in tables.items()},
         "unread": [entry for entry in scored.failures if entry["unread"]],
         "failures": {
             "count": len(collected.failures),
-            "shown": collected.failures[:FAILURES_SHOWN],
+            "shown": to_builtins(collected.failures[:FAILURES_SHOWN]),
         },
-        "findings": collected.findings,
+        "findings": [{"model": n, **to_builtins(one)} for n, one in collected.findings],
         "stopped": collected.stopped or annotated.document["judge_stopped"],
         "skipped_second_turns": collected.skipped,
         "methods": _methods(prepared, scored.availability),

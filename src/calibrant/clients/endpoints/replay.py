@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
+from msgspec.json import decode
 
 from calibrant.clients.answers.codec import canonical_request, decode_completion
 from calibrant.clients.capabilities import adjusted
@@ -54,8 +56,8 @@ class ReplayClient:
         self._sources = _sources(self._ledger, endpoint)
         # A request that asks for more than was asked for then would find nothing.
         source = self._sources.get(model or "")
-        then = {} if source is None else source.asked_for
-        self.capabilities = adjusted(EVERYTHING, {**then, **(capabilities or {})})
+        then = EVERYTHING if source is None else source.asked_for
+        self.capabilities = adjusted(then, capabilities)
         endpoints = sorted({source.endpoint for source in self._sources.values()})
         if len(endpoints) != 1:
             raise InputError(
@@ -122,7 +124,17 @@ class Source:
     endpoint: str
     model: str
     sampler: Mapping[str, float]
-    asked_for: Mapping[str, Any]
+    asked_for: Capabilities
+
+
+class KeptRequest(Struct):
+    """What a replay reads of a request as the ledger keeps it."""
+
+    model: str
+    sampler: dict[str, float] = {}
+    seed: int | None = None
+    logprobs: bool = False
+    top_logprobs: int = 0
 
 
 def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
@@ -132,18 +144,20 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
     them.
     """
     seen: dict[str, Counter[tuple[str, str, bytes]]] = {}
-    asked: dict[str, dict[str, Any]] = {}
+    asked: dict[str, Capabilities] = {}
+    nothing = replace(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
     for _, key in ledger.requests():
         if endpoint is None or key.endpoint == endpoint:
-            body = orjson.loads(key.body)
-            sampler = orjson.dumps(body.get("sampler", {}))
-            seen.setdefault(body["model"], Counter())[key.endpoint, key.model, sampler] += 1
-            able = asked.setdefault(
-                body["model"], {"seed": False, "logprobs": False, "top_logprobs": 0}
+            body = decode(key.body, type=KeptRequest)
+            sampler = orjson.dumps(body.sampler)
+            seen.setdefault(body.model, Counter())[key.endpoint, key.model, sampler] += 1
+            able = asked.get(body.model, nothing)
+            asked[body.model] = replace(
+                able,
+                seed=able.seed or body.seed is not None,
+                logprobs=able.logprobs or body.logprobs,
+                top_logprobs=max(able.top_logprobs, body.top_logprobs),
             )
-            able["seed"] |= "seed" in body
-            able["logprobs"] |= "logprobs" in body
-            able["top_logprobs"] = max(able["top_logprobs"], body.get("top_logprobs", 0))
     if not seen:
         raise InputError("the ledger holds no requests to replay", source=str(ledger.path))
     found = {}

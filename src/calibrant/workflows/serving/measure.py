@@ -256,14 +256,14 @@ class AsInStudy:
             )  # fmt: skip
             found = await collect(inquiry, self._ledger, retry_failures=True, **PATIENCE)
         if found.failures:
-            raise UpstreamError(found.failures[0]["reason"], found.failures[0]["status"])
+            raise UpstreamError(found.failures[0].reason, found.failures[0].status)
         counts = found.counts[self._model]
         measured = await asyncio.to_thread(self._scored, question, found.draws)
         return Measured(
             *measured,
             tokens=int(found.draws["completion_tokens"].sum() or 0),
-            new_calls=counts["calls"],
-            new_tokens=counts["completion_tokens"],
+            new_calls=counts.calls,
+            new_tokens=counts.completion_tokens,
         )
 
     async def score(self, asked: Asked, answer: str) -> Measured:
