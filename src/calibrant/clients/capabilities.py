@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from calibrant.clients.protocol import Capabilities, Request
+from calibrant.clients.protocol import Capabilities, Json, Request
 from calibrant.core.errors import CapabilityError, require_known
 from calibrant.core.imports import data_beside
 from calibrant.core.registry import Registry
@@ -47,7 +47,7 @@ class Preset:
         How the key is sent, and what is sent beside it.
     """
 
-    able: Mapping[str, Any]
+    able: Mapping[str, Json]
     base_url: str | None = None
     key_env: str | None = None
     wire: str = "chat"
@@ -75,7 +75,7 @@ class Preset:
         return adjusted(Capabilities(), {**self.able, **(REASONING if thinks else {})})
 
 
-def adjusted(base: Capabilities, changes: Mapping[str, Any] | None) -> Capabilities:
+def adjusted(base: Capabilities, changes: Mapping[str, Json] | None) -> Capabilities:
     """Return `base` with the user's own knowledge of the endpoint.
 
     Examples
@@ -90,7 +90,7 @@ def adjusted(base: Capabilities, changes: Mapping[str, Any] | None) -> Capabilit
     """
     known = [item.name for item in fields(Capabilities)]
     require_known(changes or {}, known, "there is no capability {}")
-    values = dict(changes or {})
+    values: dict[str, Any] = dict(changes or {})
     if "samplers" in values:
         values["samplers"] = tuple(values["samplers"])
     return replace(base, **values)

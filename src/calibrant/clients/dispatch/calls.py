@@ -17,12 +17,7 @@ from calibrant.clients.asks import Ask, LedgeredDraw, Problem, for_draws, split_
 from calibrant.clients.dispatch.budget import LOOK_AGAIN_S, Budget
 from calibrant.clients.dispatch.commit import GroupCommit
 from calibrant.clients.dispatch.limit import backoff_s
-from calibrant.core.errors import (
-    BudgetError,
-    CapabilityError,
-    PermanentClientError,
-    TransientClientError,
-)
+from calibrant.core import errors
 from calibrant.records.ledger import Claim, DrawRow
 
 if TYPE_CHECKING:
@@ -31,14 +26,14 @@ if TYPE_CHECKING:
 DEAD_AFTER_S = 120.0
 # One for all: a server has a caller per request, and seeding takes longer than the rest of it.
 _RNG = random.Random()
-RUN_ENDS = (protocol.EndpointRefusedError, CapabilityError, BudgetError)
+RUN_ENDS = (protocol.EndpointRefusedError, errors.CapabilityError, errors.BudgetError)
 """Errors after which no other call can succeed."""
 
 
 class ExhaustedError(Exception):
     """All tries of a call are used up; `last` is how the last one failed."""
 
-    def __init__(self, message: str, last: TransientClientError) -> None:
+    def __init__(self, message: str, last: errors.TransientClientError) -> None:
         super().__init__(message)
         self.last = last
 
@@ -138,7 +133,7 @@ class Caller:
             call.job.problem = call.job.problem or failed
         except RUN_ENDS as error:
             self.fail(error)
-        except PermanentClientError as error:
+        except errors.PermanentClientError as error:
             call.job.problem = Problem("permanent", str(error), error.status)
         except StoppedError:
             pass
@@ -158,7 +153,7 @@ class Caller:
         while True:
             try:
                 completions = await self._send(call)
-            except TransientClientError as error:
+            except errors.TransientClientError as error:
                 await self._wait_after(error, call)
             else:
                 if len(completions) == len(call.draws):
@@ -221,7 +216,7 @@ class Caller:
             else:
                 completions = await of.client.ask(for_draws(request, first, call.n))
             if not completions:
-                raise TransientClientError("the endpoint gave no choice at all")
+                raise errors.TransientClientError("the endpoint gave no choice at all")
             of.limit.succeeded()
         except BaseException as error:
             self._note_end(call, error)
@@ -245,7 +240,7 @@ class Caller:
 
     # -- failures --------------------------------------------------------------------------
 
-    async def _wait_after(self, error: TransientClientError, call: Call) -> None:
+    async def _wait_after(self, error: errors.TransientClientError, call: Call) -> None:
         """Wait before the next try, or give up."""
         limited = getattr(error, "rate_limited", False)
         if isinstance(error, protocol.ElsewhereError) and not limited:
@@ -297,10 +292,10 @@ class Caller:
 
     def _note_end(self, call: Call, error: BaseException) -> None:
         """Write down how an attempt failed, and set the request aside where it is its fault."""
-        permanent = isinstance(error, PermanentClientError)
-        if isinstance(error, TransientClientError):
+        permanent = isinstance(error, errors.PermanentClientError)
+        if isinstance(error, errors.TransientClientError):
             status = "transient"
-        elif isinstance(error, BudgetError | CapabilityError):
+        elif isinstance(error, errors.BudgetError | errors.CapabilityError):
             status = "unsent"
         elif permanent:
             status = "permanent"

@@ -77,7 +77,7 @@ class Dispatcher:
     ) -> None:
         most = min(max_concurrency, client.capabilities.concurrency or max_concurrency)
         if isinstance(client, PoolClient):
-            most *= len(client.endpoints)
+            most *= len(client.members)
         self.client = client
         # Asked once: a check against a protocol takes longer than reading an answer.
         self._preparing = client if isinstance(client, PreparingClient) else None

@@ -58,7 +58,7 @@ class EmbeddedClient:
         parallel: int = 8,
         context: int = 2048,
         threads: int | None = None,
-        capabilities: Mapping[str, Any] | None = None,
+        capabilities: Mapping[str, Json] | None = None,
     ) -> None:
         self._path = weights_path(model)
         self._parallel = parallel

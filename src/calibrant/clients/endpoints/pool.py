@@ -67,11 +67,6 @@ class PoolClient:
         self.endpoint = name or names[0]
 
     @property
-    def endpoints(self) -> list[str]:
-        """Addresses of all members."""
-        return [member.client.endpoint for member in self._members]
-
-    @property
     def members(self) -> list[protocol.PreparingClient]:
         """The clients themselves."""
         return [member.client for member in self._members]

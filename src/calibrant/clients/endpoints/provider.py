@@ -44,7 +44,7 @@ class ProviderClient(HttpClient):
         model: str = "",
         base_url: str | None = None,
         api: str = "chat",
-        capabilities: Mapping[str, Any] | None = None,
+        capabilities: Mapping[str, Json] | None = None,
         reasoning_effort: str | None = None,
         extra_body: Mapping[str, Json] | None = None,
         **how: Any,

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import orjson
 from msgspec import Struct
@@ -14,7 +13,7 @@ from msgspec.json import decode
 
 from calibrant.clients.answers.codec import canonical_request, decode_completion
 from calibrant.clients.capabilities import adjusted
-from calibrant.clients.protocol import Capabilities, Completion, Request
+from calibrant.clients.protocol import Capabilities, Completion, Json, Request
 from calibrant.core.errors import CapabilityError, InputError, PermanentClientError
 from calibrant.records.ledger import Ledger, LedgerKey
 
@@ -50,7 +49,7 @@ class ReplayClient:
         *,
         model: str | None = None,
         endpoint: str | None = None,
-        capabilities: Mapping[str, Any] | None = None,
+        capabilities: Mapping[str, Json] | None = None,
     ) -> None:
         self._ledger = Ledger(ledger, read_only=True)
         self._sources = _sources(self._ledger, endpoint)

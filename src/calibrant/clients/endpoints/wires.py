@@ -158,8 +158,8 @@ def read_response(answer: Mapping[str, Any]) -> Answer:
     stopped = (answer.get("incomplete_details") or {}).get("reason")
     usage = answer.get("usage") or {}
     return _answer(
-        answer,
-        ("id", "model"),
+        answer.get("id"),
+        answer.get("model"),
         [
             _choice(
                 "".join(str(part.get("text", "")) for part in texts),
@@ -183,15 +183,14 @@ def _mappings(values: Any) -> list[Mapping[str, Any]]:
 
 
 def _answer(
-    answer: Mapping[str, Any],
-    names: tuple[str, str],
+    id_: Any,
+    model: Any,
     choices: list[tuple[Choice, str | None]],
     usage: Counts,
     odd: str | None = None,
 ) -> Answer:
-    """Return the answer with what is odd about it; `names` are those of its id and its model."""
+    """Return the answer of these choices, with the first thing that is odd about it."""
     odd = next((why for _, why in choices if why is not None), odd)
-    id_, model = map(answer.get, names)
     return Answer([choice for choice, _ in choices], usage, model=model, id=id_, odd=odd)
 
 
@@ -268,8 +267,8 @@ def _read_message(answer: Mapping[str, Any]) -> Answer:
     thought = _joined(block.get("thinking") for block in _mappings(said))
     text = text_of(spoken if listed else blocks)
     return _answer(
-        answer,
-        ("id", "model"),
+        answer.get("id"),
+        answer.get("model"),
         [_choice(text, thought, answer.get("stop_reason"))],
         Counts(prompt, used.get("output_tokens")),
         odd=None if isinstance(blocks, list) else "content is no list of blocks",
@@ -336,8 +335,8 @@ def _read_content(answer: Mapping[str, Any]) -> Answer:
     if count := token_count(thought):
         spoken = count + (token_count(spoken) or 0)
     return _answer(
-        answer,
-        ("responseId", "modelVersion"),
+        answer.get("responseId"),
+        answer.get("modelVersion"),
         [_candidate(candidate) for candidate in candidates],
         Counts(usage.get("promptTokenCount"), spoken, {"reasoning_tokens": thought}),
     )
