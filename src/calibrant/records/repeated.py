@@ -1,6 +1,8 @@
 """Rows that stand in a table several times, or belong to one question, without an id to say so."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -8,9 +10,12 @@ from msgspec import structs
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.records.guesses import Roles
 from calibrant.records.score_table import Scores
 from calibrant.stats.repeats import find_repeats
 
+# Reads some columns of the table.
+Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
 _KEYS = ["model", "method"]
 RULE = "repeated_row"
 # A text that stands in more rows than this is no question: the same prompt is put to all rows.
@@ -78,6 +83,30 @@ def _some_are_unique(rows: pl.DataFrame) -> bool:
     some = rows.gather_every(rows.height // _LOOKED_AT)
     alike = rows.filter(pl.col("confidence").is_in(some["confidence"].implode()))
     return not bool(alike.is_duplicated().any())
+
+
+def answers_told_apart(
+    frame: pl.DataFrame,
+    roles: Roles,
+    text: str | None,
+    runs: Sequence[str],
+    peek: Peek,
+    *,
+    repeats: bool,
+) -> tuple[pl.DataFrame, Roles, str | None]:
+    """Find which rows answer one question; the last value says what tells it, if anything does."""
+    several = 1.0 if text is None else rows_per_text(frame)
+    if several is None:
+        roles.columns["question_id"] = []
+        frame = frame.with_columns(question_id=pl.col("_row").cast(pl.String))
+        return frame, structs.replace(roles, guessed=roles.guessed[:-1]), None
+    if several > 1:
+        return frame, roles, f"Rows with the same {text} are repeated answers to one question."
+    if not runs:
+        return frame, roles, None
+    ids = bool(roles["question_id"])
+    frame, told = heed_runs(frame, peek(runs), ids=ids, repeats=repeats)
+    return frame, roles, told
 
 
 def heed_runs(

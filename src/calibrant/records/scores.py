@@ -1,10 +1,10 @@
 """The scores table: one row per question, model and method, checked rule by rule."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import polars as pl
 from msgspec import structs
@@ -14,10 +14,8 @@ from calibrant.records import guesses, rules, score_table, tables
 from calibrant.records.cells import read_confidence, read_number, read_outcome
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.reading import Reading
-from calibrant.records.repeated import counted_once, heed_runs, rows_per_text
+from calibrant.records.repeated import Peek, answers_told_apart, counted_once
 
-Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
-"""Reads some columns of the table."""
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
@@ -132,7 +130,7 @@ leave such rows out and have them counted
             raise InputError("the table has no rows")
         known = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
         runs = [column for column in guesses.run_columns(names) if column not in known]
-        frame, roles, told = _repeated(frame, roles, text, runs, peek, repeats=repeats)
+        frame, roles, told = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability)
     checks = rules.rule_checks(
         non_probability=frozenset(non_probability),
@@ -180,30 +178,6 @@ def _roles(
         return roles, None
     roles.columns["question_id"] = [text]
     return structs.replace(roles, guessed=(*roles.guessed, "question_id")), text
-
-
-def _repeated(
-    frame: pl.DataFrame,
-    roles: guesses.Roles,
-    text: str | None,
-    runs: Sequence[str],
-    peek: Peek,
-    *,
-    repeats: bool,
-) -> tuple[pl.DataFrame, guesses.Roles, str | None]:
-    """Find which rows answer one question; the last value says what tells it, if anything does."""
-    several = 1.0 if text is None else rows_per_text(frame)
-    if several is None:
-        roles.columns["question_id"] = []
-        frame = frame.with_columns(question_id=pl.col("_row").cast(pl.String))
-        return frame, structs.replace(roles, guessed=roles.guessed[:-1]), None
-    told = None
-    if several > 1:
-        told = f"Rows with the same {text} are repeated answers to one question."
-    elif runs:
-        ids = bool(roles["question_id"])
-        frame, told = heed_runs(frame, peek(runs), ids=ids, repeats=repeats)
-    return frame, roles, told
 
 
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> score_table.Scores:
