@@ -5,7 +5,7 @@ from tests.epistemic.worlds import draw, true_grouping_loss, truth
 
 from calibrant.core import InputError
 from calibrant.epistemic import BinnedGroupingLoss, GroupingLoss, TreeGroupingLoss
-from calibrant.epistemic.loss.boosting import FOLDS, boosted_residuals, encode
+from calibrant.epistemic.trees.boosting import FOLDS, boosted_residuals, encode
 from calibrant.epistemic.trees.residuals import linear_bound
 
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from calibrant.core import InputError
-from calibrant.epistemic import HonestTree
-from calibrant.epistemic.trees.tree import Tree, grow_tree, histogram_trees
+from calibrant.epistemic import BoostedResiduals, HonestTree
+from calibrant.epistemic.trees.tree import Tree, grow_tree
 
 
 @pytest.fixture(scope="module")
@@ -46,21 +46,27 @@ def test_histogram_tree_captures_as_much_as_the_exact_one(sample):
     assert 1 - left[0] / np.var(y) == pytest.approx(1 - left[1] / np.var(y), abs=0.02)
 
 
-def test_boosted_trees_add_up_to_the_prediction(sample):
+def test_boosted_trees_are_as_good_as_those_of_scikit_learn(sample):
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     x, y = sample
-    limits = {"min_samples_leaf": 15, "max_leaf_nodes": 15}
-    trees, start = histogram_trees(x, y, 10, 0.3, limits)
-    peer = HistGradientBoostingRegressor(
-        max_iter=10,
-        learning_rate=0.3,
-        **limits,
-        early_stopping=False,
-        random_state=0,
-    ).fit(x, y)
-    ours = start + sum(tree.leaf_values()[tree.apply(x)] for tree in trees)
-    np.testing.assert_allclose(ours, peer.predict(x), atol=1e-6)
+    ours = BoostedResiduals().fit(x[:2000], y[:2000])
+    peer = HistGradientBoostingRegressor(learning_rate=0.05, early_stopping=False, random_state=0)
+    truth = x[2000:, 0] * x[2000:, 1]
+    off = [
+        np.mean((m.predict(x[2000:]) - truth) ** 2) for m in (ours, peer.fit(x[:2000], y[:2000]))
+    ]
+    assert off[0] < off[1]
+
+
+def test_boosted_trees_predict_alike_for_one_row_and_many_and_once_read_again(sample):
+    x, y = sample
+    model = BoostedResiduals(iterations=5).fit(x, y)
+    again = BoostedResiduals.from_dict(json.loads(json.dumps(model.to_dict())))
+    rows = [dict(zip(["x0", "x1", "x2", "x3"], row, strict=True)) for row in x[:50].tolist()]
+    many = model.predict(x[:50])
+    assert [again.predict_one(row) for row in rows] == pytest.approx(many.tolist(), abs=1e-12)
+    np.testing.assert_array_equal(again.predict(x[:50]), many)
 
 
 def test_plain_data_gives_the_same_tree(sample):

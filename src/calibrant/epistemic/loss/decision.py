@@ -14,8 +14,8 @@ from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.stored import Stored
-from calibrant.epistemic.loss.boosting import encode, fold_of_unit
 from calibrant.epistemic.loss.grouping import CrossFit, cross_fit, mean_error
+from calibrant.epistemic.trees.boosting import encode, fold_of_unit
 from calibrant.records.features import as_frame, checked_pair
 
 

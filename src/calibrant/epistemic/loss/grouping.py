@@ -13,7 +13,7 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.linear import ConfidenceBasis
-from calibrant.epistemic.loss import boosting
+from calibrant.epistemic.trees import boosting
 from calibrant.records.features import as_frame, checked_pair
 
 _FEWEST = 100

@@ -14,8 +14,9 @@ import polars as pl
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
+from calibrant.epistemic.trees.boosting import Growth, boosted_trees
 from calibrant.epistemic.trees.honest import HonestTree, PartitionLoss
-from calibrant.epistemic.trees.tree import Tree, histogram_trees
+from calibrant.epistemic.trees.tree import Tree
 from calibrant.records.features import FeatureEncoder, as_frame
 
 
@@ -130,7 +131,7 @@ class _SumOfTrees:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostedResiduals(_SumOfTrees):
-    """Histogram gradient boosting on residuals: stronger than one tree, not readable.
+    """Boosted trees on residuals: stronger than one tree, not readable.
 
     Examples
     --------
@@ -141,23 +142,18 @@ class BoostedResiduals(_SumOfTrees):
     """
 
     kind = "boosting"
-    iterations: int = 100
-    learning_rate: float = 0.05
-    max_leaf_nodes: int = 15
+    iterations: int = 30
+    learning_rate: float = 0.15
+    depth: int = 4
     min_samples_leaf: int = 15
 
     def fit(self, features: Any, target: npt.ArrayLike) -> BoostedResiduals:
         """Learn from all rows."""
         frame, values = as_frame(features), np.asarray(target, dtype=np.float64)
         self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(frame, values)
-        self.trees_, self.start_ = histogram_trees(
-            self.encoder_.transform(frame),
-            values,
-            self.iterations,
-            self.learning_rate,
-            {"min_samples_leaf": self.min_samples_leaf, "max_leaf_nodes": self.max_leaf_nodes},
-            self.seed,
-        )
+        matrix, growth = self.encoder_.transform(frame), Growth(self.depth, self.min_samples_leaf)
+        self.trees_ = boosted_trees(matrix, values, growth, self.iterations, self.learning_rate)
+        self.start_ = float(values.mean())
         return self
 
 
