@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from calibrant.claims.groups import GROUP_MARGIN, groups_claims
-from calibrant.core.document import plain
 from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.epistemic.linear import ConfidenceBasis, project, projector
 from calibrant.epistemic.loss.decision import CostMatrix, pointwise_risk
@@ -108,9 +107,11 @@ class People:
         """Say what `groups` says of one data set, and whether it is false."""
         table, f, p, y, units = self.draw(rng)
         options = GroupOptions(group=NAMED, costs=COSTS, seed=int(rng.integers(2**31)))
-        entry, _ = groups_entry(table, f, y, options=options, units=units)
+        entry, _ = groups_entry(
+            {"model": "m", "method": "confidence"}, table, f, y, options=options, units=units
+        )
         truth = _Truth(self, table, f, p)
-        for claim in groups_claims(plain({"model": "m", **entry}), named=False, costs=True):
+        for claim in groups_claims(entry, named=False, costs=True):
             asserts = claim.outcome in ("shown", "equivalent")
             yield Said(claim.id, asserts, asserts and truth.denies(claim))
 

@@ -9,7 +9,8 @@ import polars as pl
 from scipy.special import expit
 
 from calibrant.claims.cascade import cascade_claims
-from calibrant.core.document import plain
+from calibrant.core.estimate import EstimateEntry
+from calibrant.documents.decisions import CascadePolicy, CascadePromise, Guarantee
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.choice import Target, choose_policy
 from calibrant.epistemic.deferral.policy import AlwaysOne
@@ -68,17 +69,18 @@ def _run(rng, *, made, target, n):
     found = choose_policy(seen, OPTIONS, target, seed=int(rng.integers(2**31)))
     truth = _gain(found, _answers(rng, 5_000, **made, exact=True))
     certified = found.certified
-    promise = {
-        "accuracy": found.accuracy,
-        "gain": found.gain,
-        "relative_cost": {"value": found.cost.value / 8.0},
-        "guarantee": None
-        if certified is None
-        else {"margin": target.margin, "delta": target.delta, "certified": certified > 0},
-    }
-    policy = {"rule": found.strategy, "words": found.strategy, "promise": promise}
-    entry = {"policy": policy, "largest": "large", "models": [{"model": m} for m in MODELS]}
-    for claim in cascade_claims(plain(entry)):
+    guarantee = None
+    if certified is not None:
+        guarantee = Guarantee(margin=target.margin, delta=target.delta, certified=certified > 0)
+    promise = CascadePromise(
+        accuracy=found.accuracy, cost=found.cost, gain=found.gain, budget=None, guarantee=guarantee,
+        relative_cost=EstimateEntry(value=found.cost.value / 8.0),
+    )  # fmt: skip
+    policy = CascadePolicy(
+        rule=found.strategy, words=found.strategy, tolerance=None, chosen="", single=None,
+        promise=promise, path=None,
+    )  # fmt: skip
+    for claim in cascade_claims(policy, MODELS, n):
         yield Said(claim.id, claim.outcome in ("shown", "equivalent"), _false(claim, truth))
 
 

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from calibrant.claims.decide import decide_claims
-from calibrant.core.document import plain
 from calibrant.epistemic.selective.fit import Selective
 from simulations.claims.harness import Said, World
 
@@ -55,27 +54,14 @@ def _run(rng, *, world, n):
     seed = int(rng.integers(2**31))
     limited = Selective(max_error=world.limit, delta=DELTA, seed=seed).fit(None, said, right)
     cheap = Selective(costs=COSTS, seed=seed).fit(None, said, right)
-    for claim in _claims(limited, n):
+    for claim in _claims(limited, right):
         yield Said(claim.id, claim.outcome == "shown", _error(world, limited) > world.limit)
-    for claim in _claims(cheap, n):
+    for claim in _claims(cheap, right):
         yield Said(claim.id, claim.outcome == "shown", _saved(world, cheap) <= 0)
 
 
-def _claims(fit, n):
-    cost = fit.cost_
-    entry = {
-        "model": "m", "method": "confidence", "n": n, "max_error": fit.max_error,
-        "delta": fit.delta, "certified": fit.policy_.promise["certified"], "score": "confidence",
-        "threshold": fit.policy_.threshold,
-        "promise": {"for": "labelled", "group": None, "traffic_rows": None, "asked": []},
-        "answered": fit.share_, "error": fit.error_,
-        "labels_needed": fit.labels_needed_, "curve": fit.curve_,
-        "cost": None if cost is None else {
-            "policy": cost.policy, "always_answer": cost.always_answer,
-            "always_ask": cost.always_ask, "saved": cost.saved,
-        },
-    }  # fmt: skip
-    return decide_claims(plain(entry), named=False)
+def _claims(fit, right):
+    return decide_claims(fit.entry("m", "confidence", right), named=False)
 
 
 def _error(world, fit):

@@ -6,9 +6,11 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from msgspec import convert
 from scipy import special
 
 from calibrant.claims.mend import COLUMNS, GAIN, mend_claims
+from calibrant.documents.decisions import MendEntry
 from calibrant.mending import Mend
 from calibrant.mending.estimator import fit_columns
 from calibrant.mending.fit import Labels
@@ -32,6 +34,12 @@ TRUTHS = {
 RUNS = 1000
 
 
+def _entry(fitted, columns=None):
+    """Return the entry of a document, without its table."""
+    entry = {**fitted.to_dict(), "columns": columns, "table": [], "path": None}
+    return convert(entry, MendEntry)
+
+
 def _stated(kind, rng, n):
     if kind == "few":
         return rng.choice(VALUES, n, p=SHARES)
@@ -51,7 +59,7 @@ def _run(rng, *, kind, truth, n, rows):
     mended = fitted.probabilities(new)
     off = np.abs(mended - truth(new)).mean()
     gained = ((new - truth(new)) ** 2 - (mended - truth(new)) ** 2).mean()
-    for claim in mend_claims(fitted.to_dict(), named=False):
+    for claim in mend_claims(_entry(fitted), named=False):
         if claim.id == GAIN.id:
             shown = claim.outcome == "shown"
             yield Said(claim.id, claim.outcome != "undecided", shown and gained <= 0)
@@ -94,7 +102,7 @@ def _columns_run(rng, *, effect, n, rows):
     off = np.mean([abs(value[part].mean() - target[part].mean()) for part in slices])
     gained = ((plain - target) ** 2 - (value - target) ** 2).mean()
     told = {**read.to_dict(), "promise": dict(read.map.promise)}
-    for claim in mend_claims({**alone.to_dict(), "columns": told}, named=False):
+    for claim in mend_claims(_entry(alone, told), named=False):
         if claim.id == COLUMNS.id:
             wrong = used and (gained <= 0 or off > read.map.promise["off_by"])
             yield Said(claim.id, claim.outcome != "undecided", wrong)

@@ -55,7 +55,7 @@ def test_sizes_dealt_anew_are_rarely_called_a_trend():
         names = [f"m{n}" for n in range(count)]
         sizes = {name: 2.0**n for n, name in enumerate(names)}
         losses = (dict(zip(names, rng.normal(size=count), strict=True)) for _ in range(runs))
-        small = [size_trend(loss, sizes, seed=1)["p_value"] <= 0.05 for loss in losses]
+        small = [size_trend(loss, sizes, seed=1).p_value <= 0.05 for loss in losses]
         assert sum(small) <= most
 
 

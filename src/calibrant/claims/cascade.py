@@ -1,10 +1,15 @@
 """What `cascade` may say: what the chosen policy reaches, against the largest model."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-from calibrant.claims.claim import Claim, Facts, Outcome
+from msgspec.structs import asdict
+
+from calibrant.claims.claim import Claim, Facts, Outcome, Subject
+from calibrant.claims.margins import more_rows
 from calibrant.claims.words import percent, points_range, rule
+from calibrant.core.estimate import EstimateEntry
+from calibrant.documents.decisions import CascadePolicy, CascadePromise, Guarantee
 
 _MARGIN = 0.02
 # Questions from which on a policy is chosen.
@@ -36,75 +41,53 @@ REACHES = rule(
 )
 
 
-def cascade_claims(entry: Mapping[str, Any]) -> list[Claim]:
+def cascade_claims(policy: CascadePolicy, models: Sequence[str], n: int) -> list[Claim]:
     """Return the claims about the policy that was chosen.
 
     Parameters
     ----------
-    entry
-        Entry of a cascade document, as plain data.
+    policy
+        The policy, with its promise.
+    models
+        Names, cheapest first.
+    n
+        Questions that all of them have answered.
     """
-    policy = entry["policy"]
-    promise = policy.get("promise")
+    facts: dict[str, Any] = {"largest": models[-1], "words": policy.words, "single": policy.single}
+    subject = {"strategy": policy.rule, "models": list(models)}
+    promise = policy.promise
     if promise is None:
-        return [_too_few(entry)]
-    facts = {
-        "largest": entry["largest"],
-        "words": policy["words"],
-        "single": policy["single"],
-        "chosen": policy["chosen"],
-        "cost": promise["relative_cost"]["value"],
-    }
-    subject = {"strategy": policy["rule"], "models": [model["model"] for model in entry["models"]]}
+        facts |= {"words": None, "single": None, "n": n, "more": max(_FEWEST - n, 0)}
+        return [REACHES.claim("undecided", facts, subject=subject, margin=_MARGIN, n=n)]
+    facts |= {"chosen": policy.chosen, "cost": promise.relative_cost.value}
     made = []
-    if promise["guarantee"] is not None:
-        made.append(_guarantee(promise, facts, subject))
-    if policy["rule"] != "single" or promise["guarantee"] is None:
-        made.append(_against_largest(promise, facts, subject))
+    if promise.guarantee is not None:
+        made.append(_guarantee(promise, promise.guarantee, facts, subject))
+    if policy.rule != "single" or promise.guarantee is None:
+        made.append(_against_largest(promise.gain, facts, subject))
     return made
 
 
-def _too_few(entry: Mapping[str, Any]) -> Claim:
-    n = int(entry["n"])
-    return REACHES.claim(
-        "undecided",
-        {
-            "largest": entry["largest"],
-            "words": None,
-            "single": None,
-            "n": n,
-            "more": max(_FEWEST - n, 0),
-        },
-        subject={"strategy": None, "models": [model["model"] for model in entry["models"]]},
-        margin=_MARGIN,
-        n=n,
-    )
-
-
-def _guarantee(promise: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
-    given = promise["guarantee"]
+def _guarantee(promise: CascadePromise, given: Guarantee, facts: Facts, subject: Subject) -> Claim:
     return GUARANTEE.claim(
-        "shown" if given["certified"] else "undecided",
-        {**facts, **given},
+        "shown" if given.certified else "undecided",
+        {**facts, **asdict(given)},
         subject=subject,
-        estimate=promise["accuracy"],
-        margin=given["margin"],
+        estimate=promise.accuracy,
+        margin=given.margin,
     )
 
 
-def _against_largest(promise: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
-    gain = promise["gain"]
+def _against_largest(gain: EstimateEntry, facts: Facts, subject: Subject) -> Claim:
+    _, low, high = gain.numbers
     outcome: Outcome = "undecided"
-    if gain["low"] > 0 or gain["high"] < 0:
+    if low > 0 or high < 0:
         outcome = "shown"
-    elif gain["low"] > -_MARGIN and gain["high"] < _MARGIN:
+    elif low > -_MARGIN and high < _MARGIN:
         outcome = "equivalent"
-    half = (gain["high"] - gain["low"]) / 2
-    distance = max(abs(gain["value"]), _MARGIN - abs(gain["value"]), 1e-9)
-    more = max(gain["n"] * ((half / distance) ** 2 - 1), 0)
     return REACHES.claim(
         outcome,
-        {**facts, **gain, "more": more},
+        {**facts, **asdict(gain), "more": more_rows(gain, _MARGIN)},
         subject=subject,
         estimate=gain,
         margin=_MARGIN,

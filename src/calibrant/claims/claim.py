@@ -5,7 +5,7 @@ hypothesis, the test, the correction for number and the margin, and holds one se
 outcome. How often each sentence is false was measured by simulation; see `docs/claims.md`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -21,6 +21,8 @@ ALPHA = 0.05
 
 # What a sentence is made of: numbers and names of the document, nothing else.
 Facts: TypeAlias = Mapping[str, Any]
+# Whose claim it is: model and method, a group, a pair, a policy.
+Subject: TypeAlias = Mapping[str, str | Sequence[str] | None]
 Sentence: TypeAlias = Callable[[Facts], str]
 
 
@@ -65,7 +67,7 @@ class ClaimRule(Struct, frozen=True):
         estimate: Mapping[str, Any] | EstimateEntry | None = None,
         p_adjusted: float | None = None,
         margin: float | None = None,
-        n: int | None = None,
+        n: float | None = None,
     ) -> Claim:
         """Return a claim of this kind with its sentence.
 

@@ -1,12 +1,13 @@
 """What `decide` may say: an error limit that is kept, and what a threshold saves."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
-from calibrant.claims.claim import Claim, Facts
+from msgspec.structs import asdict
+
+from calibrant.claims.claim import Claim, Facts, Subject
 from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.words import joined, percent, rule, subject_name
+from calibrant.documents.decisions import DecideCost, DecideEntry
 
 
 def _where(facts: Facts) -> str:
@@ -38,10 +39,10 @@ def _asked(facts: Facts) -> str:
     asked = facts["asked"]
     if not asked:
         return ""
-    share = percent(sum(group["share"] for group in asked))
-    few = all(group["n"] for group in asked)
+    share = percent(sum(group.share for group in asked))
+    few = all(group.n for group in asked)
     why = "with under 15 labels" if few else "without enough labels"
-    return f"Groups {why} are asked: {joined([g['group'] for g in asked])} ({share})."
+    return f"Groups {why} are asked: {joined([group.group for group in asked])} ({share})."
 
 
 def _nothing(facts: Facts) -> str:
@@ -78,81 +79,80 @@ CHEAPER = rule(
 )
 
 
-def decide_claims(entry: Mapping[str, Any], *, named: bool, stated: float = 1.0) -> list[Claim]:
+def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> list[Claim]:
     """Return the claims of one model.
 
     Parameters
     ----------
     entry
-        Entry of a decide document, as plain data.
+        Entry of a decide document.
     named
         Whether the sentences name the model: there are several.
     stated
         Share of its graded answers that have a confidence.
     """
-    subject = {"model": entry.get("model"), "method": entry.get("method")}
+    subject = {"model": entry.model, "method": entry.method}
     facts = {
         "name": subject_name(subject),
         "named": named,
         "stated": stated,
-        "score": entry["score"],
-        "threshold": entry["threshold"],
-        "n": entry["n"],
-        "kept": entry["n"],
-        **entry["promise"],
+        "score": entry.score,
+        "threshold": entry.threshold,
+        "n": entry.n,
+        "kept": entry.n,
+        "for": entry.promise.whose,
+        "group": entry.promise.group,
+        "traffic_rows": entry.promise.traffic_rows,
+        "asked": entry.promise.asked,
+        "share": entry.answered.value,
     }
     made = []
-    if entry["max_error"] is not None:
-        made.append(_limit_claim(entry, facts, subject))
-    if entry["cost"] is not None:
-        made.append(_cost_claim(entry, facts, subject))
+    if entry.max_error is not None:
+        made.append(_limit_claim(entry, entry.max_error, facts, subject))
+    if entry.cost is not None:
+        made.append(_cost_claim(entry, entry.cost, facts, subject))
     return made
 
 
-def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
-    shown, needed = entry["certified"], entry["labels_needed"]
-    fewest = math.ceil(math.log(entry["delta"]) / math.log1p(-entry["max_error"]) - 1e-9)
+def _limit_claim(entry: DecideEntry, limit: float, facts: Facts, subject: Subject) -> Claim:
+    shown, needed = entry.certified, entry.labels_needed
+    fewest = math.ceil(math.log(entry.delta or 1.0) / math.log1p(-limit) - 1e-9)
     # A threshold with fewer rows passes no test, whatever its error.
-    errors = [point["error"]["value"] for point in entry["curve"] if point["error"]["n"] >= fewest]
+    errors = [point.error.numbers[0] for point in entry.curve if (point.error.n or 0) >= fewest]
     claim = ERROR_LIMIT.claim(
         "shown" if shown else "undecided",
         {
             **facts,
-            "share": entry["answered"]["value"],
-            "limit": entry["max_error"],
-            "delta": entry["delta"],
-            "more": None if needed is None else max(needed - entry["n"], 0),
+            "limit": limit,
+            "delta": entry.delta,
+            "more": None if needed is None else max(needed - entry.n, 0),
             "lowest": min(errors, default=None),
             "fewest": fewest,
         },
         subject=subject,
-        estimate=entry["error"] if shown else None,
-        margin=entry["max_error"],
-        n=entry["answered"]["n"],
+        estimate=entry.error if shown else None,
+        margin=limit,
+        n=entry.answered.n,
     )
-    grading = entry.get("grading")
-    if shown and grading and grading["error"]["high"] > entry["max_error"]:
+    grading = entry.grading or None
+    if shown and grading and grading["error"]["high"] > limit:
         return depending(ERROR_LIMIT, claim, grading, "error")
     return claim
 
 
-def _cost_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
-    saved = entry["cost"]["saved"]
-    shown = saved["low"] > 0
-    half = (saved["high"] - saved["low"]) / 2
-    size = abs(saved["value"])
-    more = entry["n"] * ((half / size) ** 2 - 1) if size > 0 else None
+def _cost_claim(entry: DecideEntry, cost: DecideCost, facts: Facts, subject: Subject) -> Claim:
+    value, low, high = cost.saved.numbers
+    size = abs(value)
+    more = entry.n * (((high - low) / 2 / size) ** 2 - 1) if size > 0 else None
     return CHEAPER.claim(
-        "shown" if shown else "undecided",
+        "shown" if low > 0 else "undecided",
         {
             **facts,
-            **saved,
-            "share": entry["answered"]["value"],
-            "cost": entry["cost"]["policy"]["value"],
-            "answering": entry["cost"]["always_answer"]["value"] < entry["cost"]["always_ask"],
+            **asdict(cost.saved),
+            "cost": cost.policy.value,
+            "answering": cost.always_answer.numbers[0] < cost.always_ask,
             "more": more,
         },
         subject=subject,
-        estimate=saved,
-        n=saved["n"],
+        estimate=cost.saved,
     )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.core.estimate import Estimate
+from calibrant.core.estimate import Estimate, EstimateEntry
 from calibrant.stats.few_numbers import ndtri, stdtr, stdtrit
 
 # Two points for the calibration error of one model, five for the difference of two models.
@@ -42,6 +42,19 @@ def gap_within(gap: Estimate, margin: float) -> float | None:
     below = (margin - gap.value) / (up / quantile)
     above = (margin + gap.value) / (down / quantile)
     return float(stdtr(gap.n - 1, -min(below, above)))
+
+
+def more_rows(estimate: EstimateEntry, margin: float) -> float:
+    """Return how many more rows would tell a difference from 0, or from the margin.
+
+    Examples
+    --------
+    >>> more_rows(Estimate(0.1, -0.1, 0.3, n=100), 0.05)
+    300.0
+    """
+    value, low, high = estimate.numbers
+    distance = max(abs(value), margin - abs(value), 1e-9)
+    return float(max((estimate.n or 0) * (((high - low) / 2 / distance) ** 2 - 1), 0))
 
 
 def more_labels(

@@ -1,12 +1,17 @@
 """What `mend` may say: how far off the mended confidence is, and what it gains."""
 
-from collections.abc import Mapping
-from typing import Any
+from msgspec.structs import asdict
 
-from calibrant.claims.claim import Claim
+from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, Subject
 from calibrant.claims.words import rule, subject_name
+from calibrant.core.estimate import EstimateEntry
+from calibrant.documents.decisions import MendEntry, MendPromise
 
-_OUTCOME = {"mended": "shown", "not worth it": "equivalent", "too few": "undecided"}
+_OUTCOME: dict[str, Outcome] = {
+    "mended": "shown",
+    "not worth it": "equivalent",
+    "too few": "undecided",
+}
 
 
 OFF_BY = rule("mend.off_by", shown=lambda facts: "rising" if facts["rising"] else "turning")
@@ -16,68 +21,43 @@ COLUMNS = rule(
 )
 
 
-def mend_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
+def mend_claims(entry: MendEntry, *, named: bool) -> list[Claim]:
     """Return the claims of one map.
 
     Parameters
     ----------
     entry
-        Entry of a mend document, as plain data.
+        Entry of a mend document.
     named
         Whether the sentences name the model: there are several.
     """
-    subject = {"model": entry["model"], "method": entry["method"]}
-    promise, n = entry["promise"], entry["n"]
-    facts = {
-        "name": subject_name(subject),
-        "named": named,
-        "n": n,
-        "rising": entry["rising"],
-        "off_by": promise["off_by"],
-        "gain": promise["gain"],
-        "low": promise["gain_low"],
-        "margin": GAIN.margin,
-        "advice": "200 are enough for most models." if n < 200 else "More labels would decide.",
-    }
-    made = []
-    if promise["off_by"] is not None:
-        made.append(
-            OFF_BY.claim(
-                "shown", facts, subject=subject, estimate={"value": promise["off_by"]}, n=n
-            )
-        )
-    outcome = _OUTCOME[entry["verdict"]]
-    made.append(
-        GAIN.claim(
-            outcome,  # type: ignore[arg-type]
-            facts,
-            subject=subject,
-            estimate={"value": promise["gain"], "low": promise["gain_low"]},
-            margin=GAIN.margin,
-            n=n,
-        )
+    subject = {"model": entry.model, "method": entry.method}
+    facts = {"name": subject_name(subject), "named": named, "n": entry.n, "rising": entry.rising}
+    facts["advice"] = (
+        "200 are enough for most models." if entry.n < 200 else "More labels would decide."
     )
-    return made if entry["columns"] is None else [*made, _columns(entry, named=named)]
+    made = []
+    off_by = entry.promise.off_by
+    if off_by is not None:
+        told, off = {**facts, **asdict(entry.promise)}, EstimateEntry(value=off_by, n=entry.n)
+        made.append(OFF_BY.claim("shown", told, subject=subject, estimate=off))
+    made.append(_gain(GAIN, entry.verdict, entry.promise, facts, subject))
+    if entry.columns is not None:
+        columns = entry.columns
+        told = {**facts, "names": columns.names, "promise": columns.promise}
+        made.append(_gain(COLUMNS, columns.verdict, columns.promise, told, subject))
+    return made
 
 
-def _columns(entry: Mapping[str, Any], *, named: bool) -> Claim:
-    """Return what other columns of the rows gain beyond the confidence."""
-    columns, subject = entry["columns"], {"model": entry["model"], "method": entry["method"]}
-    promise = columns["promise"] or {}
-    return COLUMNS.claim(
-        _OUTCOME[columns["verdict"]],  # type: ignore[arg-type]
-        {
-            "name": subject_name(subject),
-            "named": named,
-            "n": entry["n"],
-            **columns,
-            "off_by": promise.get("off_by"),
-            "gain": promise.get("gain"),
-            "low": promise.get("gain_low"),
-            "margin": COLUMNS.margin,
-        },
+def _gain(
+    rule: ClaimRule, verdict: str, promise: MendPromise | None, facts: Facts, subject: Subject
+) -> Claim:
+    """Return what a map gains: beyond the confidence, or by columns beyond another map."""
+    given = promise or MendPromise(off_by=None, certainty=0.0, gain=None, gain_low=None)
+    return rule.claim(
+        _OUTCOME[verdict],
+        {**facts, **asdict(given), "low": given.gain_low, "margin": rule.margin},
         subject=subject,
-        estimate={"value": promise.get("gain"), "low": promise.get("gain_low")},
-        margin=COLUMNS.margin,
-        n=entry["n"],
+        estimate=EstimateEntry(value=given.gain, low=given.gain_low, n=facts["n"]),
+        margin=rule.margin,
     )

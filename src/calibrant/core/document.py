@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 from msgspec import UNSET, Struct
+from msgspec.structs import astuple
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.estimate import Estimate
@@ -41,8 +42,8 @@ def plain(value: Any) -> Any:
         kinds = set(map(type, value))
         if kinds <= _AS_IS or (kinds == {float} and math.isfinite(sum(value))):
             return value.copy()
-    if isinstance(value, Estimate):
-        return value.to_dict()
+    if isinstance(value, Struct):
+        return _entry(value)
     if isinstance(value, Mapping):
         return {
             str(key): item if type(item) in _AS_IS else plain(item) for key, item in value.items()
@@ -53,12 +54,17 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, float):
         return plain(float(value))
-    if isinstance(value, Struct):
-        found = {name: getattr(value, name) for name in value.__struct_fields__}
-        return {name: plain(item) for name, item in found.items() if item is not UNSET}
     if isinstance(value, Path | dt.date):
         return value.isoformat() if isinstance(value, dt.date) else str(value)
     return value
+
+
+def _entry(value: Struct) -> dict[str, Any]:
+    """Return the keys of an entry; those that are unset are left out."""
+    if isinstance(value, Estimate):
+        return value.to_dict()
+    items = zip(value.__struct_encode_fields__, astuple(value), strict=True)
+    return {name: plain(item) for name, item in items if item is not UNSET}
 
 
 def given_places(document: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,32 @@ from typing import Any
 from msgspec import Struct
 
 
-class Estimate(Struct, frozen=True):
+class EstimateEntry(Struct, frozen=True, kw_only=True):
+    """A value with its interval; None where it is undefined."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The value and the ends of its interval, where all of them are known."""
+        assert self.value is not None
+        assert self.low is not None
+        assert self.high is not None
+        return self.value, self.low, self.high
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """Value and ends; NaN where they are undefined."""
+        value, low, high = (
+            math.nan if part is None else part for part in (self.value, self.low, self.high)
+        )
+        return value, low, high
+
+
+class Estimate(EstimateEntry, frozen=True):
     """A value with its interval.
 
     Parameters

@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+from calibrant.core.estimate import EstimateEntry as EstimateEntry
+
 Count: TypeAlias = int | float
 """A number of rows; weights make it one with decimals."""
 Keys = dict[str, str] | None
@@ -16,23 +18,6 @@ Keys = dict[str, str] | None
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a document: its keys are attributes, further keys are passed over."""
-
-
-class EstimateEntry(Part, frozen=True, kw_only=True):
-    """A value with its interval; None where it is undefined."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    n: Count | None = None
-
-    @property
-    def ends(self) -> tuple[float, float, float]:
-        """The value and the ends of its interval, where all of them are known."""
-        assert self.value is not None
-        assert self.low is not None
-        assert self.high is not None
-        return self.value, self.low, self.high
 
 
 UNDEFINED = EstimateEntry()

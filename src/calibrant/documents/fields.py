@@ -16,6 +16,7 @@ from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError, did_you_mean
 from calibrant.documents import decisions, entries, labels
 from calibrant.documents import plans as planned
+from calibrant.documents import groups as grouped
 
 Entries = list[dict[str, Any]]
 FIELDS: dict[str, type[Fields]] = {}
@@ -143,10 +144,12 @@ class GroupsFields(_Head, kind="groups"):
 
     features: list[str]
     dropped: dict[str, Any]
-    results: list[decisions.GroupsEntry]
+    results: list[grouped.GroupsEntry]
+    across: list[grouped.GroupAcross]
+    trend: grouped.Trend | None
     grouping_loss: entries.EstimateEntry | None
     calibration_loss: entries.EstimateEntry | None
-    groups: list[decisions.GroupEntry] | None
+    groups: list[grouped.GroupEntry] | None
     wrong: Entries | None
 
 
@@ -162,7 +165,7 @@ class DecideFields(_Head, kind="decide"):
     """Document ``calibrant.decide/1``."""
 
     dropped: dict[str, Any]
-    results: Entries
+    results: list[decisions.DecideEntry]
     wrong: Entries | None
 
 

@@ -7,15 +7,26 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.estimate import Estimate
+from calibrant.documents.groups import (
+    CopyCheck,
+    GroupAcross,
+    GroupDecision,
+    GroupEntry,
+    GroupReliability,
+    GroupsEntry,
+    GroupShift,
+    Multiplicity,
+)
 from calibrant.epistemic.loss.binned import BinnedGroupingLoss
 from calibrant.epistemic.loss.decision import DecisionRisk
 from calibrant.epistemic.loss.grouping import GroupingLoss, mean_error
 from calibrant.epistemic.loss.tree_loss import TreeGroupingLoss
 from calibrant.epistemic.segments import confidence_groups
-from calibrant.epistemic.segments.group import Group
 from calibrant.records.features import as_frame
 
 _CURVE_POINTS = 101
@@ -38,6 +49,7 @@ class GroupOptions:
 
 
 def groups_entry(
+    keys: Mapping[str, str],
     features: pl.DataFrame,
     confidence: Array,
     correct: Array,
@@ -45,11 +57,13 @@ def groups_entry(
     options: GroupOptions,
     units: Ints | None = None,
     numbers: Sequence[str] = (),
-) -> tuple[dict[str, Any], confidence_groups.GroupCorrector]:
+) -> tuple[GroupsEntry, confidence_groups.GroupCorrector]:
     """Return the entry of one block, and the corrected confidence it leads to.
 
     Parameters
     ----------
+    keys
+        Model and method.
     features
         Columns that describe a group, and those in `numbers`.
     confidence, correct
@@ -62,39 +76,46 @@ def groups_entry(
         Columns that serve the losses alone: components of an embedding tell a person nothing.
     """
     f, y = confidence.astype(np.float64), correct.astype(np.float64)
-    shared: dict[str, Any] = {"level": options.level, "seed": options.seed}
+    level, seed = options.level, options.seed
     readable = as_frame(features).drop(list(numbers))
     found = confidence_groups.ConfidenceGroups(
-        min_group=options.min_group, alpha=options.alpha, named=options.group, **shared
+        min_group=options.min_group,
+        alpha=options.alpha,
+        named=options.group,
+        level=level,
+        seed=seed,
     ).fit(readable, f, y, units=units)
-    loss = GroupingLoss(**shared).fit(features, f, y, units=units)
-    risk = DecisionRisk(costs=options.costs, threshold=options.threshold, **shared)
+    loss = GroupingLoss(level=level, seed=seed).fit(features, f, y, units=units)
+    risk = DecisionRisk(costs=options.costs, threshold=options.threshold, level=level, seed=seed)
     risk.measure(f, y, loss.fit_, units)
-    groups = found.groups_[:_GROUPS_SHOWN]
-    corrected = loss.fit_.corrected
-    return {
-        "n": len(f),
-        "n_evaluated": len(f) - found.left_out_,
-        "mean_confidence": float(f.mean()),
-        "rate": float(y.mean()),
-        "overall_gap": _mean(f - y, units, options.level),
-        **_losses(loss),
-        **_published(features, f, y, options, units),
-        "decision": _decision(risk),
-        "multiplicity": {
-            "control": "largest of all rules",
-            "alpha": options.alpha,
-            "tested": found.tested_,
-            "critical": found.search_.critical,
-            "pairs_left_out": found.pairs_dropped_,
-            "rows_left_out": found.left_out_,
-            "min_group": options.min_group,
-        },
-        "groups": [_group(group, readable, (f, y, corrected), units, risk) for group in groups],
-        "groups_not_shown": len(found.groups_) - len(groups),
-        "differences": [pair.to_dict() for pair in found.differences_],
-        "reliability": _reliability(found, readable, f, y),
-    }, found.corrector_
+    brier, calibration, grouping = loss.brier_, loss.calibration_, loss.estimate_
+    epistemic = calibration.value + grouping.value
+    # Low ends are what is shown at least.
+    shown, rest = max(calibration.low, 0.0) + grouping.low, brier.value - epistemic
+    return GroupsEntry(
+        model=keys["model"],
+        method=keys["method"],
+        n=len(f),
+        n_evaluated=len(f) - found.left_out_,
+        mean_confidence=float(f.mean()),
+        rate=float(y.mean()),
+        overall_gap=_mean(f - y, units, level),
+        grouping_loss=grouping,
+        grouping_loss_at_least=loss.lower_,
+        grouping_loss_p=loss.p_value_,
+        copy_check=CopyCheck(at_least=loss.copy_, passed=loss.copy_ == 0.0, knots=loss.knots_),
+        calibration_loss=calibration,
+        epistemic_loss=Estimate(epistemic, shown, brier.high, n=brier.n, level=level),
+        brier=brier,
+        rest=Estimate(rest, 0.0, max(brier.high - shown, rest), n=brier.n, level=level),
+        published_loss=_published(features, f, y, options, units),
+        decision=_decision(risk),
+        multiplicity=_multiplicity(found),
+        groups=_groups(found, readable, (f, y, loss.fit_.corrected), units, risk),
+        groups_not_shown=max(len(found.groups_) - _GROUPS_SHOWN, 0),
+        differences=found.differences_,
+        reliability=_reliability(found, readable, f, y),
+    ), found.corrector_
 
 
 def _mean(values: Floats, units: Ints | None, level: float) -> Estimate:
@@ -108,27 +129,9 @@ def _mean(values: Floats, units: Ints | None, level: float) -> Estimate:
     return Estimate(mean, mean - half, mean + half, n=n, level=level, interval="normal")
 
 
-def _losses(loss: GroupingLoss) -> dict[str, Any]:
-    """Return the parts of the Brier score; low ends are what is shown at least."""
-    brier, calibration, grouping = loss.brier_, loss.calibration_, loss.estimate_
-    epistemic = calibration.value + grouping.value
-    shown = max(calibration.low, 0.0) + grouping.low
-    rest = brier.value - epistemic
-    return {
-        "grouping_loss": grouping,
-        "grouping_loss_at_least": loss.lower_,
-        "grouping_loss_p": loss.p_value_,
-        "copy_check": {"at_least": loss.copy_, "passed": loss.copy_ == 0.0, "knots": loss.knots_},
-        "calibration_loss": calibration,
-        "epistemic_loss": Estimate(epistemic, shown, brier.high, n=brier.n, level=brier.level),
-        "brier": brier,
-        "rest": Estimate(rest, 0.0, max(brier.high - shown, rest), n=brier.n, level=brier.level),
-    }
-
-
 def _published(
     features: pl.DataFrame, f: Floats, y: Floats, options: GroupOptions, units: Ints | None
-) -> dict[str, Any]:
+) -> Estimate | UnsetType:
     """Return the grouping loss by an estimator of the literature, where one is asked for.
 
     It stands beside the default and feeds no claim: what Platt scaling misfits counts in it.
@@ -141,112 +144,99 @@ def _published(
         value = BinnedGroupingLoss(seed=options.seed).fit(features, f, y).value_
         ends = (math.nan, math.nan)
     else:
-        return {}
-    return {"published_loss": Estimate(value, *ends, n=len(f), level=options.level)}
+        return UNSET
+    return Estimate(value, *ends, n=len(f), level=options.level)
 
 
-def _decision(risk: DecisionRisk) -> dict[str, Any]:
-    return {
-        "costs": risk.costs.to_dict(),
-        "optimal_threshold": risk.costs.threshold,
-        "threshold": risk.at,
-        "total": risk.saved_,
-        "calibration": risk.recalibrated_,
-        "grouping": risk.beyond_,
-        "saved": risk.saved_,
-        "today": risk.today_,
-        "changed": risk.changed_,
-    }
+def _decision(risk: DecisionRisk) -> GroupDecision:
+    return GroupDecision(
+        costs=risk.costs.to_dict(),
+        optimal_threshold=risk.costs.threshold,
+        threshold=risk.at,
+        total=risk.saved_,
+        calibration=risk.recalibrated_,
+        grouping=risk.beyond_,
+        saved=risk.saved_,
+        today=risk.today_,
+        changed=risk.changed_,
+    )
 
 
-def _group(
-    group: Group,
+def _multiplicity(found: confidence_groups.ConfidenceGroups) -> Multiplicity:
+    return Multiplicity(
+        control="largest of all rules",
+        alpha=found.alpha,
+        tested=found.tested_,
+        critical=found.search_.critical,
+        pairs_left_out=found.pairs_dropped_,
+        rows_left_out=found.left_out_,
+        min_group=found.min_group,
+    )
+
+
+def _groups(
+    found: confidence_groups.ConfidenceGroups,
     frame: pl.DataFrame,
     columns: tuple[Floats, Floats, Floats],
     units: Ints | None,
     risk: DecisionRisk,
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "rule": group.rule,
-        "kind": group.kind,
-        "n": group.n,
-        "mean_confidence": group.mean_confidence,
-        "rate": group.rate,
-        "rate_interval": dict(zip(("low", "high"), group.rate_interval, strict=True)),
-        "gap": group.gap,
-        "gap_interval": dict(zip(("low", "high"), group.gap_interval, strict=True)),
-        "gap_recalibrated": group.gap_recalibrated,
-        "beyond": group.beyond,
-        "direction": group.direction,
-        "p_value": group.p_value,
-        "p_adjusted": group.p_adjusted,
-        "flagged": group.flagged,
-        "echo_of": group.echo_of,
-    }
-    if (group.flagged or group.kind == "named") and group.conditions is not None:
-        # The corrected confidence of each row was learned without that row.
-        inside = group.conditions.mask(frame)
-        f, y, corrected = (values[inside] for values in columns)
-        own = None if units is None else units[inside]
-        entry["cost"] = _mean(risk.spent(f, y), own, risk.level)
-        entry["saved"] = _mean(risk.savings(f, y, corrected), own, risk.level)
-    return entry
+) -> list[GroupEntry]:
+    """Return the groups; what decisions cost in those that stand out, or were named."""
+    entries = []
+    for group, rule in zip(found.groups_[:_GROUPS_SHOWN], found.rules_, strict=False):
+        if group.flagged or group.kind == "named":
+            # The corrected confidence of each row was learned without that row.
+            inside = rule.mask(frame)
+            f, y, corrected = (values[inside] for values in columns)
+            own = None if units is None else units[inside]
+            cost = _mean(risk.spent(f, y), own, risk.level)
+            saved = _mean(risk.savings(f, y, corrected), own, risk.level)
+            group = replace(group, cost=cost, saved=saved)
+        entries.append(group)
+    return entries
 
 
 def _reliability(
     found: confidence_groups.ConfidenceGroups, frame: pl.DataFrame, f: Floats, y: Floats
-) -> dict[str, Any]:
+) -> GroupReliability:
     """Return the recalibration curve and its shift in each group that stands out."""
     grid = np.linspace(float(f.min()), float(f.max()), _CURVE_POINTS)
     drawn = []
-    for group in found.groups_[:_REGIONS_DRAWN]:
-        if not group.flagged or group.conditions is None:
-            continue
-        inside = f[group.conditions.mask(frame)]
-        drawn.append(
-            {
-                "rule": group.rule,
-                "n": group.n,
-                "shift": -group.gap_recalibrated,
-                "confidence_low": float(inside.min()),
-                "confidence_high": float(inside.max()),
-                "flagged": group.flagged,
-            }
-        )
+    for group, rule in zip(found.groups_[:_REGIONS_DRAWN], found.rules_, strict=False):
+        if group.flagged:
+            inside = f[rule.mask(frame)]
+            drawn.append(
+                GroupShift(
+                    rule=group.rule,
+                    n=group.n,
+                    shift=-group.gap_recalibrated,
+                    confidence_low=float(inside.min()),
+                    confidence_high=float(inside.max()),
+                    flagged=True,
+                )
+            )
     # For everyone: fitted without the groups, whose shifts the corrector has taken out of it.
     recalibrated = confidence_groups.fit_corrector((), frame, f, y).recalibrated(grid)
-    return {"confidence": grid, "recalibrated": recalibrated, "regions": drawn}
+    return GroupReliability(
+        confidence=grid.tolist(), recalibrated=recalibrated.tolist(), regions=drawn
+    )
 
 
-def across_models(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return, per flagged rule, how many models it stands out for and by how much.
-
-    Parameters
-    ----------
-    entries
-        Entries of a groups document, one per model and method, each with ``groups``.
-
-    Examples
-    --------
-    >>> flagged = {"rule": "topic = law", "flagged": True, "gap_recalibrated": 0.2}
-    >>> rows = across_models([{"model": "a", "groups": [flagged]}, {"model": "b", "groups": []}])
-    >>> rows[0]["models"], rows[0]["of"], rows[0]["over_confident"]
-    (['a'], 2, 1)
-    """
+def across_models(entries: Sequence[GroupsEntry]) -> list[GroupAcross]:
+    """Return, per flagged rule, how many models it stands out for and by how much."""
     found: dict[str, list[tuple[str, float]]] = {}
     for entry in entries:
-        for group in entry["groups"]:
-            if group["flagged"]:
-                name = str(entry.get("model", ""))
-                found.setdefault(group["rule"], []).append((name, group["gap_recalibrated"]))
+        for group in entry.groups:
+            if group.flagged:
+                found.setdefault(group.rule, []).append((entry.model, group.gap_recalibrated))
     rows = [
-        {
-            "rule": rule,
-            "models": [name for name, _ in hits],
-            "of": len(entries),
-            "over_confident": sum(gap > 0 for _, gap in hits),
-            "mean_gap": float(np.mean([gap for _, gap in hits])),
-        }
+        GroupAcross(
+            rule=rule,
+            models=[name for name, _ in hits],
+            of=len(entries),
+            over_confident=sum(gap > 0 for _, gap in hits),
+            mean_gap=float(np.mean([gap for _, gap in hits])),
+        )
         for rule, hits in found.items()
     ]
-    return sorted(rows, key=lambda row: (-len(row["models"]), -abs(row["mean_gap"]), row["rule"]))
+    return sorted(rows, key=lambda row: (-len(row.models), -abs(row.mean_gap), row.rule))

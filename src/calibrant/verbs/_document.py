@@ -5,6 +5,7 @@ from typing import Any
 
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import kept_shares, with_rows_kept
+from calibrant.documents.entries import Part
 from calibrant.inputs.coverage import row_coverage
 from calibrant.records import Scores
 
@@ -12,7 +13,7 @@ from calibrant.records import Scores
 def scores_document(
     head: Mapping[str, Any],
     scores: Scores,
-    results: Sequence[Mapping[str, Any]],
+    results: Sequence[Part | Mapping[str, Any]],
     claims: Iterable[Claim],
 ) -> dict[str, Any]:
     """Return a document about scores: how they were read, what they cover, what is found and said.

@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
+import msgspec
+
 from calibrant.claims.cascade import cascade_claims
-from calibrant.core.document import plain
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
@@ -176,12 +177,9 @@ def cascade(
     entry = tournament(answers, chosen, SplitPlan(splits=random_splits, seed=seed), mapper=mapper)
     target = Target(budget, accuracy, guarantee, delta, strategy)
     head = document_head("cascade", data, seed=seed)
-    wanted = save is not None or target != Target()
-    policy, entry["policy"] = deferring.chosen_policy(
-        answers, chosen, target, tolerance, seed, wanted=wanted
-    )
-    entry["policy"]["path"] = None if save is None else str(save)
-    entry["measure"] = "worth" if chosen.costs is not None else "accuracy"
+    path = None if save is None else str(save)
+    policy, described = deferring.chosen_policy(answers, chosen, target, tolerance, seed, path)
+    entry = msgspec.structs.replace(entry, policy=described)
     if save is not None and policy is not None:
         asked = deferring.how_asked(data, scores.frame["method"][0])
         origin = {**origin_of(head), "asked": asked}
@@ -202,7 +200,7 @@ def cascade(
         "dropped": {**scores.dropped, **left_out},
         "data": row_coverage(scores.only(model=models)),
         "results": [entry],
-        "claims": [claim.to_dict() for claim in cascade_claims(plain(entry))],
+        "claims": [claim.to_dict() for claim in cascade_claims(described, answers.models, entry.n)],
     }
     return CascadeResult(document)
 

@@ -1,22 +1,24 @@
 """`decide`: where may the model answer alone, with what promise?"""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
 import polars as pl
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from calibrant.claims.claim import Claim
 from calibrant.claims.decide import decide_claims
-from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
+from calibrant.documents.decisions import DecideEntry
 from calibrant.epistemic.guard import ANSWER
 from calibrant.epistemic.selective.fit import Selective
 from calibrant.epistemic.selective.policy import SelectivePolicy
@@ -149,10 +151,14 @@ def decide(
     ]
     path, grades = None if save is None else str(save), study_grades(data)
     results = [
-        {**block.keys, **_entry(fit, block, delta), "path": path}
-        | _grading(grades, block, fit, delta, seed)
+        fit.entry(block.keys["model"], block.keys["method"], block.correct, path)
         for block, fit in zip(blocks, fits, strict=True)
     ]
+    if grades is not None:
+        results = [
+            replace(entry, grading=_grading(grades, block, fit, delta, seed))
+            for entry, block, fit in zip(results, blocks, fits, strict=True)
+        ]
     if save is not None:
         with writing(save):
             _as_claimed(fits[0].policy_, results[0]).save(save)
@@ -179,11 +185,11 @@ def _require_one(blocks: Sequence[ScoreBlock], source: str) -> None:
         )
 
 
-def _claims(results: Sequence[Mapping[str, Any]], blocks: Sequence[ScoreBlock]) -> list[Claim]:
+def _claims(results: Sequence[DecideEntry], blocks: Sequence[ScoreBlock]) -> list[Claim]:
     """Return what is said of every model and method, and of which share of its answers."""
     claims: list[Claim] = []
-    for entry, block in zip(plain(results), blocks, strict=True):
-        stated = entry["n"] / (entry["n"] + block.unscored.height)
+    for entry, block in zip(results, blocks, strict=True):
+        stated = entry.n / (entry.n + block.unscored.height)
         claims += decide_claims(entry, named=len(results) > 1, stated=stated)
     return claims
 
@@ -240,63 +246,27 @@ def _fit(
 
 
 def _grading(
-    grades: Grades | None, block: ScoreBlock, fit: Selective, delta: float, seed: int
-) -> dict[str, Any]:
+    grades: Grades, block: ScoreBlock, fit: Selective, delta: float, seed: int
+) -> dict[str, Any] | UnsetType:
     """Return how far grading error leaves the error open among the answers that are given."""
-    if grades is None:
-        return {}
     given = block.frame.filter(pl.Series(fit.policy_.decide_many(block.frame)))
     graded = grades.of(given) if given.height else None
     if graded is None:
-        return {}
+        return UNSET
     rng = named_stream(seed, "grading", *map(str, block.keys.values()))
     # The promise fails on one side only, with a chance of delta.
     found = grading_summary(graded, rng, probability=False, level=1 - 2 * delta)
     right = found.pop("accuracy")
     wrong = {"low": 1 - right["high"], "high": 1 - right["low"]}
     value = None if right["value"] is None else 1 - right["value"]
-    return {"grading": {**found, "error": {"value": value, **wrong}}}
+    return {**found, "error": {"value": value, **wrong}}
 
 
-def _as_claimed(policy: SelectivePolicy, entry: Mapping[str, Any]) -> SelectivePolicy:
+def _as_claimed(policy: SelectivePolicy, entry: DecideEntry) -> SelectivePolicy:
     """Return the policy to save: not certified where errors of the grades may break its promise."""
-    error = entry.get("grading", {}).get("error")
-    if error is None or entry["max_error"] is None or error["high"] <= entry["max_error"]:
+    if not entry.grading or entry.max_error is None:
+        return policy
+    if entry.grading["error"]["high"] <= entry.max_error:
         return policy
     promise = {**policy.promise, "certified": False, "depends_on": "grades"}
-    return replace(policy, promise=promise)
-
-
-def _entry(fit: Selective, block: ScoreBlock, delta: float) -> dict[str, Any]:
-    policy, cost = fit.policy_, fit.cost_
-    return {
-        "n": len(block.correct),
-        "rate": float(block.correct.mean()),
-        "max_error": fit.max_error,
-        "delta": None if fit.max_error is None else delta,
-        "certified": bool(policy.promise["certified"]),
-        "score": policy.score.kind,
-        "needs": list(policy.needs),
-        "threshold": policy.threshold,
-        "promise": {
-            "for": policy.promise["for"],
-            "group": policy.promise["group"],
-            "traffic_rows": policy.promise["traffic_rows"],
-            "asked": fit.asked_,
-            "groups": fit.groups_,
-        },
-        "answered": fit.share_,
-        "error": fit.error_,
-        "labels_needed": fit.labels_needed_,
-        "more_labels": fit.more_,
-        "cost": None
-        if cost is None
-        else {
-            "costs": None if fit.costs is None else fit.costs.to_dict(),
-            "policy": cost.policy,
-            "always_answer": cost.always_answer,
-            "always_ask": cost.always_ask,
-            "saved": cost.saved,
-        },
-        "curve": fit.curve_,
-    }
+    return dataclasses.replace(policy, promise=promise)

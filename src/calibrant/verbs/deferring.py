@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call, Hint
+from calibrant.documents.decisions import CascadePolicy, CascadePromise, Guarantee
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers, every_question
 from calibrant.epistemic.deferral.choice import FEWEST, choose_policy, given_tolerance
 from calibrant.epistemic.deferral.policy import AlwaysOne, MixedPolicy
@@ -205,9 +207,8 @@ def chosen_policy(
     target: Target,
     tolerance: float | None,
     seed: int,
-    *,
-    wanted: bool,
-) -> tuple[MixedPolicy | None, dict[str, Any]]:
+    path: str | None,
+) -> tuple[MixedPolicy | None, CascadePolicy]:
     """Choose the policy to save, and describe it with its promise.
 
     Too few questions for a choice are an error only where a policy is wanted.
@@ -217,26 +218,29 @@ def chosen_policy(
             f"the strategy {target.strategy!r} is not among those compared",
             hint=did_you_mean(target.strategy, list(options.strategies)),
         )
-    if len(answers) < FEWEST and not wanted and tolerance is None:
+    wanted = path is not None or target != Target() or tolerance is not None
+    if len(answers) < FEWEST and not wanted:
         why = "too few questions to choose a policy"
-        return None, {"rule": None, "tolerance": None, "chosen": why, "promise": None}
+        return None, CascadePolicy(rule=None, tolerance=None, chosen=why, promise=None, path=None)
     if tolerance is None:
         found = choose_policy(answers, options, target, seed=seed)
     else:
         found = given_tolerance(answers, options, tolerance, seed=seed, strategy=target.strategy)
     promise = _promise(found, target, float(answers.cost[:, -1].mean()))
-    told = {
-        "rule": found.strategy,
-        "words": STRATEGIES.get(found.strategy, "always one model"),
-        "tolerance": found.dials[0] if isinstance(found.dials[0], float) else None,
-        "chosen": found.how,
-        "single": found.policy.name if isinstance(found.policy, AlwaysOne) else None,
-        "share_of_second": found.share,
-        "promise": promise,
-        "not_taken": found.reasons,
-    }
-    made = MixedPolicy(found.policy, found.dials, found.share, promise, today(), len(answers))
-    return made, told
+    dial, policy = found.dials[0], found.policy
+    described = CascadePolicy(
+        rule=found.strategy,
+        words=STRATEGIES.get(found.strategy, "always one model"),
+        tolerance=dial if isinstance(dial, float) else None,
+        chosen=found.how,
+        single=policy.name if isinstance(policy, AlwaysOne) else None,
+        share_of_second=found.share,
+        promise=promise,
+        not_taken=found.reasons,
+        path=path,
+    )
+    stored = plain(promise)
+    return MixedPolicy(policy, found.dials, found.share, stored, today(), len(answers)), described
 
 
 def profile_of(answers: Answers) -> dict[str, Any]:
@@ -256,21 +260,21 @@ def profile_of(answers: Answers) -> dict[str, Any]:
     }
 
 
-def _promise(found: ChosenPolicy, target: Target, largest: float) -> dict[str, Any]:
-    cost = found.cost
-    relative = Estimate(cost.value / largest, cost.low / largest, cost.high / largest, n=cost.n)
-    guarantee = None
-    if found.certified is not None:
+def _promise(found: ChosenPolicy, target: Target, largest: float) -> CascadePromise:
+    cost, guarantee = found.cost, None
+    if found.certified is not None and target.margin is not None:
         certified = found.certified > 0
-        guarantee = {"margin": target.margin, "delta": target.delta, "certified": certified}
-    return {
-        "accuracy": found.accuracy,
-        "cost": cost,
-        "relative_cost": relative,
-        "gain": found.gain,
-        "budget": target.budget,
-        "guarantee": guarantee,
-    }
+        guarantee = Guarantee(margin=target.margin, delta=target.delta, certified=certified)
+    return CascadePromise(
+        accuracy=found.accuracy,
+        cost=cost,
+        relative_cost=Estimate(
+            cost.value / largest, cost.low / largest, cost.high / largest, cost.n
+        ),
+        gain=found.gain,
+        budget=target.budget,
+        guarantee=guarantee,
+    )
 
 
 _CONFIDENCE = "confidence"

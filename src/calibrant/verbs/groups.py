@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from calibrant.claims.groups import groups_claims
-from calibrant.core.document import plain
 from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
+from calibrant.documents.groups import GroupsEntry, Trend
 from calibrant.epistemic.audit import GroupOptions, across_models, groups_entry
 from calibrant.epistemic.loss.trend import size_trend, tuned_pairs
 from calibrant.epistemic.segments.confidence_groups import GroupCorrector
@@ -168,14 +168,14 @@ def groups(
     results = [entry for entry, _ in found]
     several = len(results) > 1
     how = {"named": several, "costs": costs is not None}
-    claims = [claim for entry in plain(results) for claim in groups_claims(entry, **how)]
+    claims = [claim for entry in results for claim in groups_claims(entry, **how)]
     head |= {"features": names, "embedding": texts}
     document = scores_document(head, scores.only(model=models), results, claims)
     document["across"] = across_models(results) if several else []
     if sizes or tuned:
         document["trend"] = _trend(results, sizes, tuned, level, seed)
     if not several:
-        document |= {name: results[0][name] for name in _NAMES}
+        document |= {name: getattr(results[0], name) for name in _NAMES}
     return with_rows(GroupsResult(document), data, table, wrong, models=models)
 
 
@@ -187,27 +187,27 @@ def _which_columns(data: Any, table: opt.TableOptions) -> InputError:
 
 
 def _trend(
-    results: Sequence[Mapping[str, Any]],
+    results: Sequence[GroupsEntry],
     sizes: Mapping[str, float] | None,
     tuned: Sequence[str],
     level: float,
     seed: int,
-) -> dict[str, Any]:
+) -> Trend:
     """Return how the grouping loss changes with the size and with the tuning of the models."""
-    if len({entry["method"] for entry in results}) > 1:
+    if len({entry.method for entry in results}) > 1:
         raise InputError(Hint("{sizes} and {tuned} compare models of one method"))
-    published = [entry.get("published_loss") for entry in results]
+    published = all(entry.published_loss for entry in results)
     loss = {
-        entry["model"]: float((other or entry["grouping_loss"]).value)
-        for entry, other in zip(results, published, strict=True)
+        entry.model: float((entry.published_loss or entry.grouping_loss).value)  # type: ignore[arg-type]
+        for entry in results
     }
     pairs = [(base.strip(), other.strip()) for base, _, other in (t.partition("=") for t in tuned)]
-    return {
-        "of": "published_loss" if all(published) else "grouping_loss",
-        "loss": loss,
-        "size": size_trend(loss, sizes, level=level, seed=seed) if sizes else None,
-        "tuned": tuned_pairs(loss, pairs, level=level) if pairs else None,
-    }
+    return Trend(
+        of="published_loss" if published else "grouping_loss",
+        loss=loss,
+        size=size_trend(loss, sizes, level=level, seed=seed) if sizes else None,
+        tuned=tuned_pairs(loss, pairs, level=level) if pairs else None,
+    )
 
 
 def _settings(options: GroupOptions) -> dict[str, Any]:
@@ -288,11 +288,12 @@ def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -
 
 def _entry(
     block: ScoreBlock, features: list[str], numbers: list[str], options: GroupOptions, source: str
-) -> tuple[dict[str, Any], GroupCorrector]:
+) -> tuple[GroupsEntry, GroupCorrector]:
     stream = named_stream(options.seed, *block.keys.items())
     own = replace(options, seed=int(stream.integers(2**31)))
     with error_about(f"model {block.keys['model']}, method {block.keys['method']}", source):
-        entry, corrector = groups_entry(
+        return groups_entry(
+            block.keys,
             block.frame.select(features),
             block.confidence,
             block.correct,
@@ -300,7 +301,6 @@ def _entry(
             units=block.units,
             numbers=numbers,
         )
-    return {**block.keys, **entry}, corrector
 
 
 def _signed(corrector: GroupCorrector, block: ScoreBlock, head: dict[str, Any]) -> GroupCorrector:

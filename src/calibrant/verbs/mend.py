@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
+from msgspec import convert
 from msgspec.structs import replace
 
 from calibrant.claims.mend import mend_claims
@@ -12,6 +13,7 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
+from calibrant.documents.decisions import MendColumns, MendEntry, MendMeaning, MendPromise
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import only_of, read_scores
 from calibrant.inputs.features import beside_methods, refuse_outcome, without_missing
@@ -116,7 +118,7 @@ def mend(
         with writing(save):
             save_maps([fitted for fitted, _ in read], save)
     results = [
-        {**_entry(fitted, block, save), "columns": columns_read}
+        _entry(fitted, columns_read, block, save)
         for (fitted, columns_read), block in zip(read, blocks, strict=True)
     ]
     claims = [claim for entry in results for claim in mend_claims(entry, named=len(results) > 1)]
@@ -136,45 +138,44 @@ def _fitted(block: ScoreBlock, head: Mapping[str, Any], seed: int) -> MendMap:
 
 def _with_columns(
     fitted: MendMap, block: ScoreBlock, names: Sequence[str], seed: int
-) -> tuple[MendMap, dict[str, Any] | None]:
+) -> tuple[MendMap, MendColumns | None]:
     """Return the map, which also reads the columns where they pay, and what is told of them."""
     if not names:
         return fitted, None
-    told = {"names": list(names), "verdict": "too few", "promise": None, "map": None, "score": None}
+    told = MendColumns(names=list(names), verdict="too few", promise=None, map=None, score=None)
     if fitted.n < LEAST_LABELS:
         return fitted, told
     said, right = (np.asarray(part, np.float64) for part in (block.confidence, block.correct))
     labels = Labels.of(said, right, units=block.units)
     read = fit_columns(labels, block.frame.select(names), fitted, seed=seed)
     if read.map.verdict == MENDED:
-        return replace(fitted, columns=read), read.to_dict()
-    return fitted, {**told, "verdict": read.map.verdict, "promise": dict(read.map.promise)}
+        return replace(fitted, columns=read), convert(read.to_dict(), MendColumns)
+    promise = convert(read.map.promise, MendPromise)
+    return fitted, replace(told, verdict=read.map.verdict, promise=promise)
 
 
-def _entry(fitted: MendMap, block: ScoreBlock, save: str | Path | None) -> dict[str, Any]:
-    entry = fitted.to_dict()
+def _entry(
+    fitted: MendMap, columns: MendColumns | None, block: ScoreBlock, save: str | Path | None
+) -> MendEntry:
     # The same input gives the same document on any day; the file says when it was made.
-    del entry["made"]
-    return {**entry, "table": _table(fitted, block), "path": None if save is None else str(save)}
+    entry = {**fitted.to_dict(), "table": [], "path": None if save is None else str(save)}
+    return replace(convert(entry, MendEntry), columns=columns, table=_table(fitted, block))
 
 
-def _table(fitted: MendMap, block: ScoreBlock) -> list[dict[str, Any]]:
+def _table(fitted: MendMap, block: ScoreBlock) -> list[MendMeaning]:
     """Return what stated values mean: all where they are few, else at even ranks."""
     stated = np.unique(block.confidence)
     if len(stated) > _VALUES:
         ranks = np.linspace(0.02, 0.98, _VALUES)
         stated = np.unique(np.quantile(block.confidence, ranks, method="nearest"))
     nearest = np.abs(block.confidence[:, None] - stated).argmin(axis=1)
-    rows = np.bincount(nearest, minlength=len(stated))
-    right = np.bincount(nearest, block.correct, len(stated))
-    return [
-        {
-            "says": float(said),
-            "means": fitted.probability(float(said)),
-            "low": fitted.interval(float(said))[0],
-            "high": fitted.interval(float(said))[1],
-            "n": int(count),
-            "right": float(hits / count),
-        }
-        for said, count, hits in zip(stated, rows, right, strict=True)
-    ]
+    rows = np.bincount(nearest, minlength=len(stated)).tolist()
+    right = np.bincount(nearest, block.correct, len(stated)).tolist()
+    means = []
+    for said, count, hits in zip(stated.tolist(), rows, right, strict=True):
+        low, high = fitted.interval(said)
+        value = fitted.probability(said)
+        means.append(
+            MendMeaning(says=said, means=value, low=low, high=high, n=count, right=hits / count)
+        )
+    return means

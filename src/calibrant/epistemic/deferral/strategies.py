@@ -80,16 +80,6 @@ class FittedStrategy:
     curves: list[Curve]
 
 
-def curves(
-    train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
-) -> dict[str, list[Curve]]:
-    """Fit every strategy on `train` and return its curve on each of `parts`.
-
-    The settings of the dials come from the first part, so that all parts share them.
-    """
-    return {one.name: one.curves for one in fit_strategies(train, parts, options, seed)}
-
-
 def fit_strategies(
     train: Answers,
     parts: Sequence[Answers],

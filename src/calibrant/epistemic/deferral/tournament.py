@@ -2,16 +2,28 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
+from calibrant.documents.decisions import (
+    CascadeColumns,
+    CascadeEntry,
+    CascadeModel,
+    CascadePolicy,
+    CascadeVerdict,
+    ChosenPoint,
+    Comparison,
+    CurvePoint,
+    LearningPoint,
+    Strategy,
+)
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.split_intervals import SplitMeans
 from calibrant.epistemic.deferral.stage import Aim
@@ -19,7 +31,7 @@ from calibrant.epistemic.deferral.strategies import (
     STRATEGIES,
     Curve,
     StrategyOptions,
-    curves,
+    fit_strategies,
     pareto,
 )
 
@@ -40,14 +52,35 @@ class SplitPlan:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What one split gave: curves on the test part, and numbers by model, strategy and setting.
+
+    `paths`: what the cheapest and the dearest path cost, as shares of the largest model's cost.
+    A setting has an accuracy, a gain over the largest model, and a cost as a share of its cost.
+    """
+
+    curves: dict[str, Curve]
+    accuracy: Floats
+    cost: Floats
+    paths: dict[str, Floats]
+    areas: dict[str, float]
+    points: dict[str, dict[str, tuple[float, float, float]]]
+
+    @property
+    def relative_cost(self) -> Floats:
+        """What each model costs, as a share of the largest one's cost."""
+        return np.asarray(self.cost / self.cost[-1])
+
+
 def tournament(
     answers: Answers,
     options: StrategyOptions,
     plan: SplitPlan,
     *,
-    mapper: Callable[..., Iterable[dict[str, Any]]] = map,
-) -> dict[str, Any]:
-    """Return models, curves, chosen points, comparisons and a verdict as a plain entry.
+    mapper: Callable[..., Iterable[Any]] = map,
+) -> CascadeEntry:
+    """Return models, curves, chosen points, comparisons and a verdict; no policy is chosen yet.
 
     Splits are independent; `mapper` runs them, here or elsewhere, and keeps their order.
     """
@@ -59,39 +92,34 @@ def tournament(
             f"{len(answers)}",
             hint="add questions, or leave out a model that lacks many",
         )
-    runs = list(mapper(partial(_run, answers, options, plan), range(plan.splits)))
+    runs: list[_Run] = list(mapper(partial(_run, answers, options, plan), range(plan.splits)))
     n = round(len(answers) * plan.test_share)
-
     means = SplitMeans(n, plan.test_share, plan.level)
-    strategies = [_strategy(name, runs, means) for name in options.strategies]
-    _mark_pareto(strategies, runs)
+    strategies = _marked([_strategy(name, runs, means) for name in options.strategies], runs)
+    first, *others = options.strategies
     comparisons = [
-        {
-            "a": options.strategies[0],
-            "b": other,
-            "area": means.plain(
-                [run["areas"][options.strategies[0]] - run["areas"][other] for run in runs]
-            ),
-        }
-        for other in options.strategies[1:]
+        Comparison(
+            a=first,
+            b=other,
+            area=means.plain([run.areas[first] - run.areas[other] for run in runs]),
+        )
+        for other in others
     ]
-    entry = {
-        "n": len(answers),
-        "n_test": n,
-        "splits": plan.splits,
-        "models": _models(answers, runs, means),
-        "features": {
-            "question": answers.features.columns,
-            "answer": sorted(
-                {c for table in answers.answer_features.values() for c in table.columns}
-            ),
-        },
-        "strategies": strategies,
-        "comparisons": comparisons,
-        "largest": answers.models[-1],
-        "learning_curve": _learning(answers, options, plan),
-    }
-    return entry | {"verdict": _verdict(entry)}
+    after = {name for table in answers.answer_features.values() for name in table.columns}
+    return CascadeEntry(
+        n=len(answers),
+        n_test=n,
+        splits=plan.splits,
+        models=_models(answers, runs, means),
+        features=CascadeColumns(question=answers.features.columns, answer=sorted(after)),
+        strategies=strategies,
+        comparisons=comparisons,
+        largest=answers.models[-1],
+        learning_curve=_learning(answers, options, plan),
+        verdict=_verdict(strategies, comparisons),
+        policy=CascadePolicy(rule=None, tolerance=None, chosen="", promise=None, path=None),
+        measure="worth" if options.costs is not None else "accuracy",
+    )
 
 
 def _run(
@@ -100,219 +128,189 @@ def _run(
     plan: SplitPlan,
     turn: int,
     labels: int | None = None,
-) -> dict[str, Any]:
+) -> _Run:
     """Fit on one part, pick the settings on another, measure on the third."""
-    rng = named_stream(plan.seed, "tournament", turn)
-    order = rng.permutation(len(answers))
+    order = named_stream(plan.seed, "tournament", turn).permutation(len(answers))
     cut = round(len(answers) * plan.test_share)
-    test, rest = order[:cut], order[cut:]
-    rest = rest if labels is None else rest[:labels]
-    held = round(len(rest) * plan.choice_share)
-    choice, train = answers.rows(rest[:held]), answers.rows(rest[held:])
+    test, rest = order[:cut], order[cut:][:labels]
+    apart = round(len(rest) * plan.choice_share)
+    choice, train = answers.rows(rest[:apart]), answers.rows(rest[apart:])
     judged = answers.rows(test)
-    found = curves(train, [choice, judged], options, seed=turn)
+    fitted = fit_strategies(train, [choice, judged], options, turn)
     aim = Aim.of(options)
-    hits = aim.worth(judged.confidence, judged.correct)
-    chance = aim.worth(choice.confidence, choice.correct)
-    costs = judged.cost.mean(axis=0)
+    accuracy = aim.worth(judged.confidence, judged.correct).mean(axis=0)
+    cost = judged.cost.mean(axis=0)
+    wanted = float(aim.worth(choice.confidence, choice.correct)[:, -1].mean())
     paths = {
         "cascade": (judged.cost[:, 0].mean(), judged.cost.sum(axis=1).mean()),
         "router": (judged.cost.min(axis=1).mean(), judged.cost.max(axis=1).mean()),
     }
-    largest = {"accuracy": float(hits[:, -1].mean()), "cost": float(costs[-1])}
-    picked = {"accuracy": float(chance[:, -1].mean()), "cost": float(choice.cost[:, -1].mean())}
-    return {
-        "curves": {name: pair[1] for name, pair in found.items()},
-        "models": {"accuracy": hits.mean(axis=0), "cost": costs},
-        "largest": largest,
-        # What the cheapest and the dearest path cost, as shares of the largest model's cost.
-        "paths": {name: np.array(ends) / largest["cost"] for name, ends in paths.items()},
-        "areas": {
-            name: _area(pair[0], pair[1], float(costs.min()), largest["cost"])
-            for name, pair in found.items()
-        },
-        "points": {
-            name: _points(pair[0], pair[1], picked, largest) for name, pair in found.items()
-        },
-    }
+    largest = float(accuracy[-1]), float(cost[-1])
+    return _Run(
+        curves={one.name: one.curves[1] for one in fitted},
+        accuracy=accuracy,
+        cost=cost,
+        paths={name: np.array(ends) / cost[-1] for name, ends in paths.items()},
+        areas={one.name: _area(one.curves, float(cost.min()), largest[1]) for one in fitted},
+        points={one.name: _points(one.curves, wanted, *largest) for one in fitted},
+    )
 
 
-def _within(choice: Curve, judged: Curve, budget: Floats) -> Floats:
+def _within(curves: list[Curve], budget: Floats) -> Floats:
     """Return the accuracy that a strategy reaches with each budget, on the test part.
 
     Settings that another one beats in cost and accuracy are left out, as the choice part shows
     it; between two settings queries are dealt at random so that the mean cost is the budget.
     """
+    choice, judged = curves
     kept = pareto(choice.cost, choice.accuracy)
     order = np.argsort(judged.cost[kept], kind="stable")
     return np.asarray(np.interp(budget, judged.cost[kept][order], judged.accuracy[kept][order]))
 
 
-def _area(choice: Curve, judged: Curve, low: float, high: float) -> float:
+def _area(curves: list[Curve], low: float, high: float) -> float:
     """Return the mean accuracy over budgets between the cheapest and the largest model."""
     if not high > low:
         return float("nan")
-    return float(_within(choice, judged, np.linspace(low, high, 200)).mean())
+    return float(_within(curves, np.linspace(low, high, 200)).mean())
 
 
 def _points(
-    choice: Curve, judged: Curve, picked: dict[str, float], largest: dict[str, float]
-) -> dict[str, dict[str, float]]:
+    curves: list[Curve], wanted: float, largest: float, largest_cost: float
+) -> dict[str, tuple[float, float, float]]:
     """Return settings picked on the choice part, as measured on the test part."""
+    choice, judged = curves
     settings: dict[str, int | None] = {}
     settings["best"] = int(np.lexsort((choice.cost, -choice.accuracy))[0])
-    enough = np.flatnonzero(choice.accuracy >= picked["accuracy"])
+    enough = np.flatnonzero(choice.accuracy >= wanted)
     settings["match"] = int(enough[np.argmin(choice.cost[enough])]) if enough.size else None
     zero = np.flatnonzero(choice.dial == 0.0)
     if zero.size and choice.dial[0] == -1.0:
         settings["zero"] = int(zero[0])
-    reached = _within(choice, judged, np.array(BUDGETS) * largest["cost"])
-    budgets = {
-        f"budget_{budget:g}": {
-            "gain": accuracy - largest["accuracy"],
-            "relative_cost": min(budget, float(judged.cost.max() / largest["cost"])),
-            "accuracy": accuracy,
-        }
+    reached = _within(curves, np.array(BUDGETS) * largest_cost)
+    dearest = float(judged.cost.max() / largest_cost)
+    found = {
+        f"budget_{budget:g}": (accuracy, accuracy - largest, min(budget, dearest))
         for budget, accuracy in zip(BUDGETS, reached, strict=True)
     }
-    return budgets | {
-        name: {
-            "gain": judged.accuracy[at] - largest["accuracy"] if at is not None else np.nan,
-            "relative_cost": judged.cost[at] / largest["cost"] if at is not None else np.nan,
-            "accuracy": judged.accuracy[at] if at is not None else np.nan,
-        }
-        for name, at in settings.items()
-    }
+    for name, at in settings.items():
+        right = math.nan if at is None else judged.accuracy[at]
+        spent = math.nan if at is None else judged.cost[at]
+        found[name] = (right, right - largest, spent / largest_cost)
+    return found
 
 
-def _strategy(name: str, runs: list[dict[str, Any]], means: SplitMeans) -> dict[str, Any]:
-    picked = [run["curves"][name] for run in runs]
-    relative = np.array(
-        [curve.cost / run["largest"]["cost"] for curve, run in zip(picked, runs, strict=True)]
-    )
+def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
+    picked = [run.curves[name] for run in runs]
+    relative = np.array([one.cost / run.cost[-1] for one, run in zip(picked, runs, strict=True)])
     accuracy = np.array([curve.accuracy for curve in picked])
     dial = np.mean([curve.dial for curve in picked], axis=0)
     kind = "router" if name.startswith("router") else "cascade"
-    least, most = np.array([run["paths"][kind] for run in runs]).T
-    return {
-        "name": name,
-        "words": STRATEGIES[name],
-        "area": means.share([run["areas"][name] for run in runs]),
-        "points": {
-            point: _point([run["points"][name][point] for run in runs], point, least, most, means)
-            for point in runs[0]["points"][name]
+    least, most = np.array([run.paths[kind] for run in runs]).T
+    return Strategy(
+        name=name,
+        words=STRATEGIES[name],
+        area=means.share([run.areas[name] for run in runs]),
+        points={
+            point: _point([run.points[name][point] for run in runs], point, least, most, means)
+            for point in runs[0].points[name]
         },
-        "curve": [
-            {
-                "dial": float(dial[at]),
-                "relative_cost": means.between(relative[:, at], least, most),
-                "accuracy": means.share(accuracy[:, at]),
-            }
+        curve=[
+            CurvePoint(
+                dial=float(dial[at]),
+                relative_cost=means.between(relative[:, at], least, most),
+                accuracy=means.share(accuracy[:, at]),
+                pareto=False,
+            )
             for at in range(len(dial))
         ],
-    }
+    )
 
 
 def _point(
-    found: list[dict[str, float]], point: str, least: Floats, most: Floats, means: SplitMeans
-) -> dict[str, Any]:
+    found: list[tuple[float, float, float]],
+    point: str,
+    least: Floats,
+    most: Floats,
+    means: SplitMeans,
+) -> ChosenPoint:
     """Return one chosen setting: accuracy and cost keep to their range, a gain has either sign."""
-    cost = np.array([one["relative_cost"] for one in found])
+    accuracy, gain, cost = np.array(found).T
     known = np.isfinite(cost)
     # A budget is set, not found: it is the same in all splits, or cannot be spent in some.
     fixed = point.startswith("budget") and np.ptp(cost) == 0
-    return {
-        "accuracy": means.share([one["accuracy"] for one in found]),
-        "gain": means.plain([one["gain"] for one in found]),
-        "relative_cost": means.plain(cost)
+    return ChosenPoint(
+        accuracy=means.share(accuracy),
+        gain=means.plain(gain),
+        relative_cost=means.plain(cost)
         if fixed
         else means.between(cost[known], least[known], most[known]),
-        "splits": sum(np.isfinite(one["gain"]) for one in found),
-    }
+        splits=int(np.isfinite(gain).sum()),
+    )
 
 
-def _mark_pareto(strategies: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None:
+def _marked(strategies: list[Strategy], runs: list[_Run]) -> list[Strategy]:
     """Mark the settings that no setting of any strategy nor any single model beats."""
-    singles = len(runs[0]["models"]["cost"])
-    points = [point for strategy in strategies for point in strategy["curve"]]
-    largest = np.mean([run["largest"]["cost"] for run in runs])
-    cost = np.array(
-        [point["relative_cost"].value for point in points]
-        + [
-            float(np.mean([run["models"]["cost"][m] for run in runs]) / largest)
-            for m in range(singles)
-        ]
-    )
-    accuracy = np.array(
-        [point["accuracy"].value for point in points]
-        + [float(np.mean([run["models"]["accuracy"][m] for run in runs])) for m in range(singles)]
-    )
-    for point, kept in zip(points, pareto(cost, accuracy), strict=False):
-        point["pareto"] = bool(kept)
-
-
-def _models(
-    answers: Answers, runs: list[dict[str, Any]], means: SplitMeans
-) -> list[dict[str, Any]]:
+    points = [point for strategy in strategies for point in strategy.curve]
+    singles = np.mean([run.cost for run in runs], axis=0)
+    largest = np.mean([run.cost[-1] for run in runs])
+    cost = [*(point.relative_cost.numbers[0] for point in points), *(singles / largest)]
+    alone = np.mean([run.accuracy for run in runs], axis=0)
+    accuracy = [*(point.accuracy.numbers[0] for point in points), *alone]
+    kept = iter(pareto(np.array(cost), np.array(accuracy)).tolist())
     return [
-        {
-            "model": name,
-            "accuracy": means.share([run["models"]["accuracy"][position] for run in runs]),
-            "relative_cost": means.positive(
-                [run["models"]["cost"][position] / run["largest"]["cost"] for run in runs]
-            ),
-            "mean_cost": float(answers.cost[:, position].mean()),
-            "without_confidence": int(np.isnan(answers.confidence[:, position]).sum()),
-        }
+        replace(one, curve=[replace(point, pareto=next(kept)) for point in one.curve])
+        for one in strategies
+    ]
+
+
+def _models(answers: Answers, runs: list[_Run], means: SplitMeans) -> list[CascadeModel]:
+    return [
+        CascadeModel(
+            model=name,
+            accuracy=means.share([run.accuracy[position] for run in runs]),
+            relative_cost=means.positive([run.relative_cost[position] for run in runs]),
+            mean_cost=float(answers.cost[:, position].mean()),
+            without_confidence=int(np.isnan(answers.confidence[:, position]).sum()),
+        )
         for position, name in enumerate(answers.models)
     ]
 
 
-def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> list[dict[str, Any]]:
+def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> list[LearningPoint]:
     """Return the areas as the number of labelled queries grows."""
-    most = len(answers) - round(len(answers) * plan.test_share)
-    sizes = [size for size in (250, 500, 1000, 2000, 4000, 8000, 16000, 32000) if size < most]
-    small = replace(plan, splits=min(plan.splits, plan.learning_splits))
-    means = SplitMeans(round(len(answers) * plan.test_share), plan.test_share, plan.level)
-    result = []
-    for size in [*sizes, most] if plan.learning_splits >= 2 else []:
+    tested = round(len(answers) * plan.test_share)
+    most, splits = len(answers) - tested, min(plan.splits, plan.learning_splits)
+    means = SplitMeans(tested, plan.test_share, plan.level)
+    result: list[LearningPoint] = []
+    for size in (250, 500, 1000, 2000, 4000, 8000, 16000, 32000, most):
+        if size > most or splits < 2 or (result and result[-1].labels == size):
+            continue
         try:
-            runs = [
-                _run(answers, options, small, turn, labels=size) for turn in range(small.splits)
-            ]
+            runs = [_run(answers, options, plan, turn, labels=size) for turn in range(splits)]
         except InputError:
             continue
-        areas = {
-            name: means.share([run["areas"][name] for run in runs]) for name in options.strategies
-        }
-        result.append({"labels": size, "areas": areas})
+        areas = {name: means.share([run.areas[name] for run in runs]) for name in runs[0].areas}
+        result.append(LearningPoint(labels=size, areas=areas))
     return result
 
 
-def _verdict(entry: dict[str, Any]) -> dict[str, Any]:
+def _verdict(strategies: list[Strategy], comparisons: list[Comparison]) -> CascadeVerdict:
     """Say which strategy has the highest area and what is really shown."""
-    ranked = sorted(entry["strategies"], key=lambda item: -_value(item["area"]))
-    first = entry["strategies"][0]["name"]
-    shown = {
-        pair["b"]: "better"
-        if pair["area"].low > 0
-        else "worse"
-        if pair["area"].high < 0
-        else "even"
-        for pair in entry["comparisons"]
-    }
-    point = entry["strategies"][0]["points"]["best"]
-    gain, cost = point["gain"], point["relative_cost"]
-    return {
-        "highest_area": ranked[0]["name"],
-        "compared": first,
-        "against": shown,
-        "beats_largest": bool(gain.low > 0),
-        "beats_largest_at_half_cost": bool(gain.low > 0 and cost.high <= 0.5),
-        "best_gain": gain,
-        "best_relative_cost": cost,
-    }
-
-
-def _value(estimate: Estimate) -> float:
-    return estimate.value if math.isfinite(estimate.value) else -math.inf
+    areas = {one.name: one.area.numbers[0] for one in strategies}
+    known = {name: -math.inf if math.isnan(area) else area for name, area in areas.items()}
+    shown = {}
+    for pair in comparisons:
+        _, low, high = pair.area.numbers
+        shown[pair.b] = "better" if low > 0 else "worse" if high < 0 else "even"
+    point = strategies[0].points["best"]
+    gains = point.gain.numbers[1] > 0
+    return CascadeVerdict(
+        highest_area=max(known, key=lambda name: known[name]),
+        compared=strategies[0].name,
+        against=shown,
+        beats_largest=gains,
+        beats_largest_at_half_cost=gains and point.relative_cost.numbers[2] <= 0.5,
+        best_gain=point.gain,
+        best_relative_cost=point.relative_cost,
+    )

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -13,6 +12,7 @@ from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
+from calibrant.documents.groups import SizeTrend, TunedPair, TunedTrend
 
 # Up to so many models all orders of their sizes are gone through; beyond, so many are drawn.
 _EVERY_ORDER, _ORDERS = 7, 9_999
@@ -20,7 +20,7 @@ _EVERY_ORDER, _ORDERS = 7, 9_999
 
 def size_trend(
     loss: Mapping[str, float], sizes: Mapping[str, float], *, level: float = 0.95, seed: int = 0
-) -> dict[str, Any]:
+) -> SizeTrend:
     """Return how the loss changes when the size doubles, and whether sizes dealt anew do as much.
 
     Parameters
@@ -36,7 +36,7 @@ def size_trend(
     --------
     >>> found = size_trend({"a": 0.04, "b": 0.03, "c": 0.021, "d": 0.01}, {"a": 1, "b": 2, "c": 4,
     ...                                                                   "d": 8})
-    >>> round(found["per_doubling"].value, 4), round(found["p_value"], 3)
+    >>> round(found.per_doubling.value, 4), round(found.p_value, 3)
     (-0.0099, 0.083)
     """
     unknown = [name for name in sizes if name not in loss]
@@ -53,13 +53,11 @@ def size_trend(
     y = np.array([loss[name] for name in sizes])
     slope, error = _slope(x, y)
     reach = float(special.stdtrit(len(x) - 2, (1 + level) / 2)) * error
-    return {
-        "models": len(x),
-        "per_doubling": Estimate(
-            slope, slope - reach, slope + reach, n=len(x), level=level, interval="student"
-        ),
-        "p_value": _by_order(x, y, seed),
-    }
+    return SizeTrend(
+        models=len(x),
+        per_doubling=Estimate(slope, slope - reach, slope + reach, len(x), level, "student"),
+        p_value=_by_order(x, y, seed),
+    )
 
 
 def _slope(x: Floats, y: Floats) -> tuple[float, float]:
@@ -87,12 +85,12 @@ def _by_order(x: Floats, y: Floats, seed: int) -> float:
 
 def tuned_pairs(
     loss: Mapping[str, float], pairs: Sequence[tuple[str, str]], *, level: float = 0.95
-) -> dict[str, Any]:
+) -> TunedTrend:
     """Return what tuning does to the loss: each pair, and their mean where there are two or more.
 
     Examples
     --------
-    >>> tuned_pairs({"a": 0.04, "a-it": 0.03}, [("a", "a-it")])["pairs"][0]["difference"]
+    >>> tuned_pairs({"a": 0.04, "a-it": 0.03}, [("a", "a-it")]).pairs[0].difference
     -0.010000000000000002
     """
     for name in (name for pair in pairs for name in pair):
@@ -107,11 +105,9 @@ def tuned_pairs(
         error = float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
         reach = float(special.stdtrit(len(gaps) - 1, (1 + level) / 2)) * error
         value = float(gaps.mean())
-        mean = Estimate(
-            value, value - reach, value + reach, n=len(gaps), level=level, interval="student"
-        )
+        mean = Estimate(value, value - reach, value + reach, len(gaps), level, "student")
     listed = [
-        {"base": base, "tuned": tuned, "difference": float(gap)}
+        TunedPair(base=base, tuned=tuned, difference=float(gap))
         for (base, tuned), gap in zip(pairs, gaps, strict=True)
     ]
-    return {"pairs": listed, "mean": mean}
+    return TunedTrend(pairs=listed, mean=mean)

@@ -19,9 +19,10 @@ from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
 from calibrant.core.stored import Stored
+from calibrant.documents.groups import GroupDifference, GroupEntry
 from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.segments.conditions import Candidates, Rule, candidate_rules, parse_rule
-from calibrant.epistemic.segments.group import Difference, Group, describe, differences
+from calibrant.epistemic.segments.group import Judged, describe, differences
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
 from calibrant.records.features import as_frame, checked_pair
 
@@ -158,7 +159,9 @@ class ConfidenceGroups:
     ----------
     groups_ : list of Group
         Flagged groups, strongest first, then the named ones, then single values.
-    differences_ : list of Difference
+    rules_ : list of Rule
+        Who belongs to each of them.
+    differences_ : list of GroupDifference
         Named groups against each other.
     corrector_ : GroupCorrector
         The corrected confidence.
@@ -183,8 +186,9 @@ class ConfidenceGroups:
     named: Sequence[str] = ()
     level: float = 0.95
     seed: int = 0
-    groups_: list[Group] = field(init=False)
-    differences_: list[Difference] = field(init=False)
+    groups_: list[GroupEntry] = field(init=False)
+    rules_: list[Rule] = field(init=False)
+    differences_: list[GroupDifference] = field(init=False)
     corrector_: GroupCorrector = field(init=False)
     search_: Search = field(init=False)
     tested_: int = field(init=False)
@@ -220,14 +224,16 @@ class ConfidenceGroups:
         self.pairs_dropped_ = rules.dropped
         own = [parse_rule(text, frame) for text in self.named]
         masks = [rule.mask(frame) for rule in own]
-        self.groups_ = [
-            *self._flagged(rules, f, y),
-            *self._named(own, masks, columns, f, y),
-            *self._values(rules, f, y),
+        selected = self.search_.selected
+        judged = [
+            *(Judged(one, "found", rules.mask(one.position), True) for one in selected),
+            *self._named(own, masks, columns, y),
+            *self._values(rules),
         ]
+        self.groups_ = [describe(one, f, y, self.level) for one in judged]
+        self.rules_ = [one.finding.rule for one in judged]
         self.differences_ = differences(own, masks, f, y, level=self.level)
-        chosen = [finding.rule for finding in self.search_.selected]
-        self.corrector_ = fit_corrector(chosen, frame, f, y)
+        self.corrector_ = fit_corrector([one.rule for one in selected], frame, f, y)
         return self
 
     def _one_per_unit(
@@ -242,15 +248,7 @@ class ConfidenceGroups:
         self.left_out_ = len(units) - len(rows)
         return frame[rows], f[rows], y[rows]
 
-    def _flagged(self, rules: Candidates, f: Floats, y: Floats) -> list[Group]:
-        return [
-            describe(
-                finding, "found", rules.mask(finding.position), f, y, level=self.level, flagged=True
-            )
-            for finding in self.search_.selected
-        ]
-
-    def _values(self, rules: Candidates, f: Floats, y: Floats) -> list[Group]:
+    def _values(self, rules: Candidates) -> list[Judged]:
         """Return single conditions that are not flagged; of two sides of a cut, the lower one."""
         taken = {finding.position for finding in self.search_.selected}
         singles = [
@@ -267,11 +265,7 @@ class ConfidenceGroups:
             finding = self.search_.finding(rules, at)
             mask = rules.mask(at)
             echo = self._echo_of(rules, mask) if finding.stands_out else None
-            made.append(
-                describe(
-                    finding, "value", mask, f, y, level=self.level, flagged=False, echo_of=echo
-                )
-            )
+            made.append(Judged(finding, "value", mask, False, echo))
         return made
 
     def _echo_of(self, rules: Candidates, mask: Mask) -> str | None:
@@ -284,8 +278,8 @@ class ConfidenceGroups:
         return max(overlaps)[1] if overlaps else None
 
     def _named(
-        self, rules: list[Rule], masks: list[Mask], columns: Floats, f: Floats, y: Floats
-    ) -> list[Group]:
+        self, rules: list[Rule], masks: list[Mask], columns: Floats, y: Floats
+    ) -> list[Judged]:
         """Judge groups that were named beforehand: they answer for the named ones alone."""
         for rule, mask in zip(rules, masks, strict=True):
             if not 2 <= mask.sum() <= len(mask) - 2:
@@ -301,7 +295,5 @@ class ConfidenceGroups:
                     "of equal confidence are on both sides of it",
                     hint="name groups by other columns than the confidence",
                 )
-        return [
-            describe(one, "named", mask, f, y, level=self.level, flagged=one.stands_out)
-            for one, mask in zip(found, masks, strict=True)
-        ]
+        pairs = zip(found, masks, strict=True)
+        return [Judged(one, "named", mask, one.stands_out) for one, mask in pairs]

@@ -1,89 +1,44 @@
 """A group of rows, what is known of its confidence, and how it differs from another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from scipy.special import ndtr, ndtri
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
-from calibrant.core.stored import Stored
+from calibrant.documents.groups import Ends, GroupDifference, GroupEntry
 from calibrant.epistemic.linear import ConfidenceBasis, project, projector
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.epistemic.segments.search import Finding
 from calibrant.stats.intervals import normal_quantile, wilson_interval
 from calibrant.stats.multiplicity import holm
 
+Group = GroupEntry
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A group of rows: where to look, not whom to blame.
 
-    Parameters
-    ----------
-    rule
-        Who belongs to it.
-    kind
-        ``"found"`` (stands out beyond the overall error), ``"named"`` (written by the user) or
-        ``"value"`` (one value or cut of one feature, for reference).
-    n
-        Rows.
-    mean_confidence, rate, rate_interval
-        Mean confidence and observed rate with its Wilson interval.
-    gap, gap_interval
-        Mean confidence minus rate, above 0 is over-confident; its interval for this group alone.
-    beyond
-        Over-confidence against rows of equal confidence. For groups that the search looked at,
-        the interval holds for all of them at once.
-    p_value, p_adjusted
-        Of no difference from rows of equal confidence; adjusted for all rules looked at.
-    flagged
-        Whether the group stands out beyond the overall error.
-    echo_of
-        The flagged group that explains why this one looks unusual, where that is so.
+class Judged(NamedTuple):
+    """What the search says of a group, and its rows.
+
+    `kind`: ``"found"`` (stands out beyond the overall error), ``"named"`` (written by the user) or
+    ``"value"`` (one value or cut of one feature). `echo_of`: the flagged group that explains why
+    this one looks unusual.
     """
 
-    rule: str
+    finding: Finding
     kind: str
-    n: int
-    mean_confidence: float
-    rate: float
-    rate_interval: tuple[float, float]
-    gap: float
-    gap_interval: tuple[float, float]
-    beyond: Estimate
-    p_value: float
-    p_adjusted: float
+    mask: Mask
     flagged: bool
     echo_of: str | None = None
-    conditions: Rule | None = None
-
-    @property
-    def gap_recalibrated(self) -> float:
-        """The gap that is left after recalibration over all rows."""
-        return self.beyond.value
-
-    @property
-    def direction(self) -> str:
-        """``"over-confident"`` or ``"under-confident"`` against rows of equal confidence."""
-        return "over-confident" if self.beyond.value > 0 else "under-confident"
 
 
-def describe(
-    finding: Finding,
-    kind: str,
-    mask: Mask,
-    confidence: Floats,
-    correct: Floats,
-    *,
-    level: float,
-    flagged: bool,
-    echo_of: str | None = None,
-) -> Group:
+def describe(judged: Judged, confidence: Floats, correct: Floats, level: float) -> GroupEntry:
     """Return a group with its plain numbers beside what the search says of it."""
-    f, y = confidence[mask], correct[mask]
+    finding = judged.finding
+    f, y = confidence[judged.mask], correct[judged.mask]
     n = len(f)
     rate = float(y.mean())
     low, high = wilson_interval(rate, n, level)
@@ -93,21 +48,22 @@ def describe(
     beyond = Estimate(
         finding.gap, *finding.interval, n=n, level=level, interval="simultaneous over all rules"
     )
-    return Group(
-        finding.rule.label,
-        kind,
-        n,
-        float(f.mean()),
-        rate,
-        (float(low), float(high)),
-        mean,
-        (mean - reach, mean + reach),
-        beyond,
-        finding.p_value,
-        finding.p_adjusted,
-        flagged,
-        echo_of,
-        finding.rule,
+    return GroupEntry(
+        rule=finding.rule.label,
+        kind=judged.kind,
+        n=n,
+        mean_confidence=float(f.mean()),
+        rate=rate,
+        rate_interval=Ends(low=float(low), high=float(high)),
+        gap=mean,
+        gap_interval=Ends(low=mean - reach, high=mean + reach),
+        gap_recalibrated=finding.gap,
+        beyond=beyond,
+        direction="over-confident" if finding.gap > 0 else "under-confident",
+        p_value=finding.p_value,
+        p_adjusted=finding.p_adjusted,
+        flagged=judged.flagged,
+        echo_of=judged.echo_of,
     )
 
 
@@ -116,21 +72,6 @@ _EDGE = 0.005
 _LEAST_FREE = 0.1
 # The law of the ratio is normal only in the limit; this keeps the false rate below the level.
 _WIDER = 1.06
-
-
-@dataclass(frozen=True, slots=True)
-class Difference(Stored):
-    """Over-confidence of `a` minus that of `b` among rows of equal confidence.
-
-    `raw` is the difference of the plain gaps (mean confidence minus rate).
-    """
-
-    a: str
-    b: str
-    gap: Estimate
-    raw: float
-    p_value: float
-    p_adjusted: float
 
 
 def gap_difference(
@@ -185,14 +126,15 @@ def differences(
     correct: Floats,
     *,
     level: float = 0.95,
-) -> list[Difference]:
+) -> list[GroupDifference]:
     """Return the difference of every pair of groups, p values adjusted by Holm's method."""
     gap = confidence - correct
-    found = []
+    found: list[GroupDifference] = []
     for one, other in combinations(range(len(rules)), 2):
         estimate, p = gap_difference(confidence, correct, masks[one], masks[other], level=level)
         if np.isfinite(p):
             raw = float(gap[masks[one]].mean() - gap[masks[other]].mean())
-            found.append((rules[one].label, rules[other].label, estimate, raw, p))
-    adjusted = holm([item[-1] for item in found]).tolist() if found else []
-    return [Difference(*item, float(p)) for item, p in zip(found, adjusted, strict=True)]
+            a, b = rules[one].label, rules[other].label
+            found.append(GroupDifference(a=a, b=b, gap=estimate, raw=raw, p_value=p, p_adjusted=p))
+    adjusted = holm([pair.p_value for pair in found]).tolist() if found else []
+    return [replace(pair, p_adjusted=p) for pair, p in zip(found, adjusted, strict=True)]

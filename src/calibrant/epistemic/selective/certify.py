@@ -12,7 +12,8 @@ from scipy.special import betainc, expit
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
+from calibrant.core.stored import Stored
+from calibrant.documents.decisions import MoreLabels
 from calibrant.stats.logistic import logistic_fit
 
 # Shares of the labels at which a chain of tests starts, and the part of delta that it brings: most
@@ -263,7 +264,9 @@ class Outlook:
         brought = self.delta * weights_of_steps(even, able)
         return np.asarray((passed_steps(chance, brought) * even).max(axis=1))
 
-    def _draw(self, rng: np.random.Generator, share: Floats, labels: float) -> tuple[Any, Any]:
+    def _draw(
+        self, rng: np.random.Generator, share: Floats, labels: float
+    ) -> tuple[Floats, Floats]:
         """Return rows up to each share, and errors among them in every run."""
         rows = np.rint(share * labels * self._worth)
         chance = np.diff(self._up_to(share), prepend=0.0) / np.diff(share, prepend=0.0)
@@ -285,21 +288,21 @@ class Outlook:
             labels = math.ceil(labels * 1.2)
         return likely
 
-    def more(self) -> list[dict[str, Any]]:
+    def more(self) -> list[MoreLabels]:
         """Return the share that 2, 4 and 10 times the labels would likely certify, and the most."""
-        found: list[dict[str, Any]] = [
-            {"labels": n, "share": float(np.median(self.shares(n)))}
+        found = [
+            MoreLabels(labels=n, share=float(np.median(self.shares(n))))
             for n in (times * self.labels for times in _TIMES)
         ]
         rate = self._up_to(self._share) / self._share
         start = int(np.argmax((self.max_error - rate) * np.sqrt(self._share)))
         after = rate[start:] <= self.max_error
         last = len(after) if after.all() else int(np.argmin(after))
-        return [*found, {"labels": None, "share": (start + last) / _GRID if last else 0.0}]
+        return [*found, MoreLabels(labels=None, share=(start + last) / _GRID if last else 0.0)]
 
 
 @dataclass(frozen=True, slots=True)
-class AskingCosts:
+class AskingCosts(Stored):
     """Costs per question: of a wrong answer, and of asking somebody else instead.
 
     Examples
@@ -337,24 +340,6 @@ class AskingCosts:
     def per_row(self, answered: Mask, wrong: Floats) -> Floats:
         """Return what each question costs."""
         return np.where(answered, self.wrong * wrong, self.ask)
-
-    def to_dict(self) -> dict[str, float]:
-        """Return plain data."""
-        return {"wrong": self.wrong, "ask": self.ask}
-
-
-@dataclass(frozen=True, slots=True)
-class CostEstimate:
-    """Mean cost per question: of the policy, of always answering, of always asking.
-
-    `saved` is what the policy saves against the cheaper of the two, on rows that did not choose
-    its threshold.
-    """
-
-    policy: Estimate
-    always_answer: Estimate
-    always_ask: float
-    saved: Estimate
 
 
 def cheapest(score: Floats, wrong: Floats, grid: Floats, costs: AskingCosts) -> float | None:

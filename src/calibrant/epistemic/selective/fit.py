@@ -15,12 +15,20 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
+from calibrant.documents.decisions import (
+    AnsweredGroup,
+    AskedGroup,
+    DecideCost,
+    DecideEntry,
+    DecidePromise,
+    MoreLabels,
+    ThresholdPoint,
+)
 from calibrant.epistemic.guard import Profile
 from calibrant.epistemic.policy import CONFIDENCE
 from calibrant.epistemic.selective.certify import (
     AskingCosts,
     Certified,
-    CostEstimate,
     Outlook,
     TrafficMix,
     as_written,
@@ -75,15 +83,15 @@ class Selective:
         The thresholds that passed; with `each`, None.
     share_, error_ : Estimate
         Share answered and error among the answered, on the certifying rows or for the traffic.
-    groups_ : list of dict
+    groups_ : list of AnsweredGroup
         Per group: labels, threshold, share answered and error.
-    asked_ : list of dict
+    asked_ : list of AskedGroup
         Groups that are always asked: labels, and share of the questions.
     labels_needed_ : int or None
         Where nothing is certified: about how many labels would certify something.
-    more_ : list of dict
+    more_ : list of MoreLabels
         What share more labels would allow.
-    cost_ : CostEstimate or None
+    cost_ : DecideCost or None
         What it costs, where costs are given.
 
     Examples
@@ -100,12 +108,12 @@ class Selective:
     certified_: Certified | None
     share_: Estimate
     error_: Estimate
-    groups_: list[dict[str, Any]]
-    asked_: list[dict[str, Any]]
+    groups_: list[AnsweredGroup]
+    asked_: list[AskedGroup]
     labels_needed_: int | None
-    more_: list[dict[str, Any]]
-    cost_: CostEstimate | None
-    curve_: list[dict[str, Any]]
+    more_: list[MoreLabels]
+    cost_: DecideCost | None
+    curve_: list[ThresholdPoint]
 
     def __init__(
         self,
@@ -256,7 +264,7 @@ class Selective:
             score = labels.mix.score
             shares = answerable * error_curve(score, np.zeros(len(score)), grid)[0] / len(score)
         self.curve_ = [
-            {"threshold": at, "share": share, "error": error}
+            ThresholdPoint(threshold=at, share=share, error=error)
             for at, share, error in zip(
                 grid.tolist(), shares.tolist(), proportions(errors, worth), strict=True
             )
@@ -296,7 +304,7 @@ class Selective:
         self.share_ = wilson_estimate(answerable * inside, n)
         self.error_ = proportions(np.array([bad]), np.array([answered]))[0]
 
-    def _cost(self, score: Floats, wrong: Floats) -> CostEstimate:
+    def _cost(self, score: Floats, wrong: Floats) -> DecideCost:
         """Measure costs; the threshold is chosen anew without each fold."""
         costs = self.costs
         assert costs is not None
@@ -313,8 +321,44 @@ class Selective:
         spent = costs.per_row(given, wrong)
         answering = costs.wrong * wrong
         best = answering if answering.mean() < costs.ask else np.full(n, costs.ask)
-        return CostEstimate(
-            mean_estimate(spent), mean_estimate(answering), costs.ask, mean_estimate(best - spent)
+        return DecideCost(
+            costs=costs.to_dict(),
+            policy=mean_estimate(spent),
+            always_answer=mean_estimate(answering),
+            always_ask=costs.ask,
+            saved=mean_estimate(best - spent),
+        )
+
+    def entry(
+        self, model: str, method: str, correct: Floats, path: str | None = None
+    ) -> DecideEntry:
+        """Return the entry of a document: what was found, of whom, and where it was saved."""
+        policy, promise = self.policy_, self.policy_.promise
+        return DecideEntry(
+            model=model,
+            method=method,
+            n=len(correct),
+            rate=float(correct.mean()),
+            max_error=self.max_error,
+            delta=None if self.max_error is None else self.delta,
+            certified=bool(promise["certified"]),
+            score=policy.score.kind,
+            needs=list(policy.needs),
+            threshold=policy.threshold,
+            promise=DecidePromise(
+                whose=promise["for"],
+                group=promise["group"],
+                traffic_rows=promise["traffic_rows"],
+                asked=self.asked_,
+                groups=self.groups_,
+            ),
+            answered=self.share_,
+            error=self.error_,
+            labels_needed=self.labels_needed_,
+            more_labels=self.more_,
+            cost=self.cost_,
+            curve=self.curve_,
+            path=path,
         )
 
     def _promise(self, groups: pl.Series | None, traffic: pl.DataFrame | None) -> dict[str, Any]:
@@ -323,7 +367,7 @@ class Selective:
         promise: dict[str, Any] = {
             "max_error": self.max_error,
             "delta": self.delta if limited else None,
-            "certified": passed or any(entry["certified"] for entry in self.groups_ if self.each),
+            "certified": passed or any(group.certified for group in self.groups_ if self.each),
             "for": "each" if self.each else "labelled" if traffic is None else "traffic",
             "group": None if groups is None else groups.name,
             "traffic_rows": None if traffic is None else traffic.height,

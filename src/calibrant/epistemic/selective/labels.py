@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +12,7 @@ from scipy.special import betaincinv
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.documents.decisions import AnsweredGroup, AskedGroup
 from calibrant.epistemic.guard import level_texts
 from calibrant.epistemic.selective.certify import Certified, TrafficMix, certify, error_curve
 from calibrant.stats.intervals import wilson_estimate
@@ -97,32 +97,30 @@ def group_codes(groups: pl.Series | None, rows: Ints, names: Sequence[str]) -> I
     return np.array([place[name] for name in texts.to_list()], dtype=np.int64)
 
 
-def asked_groups(
-    labelled: pl.Series, coming: pl.Series, known: Sequence[str]
-) -> list[dict[str, Any]]:
+def asked_groups(labelled: pl.Series, coming: pl.Series, known: Sequence[str]) -> list[AskedGroup]:
     """Return the groups without enough labels, most frequent first."""
     labels = dict(level_texts(labelled).value_counts().iter_rows())
     found = level_texts(coming).value_counts(sort=True).iter_rows()
     return [
-        {"group": name, "n": labels.get(name, 0), "share": count / len(coming)}
+        AskedGroup(group=name, n=labels.get(name, 0), share=count / len(coming))
         for name, count in found
         if name not in known
     ]
 
 
-def group_entry(name: str, own: Labels, cut: float) -> dict[str, Any]:
+def group_entry(name: str, own: Labels, cut: float) -> AnsweredGroup:
     """Return what is known of one group at its threshold."""
     given = own.score >= cut
     n = len(given)
     error = proportions(np.array([own.wrong[given].sum()]), np.array([float(given.sum())]))[0]
-    return {
-        "group": name,
-        "n": n,
-        "threshold": float(cut) if np.isfinite(cut) else None,
-        "answered": wilson_estimate(float(given.mean()), n),
-        "error": error,
-        "certified": bool(np.isfinite(cut)),
-    }
+    return AnsweredGroup(
+        group=name,
+        n=n,
+        threshold=float(cut) if np.isfinite(cut) else None,
+        answered=wilson_estimate(float(given.mean()), n),
+        error=error,
+        certified=bool(np.isfinite(cut)),
+    )
 
 
 def proportions(count: Floats, n: Floats) -> list[Estimate]:

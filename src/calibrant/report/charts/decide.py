@@ -2,35 +2,43 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from calibrant.documents.decisions import (
+    CascadeEntry,
+    CascadeModel,
+    CascadePolicy,
+    CascadePromise,
+    CurvePoint,
+    MendEntry,
+    MendMeaning,
+    Strategy,
+)
+from calibrant.documents.fields import CascadeFields, DecideFields, MendFields
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts.chart import TONES, Axis, Band, Chart, Dot, Line, Mark, Rule, between
 from calibrant.report.charts.scales import percent
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def charts(document: DecideFields) -> Iterator[Chart]:
     """Yield the curve of the first block that has one, with the chosen threshold."""
-    entry = next((e for e in document["results"] if e.get("curve")), None)
+    entry = next((e for e in document.results if e.curve), None)
     if entry is None:
         return
-    known = [
-        p for p in entry["curve"] if p["share"] is not None and p["error"]["value"] is not None
-    ]
-    curve = sorted(known, key=lambda point: (point["share"], point["error"]["value"]))
+    known = [(p.share, p.error.value, p) for p in entry.curve if p.error.value is not None]
+    curve = sorted(known, key=lambda point: point[:2])
     tips = [
-        f"from {point['threshold']:.3g} on: answers {percent(point['share'])}, wrong among them "
-        f"{percent(point['error']['value'])}{between(point['error'], percent)}"
-        for point in curve
+        f"from {point.threshold:.3g} on: answers {percent(share)}, wrong among them "
+        f"{percent(error)}{between(point.error, percent)}"
+        for share, error, point in curve
     ]
-    marks: list[Mark] = [Line([(p["share"], p["error"]["value"]) for p in curve], tips=tips)]
-    limit = (document.get("settings") or {}).get("max_error")
+    marks: list[Mark] = [Line([(share, error) for share, error, _ in curve], tips=tips)]
+    limit = entry.max_error
     if limit is not None:
-        marks.append(Rule(float(limit), words=f"limit {percent(float(limit))}"))
-    answered, error = ((entry.get(key) or {}).get("value") for key in ("answered", "error"))
-    if answered is not None and error is not None:
-        marks.append(Dot(answered, error, tone="second", shape="ring", label="chosen"))
-    most = max([*(p["error"]["value"] for p in curve), float(limit or 0)], default=0.0)
+        marks.append(Rule(limit, words=f"limit {percent(limit)}"))
+    if entry.answered.value is not None and entry.error.value is not None:
+        chosen = entry.answered.value, entry.error.value
+        marks.append(Dot(*chosen, tone="second", shape="ring", label="chosen"))
+    most = max([*(error for _, error, _ in curve), limit or 0.0])
     yield Chart(
         "answer",
         "Wrong among the answered against how many are answered",
@@ -42,16 +50,16 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     )
 
 
-def mend_charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def mend_charts(document: MendFields) -> Iterator[Chart]:
     """Yield what a stated confidence of each entry means."""
-    for n, entry in enumerate(document["results"], 1):
+    for n, entry in enumerate(document.results, 1):
         yield _meaning(entry, "answer" if n == 1 else f"mend-{n}")
 
 
-def _meaning(entry: Mapping[str, Any], name: str) -> Chart:
-    rows = entry["table"]
-    most = max((row["n"] for row in rows), default=1) or 1
-    whose = f", {entry_name(entry)}" if entry["model"] else ""
+def _meaning(entry: MendEntry, name: str) -> Chart:
+    rows = entry.table
+    most = max((row.n for row in rows), default=1) or 1
+    whose = f", {entry_name(entry)}" if entry.model else ""
     return Chart(
         name,
         f"What a stated confidence means{whose}",
@@ -62,23 +70,21 @@ def _meaning(entry: Mapping[str, Any], name: str) -> Chart:
         [
             Line([(0, 0), (1, 1)], "plain", look="dashed"),
             Band(_reach(entry), "first"),
-            Line([(row["says"], row["means"]) for row in rows], tips=[_means(row) for row in rows]),
+            Line([(row.says, row.means) for row in rows], tips=[_means(row) for row in rows]),
             *(
-                Dot(row["says"], row["right"], tone="second", size=row["n"] / most,
-                    tip=_means(row), key=f"says:{row['says']:g}")
+                Dot(row.says, row.right, tone="second", size=row.n / most,
+                    tip=_means(row), key=f"says:{row.says:g}")
                 for row in rows
-                if row["right"] is not None
             ),
         ],
     )  # fmt: skip
 
 
-def _reach(entry: Mapping[str, Any]) -> list[tuple[float, float, float]]:
+def _reach(entry: MendEntry) -> list[tuple[float, float, float]]:
     """Return the interval at every stated value: between the rows of the table it is wider."""
-    known = entry.get("map") or {}
-    if entry.get("columns") or not known.get("low"):
-        return [(r["says"], r["low"], r["high"]) for r in entry["table"] if r["low"] is not None]
-    ends = zip(known["knots"], known["low"], known["high"], strict=True)
+    if entry.columns:
+        return [(row.says, row.low, row.high) for row in entry.table]
+    ends = zip(entry.map.knots, entry.map.low, entry.map.high, strict=True)
     return [(says, _share(low), _share(high)) for says, low, high in ends]
 
 
@@ -86,28 +92,25 @@ def _share(log_odds: float) -> float:
     return 0.5 + 0.5 * math.tanh(log_odds / 2)
 
 
-def _means(row: Mapping[str, Any]) -> str:
-    means = f"means {percent(row['means'])}{between(row, percent)}"
-    right = "" if row["right"] is None else f", right {percent(row['right'])}"
-    return f"says {percent(row['says'])}: {means}{right}, {row['n']:,} labels"
+def _means(row: MendMeaning) -> str:
+    means = f"means {percent(row.means)} ({percent(row.low)} to {percent(row.high)})"
+    return f"says {percent(row.says)}: {means}, right {percent(row.right)}, {row.n:,} labels"
 
 
-def cascade_charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def cascade_charts(document: CascadeFields) -> Iterator[Chart]:
     """Yield accuracy against cost, with the chosen setting, of each block."""
-    for n, entry in enumerate(document["results"], 1):
+    for n, entry in enumerate(document.results, 1):
         yield _curves(entry, "answer" if n == 1 else f"cascade-{n}")
 
 
-def _curves(entry: Mapping[str, Any], name: str) -> Chart:
-    toned = list(zip(entry["strategies"], TONES, strict=False))
+def _curves(entry: CascadeEntry, name: str) -> Chart:
+    toned = list(zip(entry.strategies, TONES, strict=False))
     models = [
         Dot(
-            model["relative_cost"]["value"], model["accuracy"]["value"], tone="plain",
-            shape="diamond", size=0.3, label=str(model["model"]),
-            tip=f"{model['model']} alone: right {percent(model['accuracy']['value'])}",
-            key=str(model["model"]),
+            *_place(model), tone="plain", shape="diamond", size=0.3, label=model.model,
+            tip=f"{model.model} alone: right {percent(_place(model)[1])}", key=model.model,
         )
-        for model in entry["models"]
+        for model in entry.models
     ]  # fmt: skip
     return Chart(
         name,
@@ -119,28 +122,27 @@ def _curves(entry: Mapping[str, Any], name: str) -> Chart:
         [
             *(_strategy(part, tone) for part, tone in toned),
             *models,
-            *_chosen(entry, {part["name"]: tone for part, tone in toned}),
+            *_chosen(entry.policy, {part.name: tone for part, tone in toned}),
         ],
     )
 
 
-def _strategy(part: Mapping[str, Any], tone: str) -> Line:
-    words = str(part.get("words") or part["name"])
-    curve = sorted(part["curve"], key=lambda point: point["relative_cost"]["value"])
-    places = [(point["relative_cost"]["value"], point["accuracy"]["value"]) for point in curve]
+def _place(found: CascadeModel | CurvePoint | CascadePromise) -> tuple[float, float]:
+    return found.relative_cost.numbers[0], found.accuracy.numbers[0]
+
+
+def _strategy(part: Strategy, tone: str) -> Line:
+    curve = sorted(part.curve, key=lambda point: _place(point)[0])
     tips = [
-        f"{words}, setting {point['dial']:.3g}: cost {percent(point['relative_cost']['value'])}, "
-        f"right {percent(point['accuracy']['value'])}{between(point['accuracy'], percent)}"
+        f"{part.words}, setting {point.dial:.3g}: cost {percent(_place(point)[0])}, "
+        f"right {percent(_place(point)[1])}{between(point.accuracy, percent)}"
         for point in curve
     ]
-    return Line(places, tone, words, tips=tips, key=str(part["name"]))
+    return Line(list(map(_place, curve)), tone, part.words, tips=tips, key=part.name)
 
 
-def _chosen(entry: Mapping[str, Any], tones: Mapping[str, str]) -> list[Dot]:
-    policy = entry.get("policy") or {}
-    promise = policy.get("promise") or {}
-    cost, right = ((promise.get(key) or {}).get("value") for key in ("relative_cost", "accuracy"))
-    tone = tones.get(policy.get("rule") or "")
-    if tone is None or cost is None or right is None:
+def _chosen(policy: CascadePolicy, tones: Mapping[str, str]) -> list[Dot]:
+    tone = tones.get(policy.rule or "")
+    if tone is None or policy.promise is None:
         return []
-    return [Dot(cost, right, tone=tone, shape="ring", label="chosen", side="beside")]
+    return [Dot(*_place(policy.promise), tone=tone, shape="ring", label="chosen", side="beside")]

@@ -1,28 +1,29 @@
 """The chart of groups: what is special about each."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from calibrant.core.method_words import method_words
+from calibrant.documents.fields import GroupsFields
+from calibrant.documents.groups import GroupEntry, GroupsEntry
 from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Names, between, bounds
 from calibrant.report.charts.scales import percent, points
 
 _MOST = 16
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def charts(document: GroupsFields) -> Iterator[Chart]:
     """Yield the groups by what is special about them, largest first."""
-    entries = [entry for entry in document["results"] if entry["groups"]]
+    entries = [entry for entry in document.results if entry.groups]
     if not entries:
         return
     # What the entries differ in: two confidences of one model are two rows.
-    parts = [n for n in ("model", "method") if len({str(entry[n]) for entry in entries}) > 1]
+    parts = [n for n in ("model", "method") if len({getattr(entry, n) for entry in entries}) > 1]
     found = [
-        _group(group, entry, ", ".join(_words(entry[name]) for name in parts))
+        _group(group, entry, ", ".join(_words(getattr(entry, name)) for name in parts))
         for entry in entries
-        for group in entry["groups"]
+        for group in entry.groups
         # The same rows under another name are no group of their own.
-        if not group.get("echo_of")
+        if not group.echo_of
     ]
     ranked = sorted(found, key=lambda item: -abs((item.bar or (0, 0))[1]))
     shown = ranked[:_MOST]
@@ -41,19 +42,19 @@ def _words(name: str) -> str:
     return method_words(name) or str(name)
 
 
-def _group(group: Mapping[str, Any], entry: Mapping[str, Any], whose: str) -> Item:
-    beyond = group["beyond"]
-    tone = str(group["direction"]).replace("-", "_") if group["flagged"] else "undecided"
-    name = f"{whose}: {group['rule']}" if whose else str(group["rule"])
-    said, right = percent(group["mean_confidence"]), percent(group["rate"])
-    value = beyond["value"]
+def _group(group: GroupEntry, entry: GroupsEntry, whose: str) -> Item:
+    beyond = group.beyond
+    tone = group.direction.replace("-", "_") if group.flagged else "undecided"
+    name = f"{whose}: {group.rule}" if whose else group.rule
+    said, right = percent(group.mean_confidence), percent(group.rate)
+    value = group.gap_recalibrated
     return Item(
         name,
         tone,
         (0, value),
         dots=[Dot(value, 0, *bounds(beyond), "ink", "none")],
         words=points(value),
-        tip=f"{name}: {points(value)}{between(beyond, points)}. {group['n']:,} rows, says {said}, "
+        tip=f"{name}: {points(value)}{between(beyond, points)}. {group.n:,} rows, says {said}, "
         f"right {right}",
-        key=f"{entry['model']}␟{entry['method']}␟{group['rule']}",
+        key=f"{entry.model}␟{entry.method}␟{group.rule}",
     )

@@ -1,8 +1,14 @@
 """Tables of `groups`."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from calibrant.documents.fields import GroupsFields
+from calibrant.documents.groups import (
+    GroupAcross,
+    GroupDecision,
+    GroupDifference,
+    GroupEntry,
+    GroupsEntry,
+    Trend,
+)
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Table, claims_first, entry_name, table_of
 from calibrant.report.tables.remarks import rows_left_out
@@ -23,32 +29,30 @@ _DECISIONS = {
 }
 
 
-def blocks(document: Mapping[str, Any]) -> list[Block]:
+def blocks(document: GroupsFields) -> list[Block]:
     """Return the claims, the groups, the parts of the error and the decisions of each model."""
     parts = claims_first(document)
-    if document.get("across"):
-        parts.append(_across(document["across"]))
-    if document.get("trend"):
-        parts.append(_trend(document["trend"]))
-    several = len(document["results"]) > 1
-    for entry in document["results"]:
-        parts += [_groups(entry, named=several)] if entry["groups"] else []
-        parts += [_losses(entry), _decision(entry)]
-        if entry.get("differences"):
-            parts.append(_differences(entry))
+    if document.across:
+        parts.append(_across(document.across))
+    if document.trend:
+        parts.append(_trend(document.trend))
+    several = len(document.results) > 1
+    for entry in document.results:
+        parts += [_groups(entry, named=several)] if entry.groups else []
+        parts += [_losses(entry), _decision(entry.decision)]
+        if entry.differences:
+            parts.append(_differences(entry.differences))
     return [*parts, *rows_left_out(document)]
 
 
-def _across(rows: list[Mapping[str, Any]]) -> Table:
+def _across(rows: list[GroupAcross]) -> Table:
     return table_of(
         rows[:_ROWS],
         {
             "group": "rule",
-            "models": lambda e: cells.said_cell(
-                len(e["models"]), f"{len(e['models'])} of {e['of']}"
-            ),
+            "models": lambda e: cells.said_cell(len(e.models), f"{len(e.models)} of {e.of}"),
             "over-confident": "over_confident",
-            "gap, points": lambda e: _points(e["mean_gap"]),
+            "gap, points": lambda e: _points(e.mean_gap),
         },
         "Groups that stand out, over all models",
         note="Models for which the group stands out, and for how many of them as over-confident. "
@@ -57,28 +61,25 @@ def _across(rows: list[Mapping[str, Any]]) -> Table:
     )
 
 
-def _trend(trend: Mapping[str, Any]) -> Table:
+def _trend(trend: Trend) -> Table:
     """Return how the grouping loss changes with size and with tuning."""
-    rows: list[dict[str, Any]] = []
-    if size := trend["size"]:
-        what = f"size doubled ({size['models']} models)"
-        rows.append({"what": what, "change": size["per_doubling"], "p": size["p_value"]})
-    if tuned := trend["tuned"]:
-        rows += [
-            {"what": f"{pair['base']} -> {pair['tuned']}", "change": pair["difference"]}
-            for pair in tuned["pairs"]
-        ]
-        rows += [{"what": "tuned, mean of pairs", "change": tuned["mean"]}] if tuned["mean"] else []
+    rows: list[tuple[str, cells.Number, float | None]] = []
+    if size := trend.size:
+        change = cells.estimate_cell(size.per_doubling, digits=4)
+        rows.append((f"size doubled ({size.models} models)", change, size.p_value))
+    if tuned := trend.tuned:
+        for pair in tuned.pairs:
+            change = cells.number_cell(pair.difference, digits=4)
+            rows.append((f"{pair.base} -> {pair.tuned}", change, None))
+        if tuned.mean:
+            change = cells.estimate_cell(tuned.mean, digits=4)
+            rows.append(("tuned, mean of pairs", change, None))
     return table_of(
         rows,
         {
-            "when": "what",
-            "grouping loss": lambda e: (
-                cells.estimate_cell(e["change"], digits=4)
-                if isinstance(e["change"], Mapping)
-                else cells.number_cell(e["change"], digits=4)
-            ),
-            "p": lambda e: cells.number_cell(e["p"]) if "p" in e else "",
+            "when": lambda row: row[0],
+            "grouping loss": lambda row: row[1],
+            "p": lambda row: "" if row[2] is None else cells.number_cell(row[2]),
         },
         "Grouping loss by size and tuning",
         note="Change of the loss; below 0: less is left to mend. Intervals are over models, of "
@@ -86,52 +87,53 @@ def _trend(trend: Mapping[str, Any]) -> Table:
     )
 
 
-def _losses(entry: Mapping[str, Any]) -> Table:
-    total = entry["brier"]["value"]
+def _losses(entry: GroupsEntry) -> Table:
+    total = entry.brier.value
+    losses = {name: getattr(entry, name) for name in _LOSSES}
 
     def share(name: str) -> cells.Number:
-        value = entry[name]["value"]
+        value = losses[name].value
         return cells.share_cell(max(value, 0) / total if total and value is not None else None)
 
-    check = entry.get("copy_check")
-    note = f"{entry['n']:,} rows. Grouping: from its 95 % lower bound to all that is left."
-    if check is not None:
-        word = "passed" if check["passed"] else "failed: read the grouping loss with care"
-        note += f" Copy check (the confidence as only column must show nothing): {word}."
+    word = "passed" if entry.copy_check.passed else "failed: read the grouping loss with care"
     columns: Columns = {
         "part": lambda name: _LOSSES[name],
-        "Brier score": lambda name: cells.estimate_cell(entry[name], digits=4),
+        "Brier score": lambda name: cells.estimate_cell(losses[name], digits=4),
         "share": share,
     }
-    shown = [name for name in _LOSSES if name in entry]
-    return table_of(shown, columns, "What the Brier score is made of", note=note)
+    return table_of(
+        [name for name in _LOSSES if losses[name]],
+        columns,
+        "What the Brier score is made of",
+        note=f"{entry.n:,} rows. Grouping: from its 95 % lower bound to all that is left. "
+        f"Copy check (the confidence as only column must show nothing): {word}.",
+    )
 
 
-def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
-    shown = entry["groups"][:_ROWS]
-    echoes = any(group.get("echo_of") for group in shown)
-    more = len(entry["groups"]) - len(shown) + entry["groups_not_shown"]
+def _groups(entry: GroupsEntry, *, named: bool) -> Table:
+    shown = entry.groups[:_ROWS]
+    more = len(entry.groups) - len(shown) + entry.groups_not_shown
     note = f"{entry_name(entry)}. " if named else ""
     note += (
         "Gaps in points: says minus right; then at equal confidence, for flagged groups beyond "
         "those flagged above. Intervals hold for all "
-        f"{entry['multiplicity']['tested']:,} groups at once. A group is a place to look, not a "
+        f"{entry.multiplicity.tested:,} groups at once. A group is a place to look, not a "
         "cause."
     )
     if more > 0:
         note += f" {more} more in the JSON."
-    echo: Columns = {"echo of": lambda e: e.get("echo_of") or ""}
+    echo: Columns = {"echo of": lambda e: e.echo_of or ""}
     return table_of(
         shown,
         {
             "group": "rule",
             "rows": "n",
-            "says": lambda e: cells.share_cell(e["mean_confidence"]),
-            "right": lambda e: cells.share_cell(e["rate"]),
-            "gap": lambda e: _points(e["gap"]),
-            "gap at equal confidence": lambda e: cells.points_cell(e["beyond"]),
+            "says": lambda e: cells.share_cell(e.mean_confidence),
+            "right": lambda e: cells.share_cell(e.rate),
+            "gap": lambda e: _points(e.gap),
+            "gap at equal confidence": lambda e: cells.points_cell(e.beyond),
             "flag": _mark,
-            **(echo if echoes else {}),
+            **(echo if any(group.echo_of for group in shown) else {}),
         },
         f"{entry_name(entry)}: groups",
         note=note,
@@ -143,33 +145,32 @@ def _points(gap: float) -> cells.Number:
     return cells.Number(gap, unit="points", digits=1, signed=True)
 
 
-def _mark(group: Mapping[str, Any]) -> str:
-    if group["flagged"]:
-        return str(group["direction"]).removesuffix("-confident")
-    return "echo" if group.get("echo_of") else ""
+def _mark(group: GroupEntry) -> str:
+    if group.flagged:
+        return group.direction.removesuffix("-confident")
+    return "echo" if group.echo_of else ""
 
 
-def _differences(entry: Mapping[str, Any]) -> Table:
+def _differences(pairs: list[GroupDifference]) -> Table:
     return table_of(
-        entry["differences"],
+        pairs,
         {
-            "groups": lambda e: f"{e['a']} minus {e['b']}",
-            "difference at equal confidence, points": lambda e: cells.points_cell(e["gap"]),
+            "groups": lambda e: f"{e.a} minus {e.b}",
+            "difference at equal confidence, points": lambda e: cells.points_cell(e.gap),
             "adjusted p": "p_adjusted",
         },
         "Named groups against each other",
     )
 
 
-def _decision(entry: Mapping[str, Any]) -> Table:
-    decision = entry["decision"]
+def _decision(decision: GroupDecision) -> Table:
     return table_of(
         _DECISIONS,
         {
             "per decision": lambda name: _DECISIONS[name],
-            "cost": lambda name: cells.estimate_cell(decision[name], digits=4),
+            "cost": lambda name: cells.estimate_cell(getattr(decision, name), digits=4),
         },
-        f"Decisions at {decision['threshold']:.3g} "
-        f"(optimal for these costs: {decision['optimal_threshold']:.3g})",
+        f"Decisions at {decision.threshold:.3g} "
+        f"(optimal for these costs: {decision.optimal_threshold:.3g})",
         note="Savings: from a one-sided 95 % bound to the most that could be saved.",
     )
