@@ -37,16 +37,23 @@ class Stored:
     __slots__ = ()
     stored_as: ClassVar[str] = ""
     """Kind that is written, where several classes may stand in one place."""
+    stored: ClassVar[tuple[str, ...]] = ()
+    """What is saved of a class that is fitted, where that is not every field: its attributes."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
-        found = {name: _plain(getattr(self, name)) for name in _readers_of(type(self))}
+        found = {name.rstrip("_"): _plain(getattr(self, name)) for name in _readers_of(type(self))}
         return {"kind": self.stored_as, **found} if self.stored_as else found
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return what `to_dict` described, bit for bit; a field that is missing is an error."""
-        return cls(**{name: read(data[name]) for name, read in _readers_of(cls).items()})
+        found = {name: read(data[name.rstrip("_")]) for name, read in _readers_of(cls).items()}
+        if not cls.stored:
+            return cls(**found)
+        made = cls.__new__(cls)
+        made.__dict__.update(found)
+        return made
 
 
 def _plain(value: Any) -> Any:
@@ -64,7 +71,8 @@ def _found(kind: Any) -> dict[str, Callable[[Any], Any]]:
     return {
         field.name: partial(_read, field.metadata.get("read"), hints[field.name])
         for field in fields(kind)
-        if field.init and field.metadata.get("stored", True)
+        if (field.name in kind.stored if kind.stored else field.init)
+        and field.metadata.get("stored", True)
     }
 
 

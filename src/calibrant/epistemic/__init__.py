@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from calibrant.epistemic.deferral.answers import gather_answers as gather_answers
     from calibrant.epistemic.deferral.cascade import Cascade as Cascade
     from calibrant.epistemic.deferral.cascade import Choice as Choice
-    from calibrant.epistemic.deferral.cascade import Step as Step
     from calibrant.epistemic.deferral.cascade import choose as choose
     from calibrant.epistemic.deferral.router import Router as Router
     from calibrant.epistemic.guard import GuardCheck as GuardCheck
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from calibrant.epistemic.loss.tree_loss import TreeGroupingLoss as TreeGroupingLoss
     from calibrant.epistemic.policies import load_policy as load_policy
     from calibrant.epistemic.policy import Policy as Policy
+    from calibrant.epistemic.saved import Step as Step
     from calibrant.epistemic.segments.confidence_groups import ConfidenceGroups as ConfidenceGroups
     from calibrant.epistemic.segments.confidence_groups import GroupCorrector as GroupCorrector
     from calibrant.epistemic.segments.group import Group as Group

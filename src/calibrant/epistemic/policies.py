@@ -7,10 +7,10 @@ from typing import Any
 from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
-from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.deferral.policy import MixedPolicy, inner_policy
 from calibrant.epistemic.guard import Change, GuardCheck
-from calibrant.epistemic.policy import CONFIDENCE, SCHEMA, Decision, Policy, Row, as_rows
+from calibrant.epistemic.policy import Decision, Policy, as_rows
+from calibrant.epistemic.saved import CONFIDENCE, SCHEMA, Row, Said, Step, stated_confidence
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.records.mend_map import SCHEMA as MEND_SCHEMA
 from calibrant.records.mend_map import MendMap, load_mend
@@ -103,18 +103,14 @@ class MendedPolicy(Policy):
 
     def decide(self, row: Row) -> Decision:
         """Answer wherever there is a confidence: no limit on the error was asked for."""
-        confidence = row.get(CONFIDENCE)
-        if confidence is None or confidence != confidence:
-            return "ask"
-        self.mend.probability(confidence)
-        return "answer"
+        return "ask" if stated_confidence(row) is None else "answer"
 
-    def route(self, question: Row, asked: Mapping[str, Any]) -> Step:  # noqa: ARG002
+    def route(self, question: Row, asked: Mapping[str, Said]) -> Step:  # noqa: ARG002
         """Ask the model, then answer with the chance of an error."""
         (name,) = self.models
         if name not in asked:
             return Step("ask", name)
-        said = asked[name][CONFIDENCE] if isinstance(asked[name], Mapping) else asked[name]
+        said = stated_confidence(asked[name])
         if said is None:
             return Step("defer", name)
         return Step("answer", name, 1.0 - self.mend.probability(said))

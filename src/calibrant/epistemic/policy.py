@@ -3,25 +3,19 @@
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
-from calibrant.core.stored import Stored
-from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.guard import GuardCheck, Profile
+from calibrant.epistemic.saved import CONFIDENCE, Row, Said, SavedPolicy, Step
 from calibrant.records.features import as_frame, level_text
 
-SCHEMA = "calibrant.policy/1"
-CONFIDENCE = "confidence"
 Decision: TypeAlias = Literal["answer", "ask"]
-Row: TypeAlias = Mapping[str, Any]
 
 
-class Policy(Stored, ABC):
+class Policy(SavedPolicy, ABC):
     """A saved permission to answer: what it decides, promises, and when that ends.
 
     Attributes
@@ -62,13 +56,13 @@ class Policy(Stored, ABC):
         """Say whether the first model's answer may be given, by the columns in `needs`."""
 
     @abstractmethod
-    def route(self, question: Row, asked: Mapping[str, Any]) -> Step:
+    def route(self, question: Row, asked: Mapping[str, Said]) -> Step:
         """Return what to do next with one question, given the answers so far by model."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""
         asked = {"models": self.models, "needs": list(self.needs)}
-        return {"schema": SCHEMA, **super().to_dict(), **asked}
+        return {**super().to_dict(), **asked}
 
     def answers(self, confidence: float | None) -> bool:
         """Return whether an answer with this confidence may be given; None is never enough."""
@@ -80,11 +74,11 @@ class Policy(Stored, ABC):
         return self.decide({CONFIDENCE: confidence}) == "answer"
 
     def route_batch(
-        self, questions: Any, asked: Sequence[Mapping[str, Any]] | None = None
+        self, questions: Any, asked: Sequence[Mapping[str, Said]] | None = None
     ) -> list[Step]:
         """Return the next step of every row of a table (or of a list of rows)."""
         rows = list(as_rows(questions))
-        so_far: Sequence[Mapping[str, Any]] = [{} for _ in rows] if asked is None else asked
+        so_far: Sequence[Mapping[str, Said]] = [{} for _ in rows] if asked is None else asked
         if len(so_far) != len(rows):
             raise InputError(f"{len(so_far)} rows of answers for {len(rows)} questions")
         return [self.route(row, said) for row, said in zip(rows, so_far, strict=True)]
@@ -123,10 +117,6 @@ class Policy(Stored, ABC):
     def stranger(self, row: Row) -> bool:
         """Return whether a row has a category without enough labels."""
         return any(level_text(row.get(name)) not in levels for name, levels in self.known.items())
-
-    def save(self, path: str | Path) -> None:
-        """Write the policy as JSON."""
-        Path(path).write_bytes(dump_document(self.to_dict()))
 
 
 def as_rows(rows: Any) -> Any:

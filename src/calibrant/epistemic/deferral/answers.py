@@ -11,6 +11,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError, did_you_mean
+from calibrant.epistemic.saved import Cell, Row
 from calibrant.records.features import as_frame
 
 EVERY_QUESTION = {"every_question": "all"}
@@ -186,7 +187,7 @@ class QuestionEmbedding:
         self.centre = np.asarray(about["centre"], dtype=np.float64)
         self.axes = np.asarray(about["axes"], dtype=np.float64)
 
-    def described(self, question: Mapping[str, Any]) -> dict[str, Any]:
+    def described(self, question: Row) -> dict[str, Cell]:
         """Return the question with its components and its whole embedding."""
         text = question.get(self.column) or question.get("text")
         if text is None:

@@ -5,40 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
-from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError, did_you_mean, require_choice
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers, gather_answers, model_matrix
 from calibrant.epistemic.deferral.stage import RULES, Aim, Stage
+from calibrant.epistemic.saved import Row, Said, SavedPolicy, Step, stated_confidence
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
 from calibrant.records.features import as_frame
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What to do next with one query.
-
-    Parameters
-    ----------
-    action
-        ``"ask"`` the model, or ``"answer"`` with what it said.
-    model
-        Its name.
-    risk
-        Estimated risk of the answer; None before anything was asked.
-    """
-
-    action: str
-    model: str
-    risk: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +51,7 @@ def choose(risk: Floats, tolerance: float, *, fallback: str = "lowest") -> Choic
 
 
 @dataclass(eq=False, repr=False)
-class Cascade:
+class Cascade(SavedPolicy):
     """Route queries through models in order of cost.
 
     Parameters
@@ -120,6 +100,9 @@ class Cascade:
     >>> policy.route({"hard": 1}, {"small": 0.6}).model
     'large'
     """
+
+    stored_as = "cascade"
+    stored = ("rule", "tolerance", "aim", "stages_")
 
     models: Sequence[str]
     _: KW_ONLY
@@ -268,7 +251,7 @@ class Cascade:
         chosen[pending] = best[pending] if self.fallback == "lowest" else len(self.stages_) - 1
         return Choice(chosen, asked)
 
-    def route(self, features: Mapping[str, Any], answers_so_far: Mapping[str, Any]) -> Step:
+    def route(self, features: Row, answers_so_far: Mapping[str, Said]) -> Step:
         """Return what to do next with one query.
 
         Parameters
@@ -295,19 +278,13 @@ class Cascade:
         winner = asked - 1 if last else risks.index(lowest)
         return Step("answer", self.models[winner], risks[winner])
 
-    def _risk_of(
-        self, features: Mapping[str, Any], answers: Mapping[str, Any], position: int
-    ) -> float:
+    def _risk_of(self, features: Row, answers: Mapping[str, Said], position: int) -> float:
         answer = answers[self.models[position]]
-        query = features
-        if isinstance(answer, Mapping):
-            query = {**features, **answer}
-            answer = answer.get("confidence")
-        if answer is None or answer != answer:
+        confidence = stated_confidence(answer)
+        if confidence is None:
             return float("inf")
-        if not 0.0 <= answer <= 1.0:
-            raise InputError(f"a confidence must be between 0 and 1, got {answer!r}")
-        return self.stages_[position].risk_one(query, float(answer), self.aim)
+        query = {**features, **answer} if isinstance(answer, Mapping) else features
+        return self.stages_[position].risk_one(query, confidence, self.aim)
 
     def _wrong_order(self, given: list[str]) -> InputError:
         unknown = [name for name in given if name not in self.models]
@@ -327,28 +304,9 @@ class Cascade:
         policy.tolerance = float(dial)
         return policy
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the policy as plain data."""
-        return {
-            "schema": "calibrant.policy/1",
-            "kind": "cascade",
-            "rule": self.rule,
-            "tolerance": self.tolerance,
-            "aim": self.aim.to_dict(),
-            "stages": [stage.to_dict() for stage in self.stages_],
-        }
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Cascade:
         """Return a policy that decides as the one that `to_dict` described, bit for bit."""
-        stages = [Stage.from_dict(item) for item in data["stages"]]
-        policy = cls(
-            [stage.name for stage in stages], rule=data["rule"], tolerance=float(data["tolerance"])
-        )
-        policy.aim = Aim.from_dict(data["aim"])
-        policy.stages_ = stages
+        policy = super().from_dict(data)
+        policy.models = [stage.name for stage in policy.stages_]
         return policy
-
-    def save(self, path: str | Path) -> None:
-        """Write the policy as JSON."""
-        Path(path).write_bytes(dump_document(self.to_dict()))

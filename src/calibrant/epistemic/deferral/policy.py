@@ -9,12 +9,13 @@ from typing import Any
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.stored import NOT_STORED, Stored, read_by
 from calibrant.epistemic.deferral.answers import EVERY_QUESTION, VECTOR, QuestionEmbedding
-from calibrant.epistemic.deferral.cascade import Cascade, Step
+from calibrant.epistemic.deferral.cascade import Cascade
 from calibrant.epistemic.deferral.mixing import hash_share
 from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.deferral.value import ValueModel
 from calibrant.epistemic.guard import Profile
-from calibrant.epistemic.policy import CONFIDENCE, Decision, Policy, Row
+from calibrant.epistemic.policy import Decision, Policy
+from calibrant.epistemic.saved import CONFIDENCE, Row, Said, Step, stated_confidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class ValuePolicy(Stored):
         """Names, cheapest first."""
         return list(self.model.models)
 
-    def route(self, question: Mapping[str, Any], asked: Mapping[str, Any]) -> Step:
+    def route(self, question: Row, asked: Mapping[str, Said]) -> Step:
         """Return what to do next with one question.
 
         Parameters
@@ -59,13 +60,8 @@ class ValuePolicy(Stored):
         answers = {}
         for name, said in asked.items():
             at = self._position(name)
-            row = said if isinstance(said, Mapping) else {"confidence": said}
-            confidence = row.get("confidence")
-            if confidence is not None and not (
-                0.0 <= confidence <= 1.0 or confidence != confidence
-            ):
-                raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
-            answers[at] = model.answer_one(at, confidence, row)
+            row = said if isinstance(said, Mapping) else {}
+            answers[at] = model.answer_one(at, stated_confidence(said), row)
         chance, cost = model.expected_one(model.question_one(question), answers)
         first = max(answers) + 1 if answers else 0
         at_hand = max(answers, key=lambda at: (chance[at], -at)) if answers else -1
@@ -96,7 +92,7 @@ class AlwaysOne(Stored):
     models: list[str]
     name: str
 
-    def route(self, question: Mapping[str, Any], asked: Mapping[str, Any]) -> Step:  # noqa: ARG002
+    def route(self, question: Row, asked: Mapping[str, Said]) -> Step:  # noqa: ARG002
         """Ask the model, then answer with it."""
         return Step("answer" if self.name in asked else "ask", self.name)
 
@@ -106,20 +102,14 @@ class AlwaysOne(Stored):
 
 
 Inner = ValuePolicy | AlwaysOne | Cascade | Router
-_INNER: dict[str, Any] = {
-    "value": ValuePolicy,
-    "one": AlwaysOne,
-    "cascade": Cascade,
-    "router": Router,
-}
+_INNER = {kind.stored_as: kind for kind in (ValuePolicy, AlwaysOne, Cascade, Router)}
 
 
 def inner_policy(data: Mapping[str, Any]) -> Inner:
     """Return the policy that a mix holds."""
     if data["kind"] not in _INNER:
         raise InputError(f"unknown kind of policy {data['kind']!r}")
-    policy: Inner = _INNER[data["kind"]].from_dict(data)
-    return policy
+    return _INNER[data["kind"]].from_dict(data)
 
 
 @dataclass(frozen=True)
@@ -186,7 +176,7 @@ class MixedPolicy(Policy):
         step = self.route(row, {self.models[0]: dict(row)})
         return "answer" if step == Step("answer", self.models[0], step.risk) else "ask"
 
-    def route(self, question: Row, asked: Mapping[str, Any]) -> Step:
+    def route(self, question: Row, asked: Mapping[str, Said]) -> Step:
         """Return what to do next with one question.
 
         Parameters
@@ -216,7 +206,7 @@ class MixedPolicy(Policy):
             return self
         return replace(self, embedder=QuestionEmbedding(self.embedding, embedder))
 
-    def described(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    def described(self, question: Row) -> Row:
         """Return the question with its embedding, where the policy needs one."""
         if self.embedding is None or VECTOR in question:
             return question
@@ -231,7 +221,7 @@ class MixedPolicy(Policy):
         return question
 
 
-def question_key(question: Mapping[str, Any]) -> str:
+def question_key(question: Row) -> str:
     """Return what stands for a question when it is dealt to one of two settings."""
     for name in ("question_id", "text"):
         if question.get(name) is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -13,11 +12,10 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
-from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError, require_choice
 from calibrant.epistemic.deferral.answers import VECTOR, Answers, gather_answers
-from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.deferral.stage import Aim
+from calibrant.epistemic.saved import SCHEMA, Row, Said, SavedPolicy, Step
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 from calibrant.records.features import FeatureEncoder, as_frame
 
@@ -26,7 +24,7 @@ _CHUNK = 2_048
 
 
 @dataclass(eq=False, repr=False)
-class Router:
+class Router(SavedPolicy):
     """Choose the model with the best balance of expected accuracy and price.
 
     The choice is argmax over models of willingness x accuracy - price, before any is asked.
@@ -63,6 +61,8 @@ class Router:
     >>> router.route({"hard": 0}).model, router.route({"hard": 1}).model
     ('small', 'large')
     """
+
+    stored_as = "router"
 
     models: Sequence[str]
     _: KW_ONLY
@@ -117,11 +117,7 @@ class Router:
             )
             for position in range(len(self.models))
         ]
-        # Trees of one boosting round store the distance from the mean: store the rate itself.
-        self.leaf_rates_ = [
-            _leaf_rates(tree, matrix, hits[:, position])
-            for position, tree in enumerate(self.trees_)
-        ]
+        self.leaf_rates_ = [tree.leaf_values() for tree in self.trees_]
         self.overall_ = hits.mean(axis=0)
 
     def _fit_neighbours(self, frame: pl.DataFrame, hits: Floats) -> None:
@@ -180,7 +176,7 @@ class Router:
         return np.asarray(np.argmax(balance, axis=1))
 
     def route(
-        self, features: Mapping[str, Any], answers_so_far: Mapping[str, Any] = MappingProxyType({})
+        self, features: Row, answers_so_far: Mapping[str, Said] = MappingProxyType({})
     ) -> Step:
         """Return which model to ask, or to answer with it once it was asked."""
         if answers_so_far:
@@ -200,7 +196,7 @@ class Router:
             )
         return Step("ask", self.models[int(np.argmax(self.willingness * accuracy - self.price_))])
 
-    def _row(self, features: Mapping[str, Any]) -> Any:
+    def _row(self, features: Row) -> Any:
         if not self.whole_:
             return self.encoder_.transform_one(features)
         if features.get(VECTOR) is None:
@@ -216,8 +212,8 @@ class Router:
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""
         data: dict[str, Any] = {
-            "schema": "calibrant.policy/1",
-            "kind": "router",
+            "schema": SCHEMA,
+            "kind": self.stored_as,
             "router": self.kind,
             "models": self.models,
             "willingness": self.willingness,
@@ -256,21 +252,8 @@ class Router:
         router.leaf_rates_ = [np.asarray(rates, dtype=np.float64) for rates in data["rates"]]
         return router
 
-    def save(self, path: str | Path) -> None:
-        """Write the policy as JSON."""
-        Path(path).write_bytes(dump_document(self.to_dict()))
-
 
 def _directions(matrix: Floats) -> Floats:
     """Return rows of length 1: their products are cosines."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     return matrix / np.where(norms > 0, norms, 1.0)
-
-
-def _leaf_rates(tree: Tree, matrix: Floats, hits: Floats) -> Floats:
-    leaves = tree.apply(matrix)
-    n = np.bincount(leaves, minlength=tree.n_leaves)
-    total = np.bincount(leaves, weights=hits, minlength=tree.n_leaves)
-    rates = np.full(tree.n_leaves, float(hits.mean()))
-    np.divide(total, n, out=rates, where=n > 0)
-    return rates

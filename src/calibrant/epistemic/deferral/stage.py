@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import require_choice
 from calibrant.core.stored import Stored, read_by
 from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwise_risk
+from calibrant.epistemic.saved import Row
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
 from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.recalibration import calibrator_from_dict
@@ -155,7 +155,7 @@ class Stage(Stored):
         risk[known] = pointwise_risk(p, f, aim.matrix, threshold=aim.cut)
         return risk
 
-    def risk_one(self, query: Mapping[str, Any], confidence: float, aim: Aim) -> float:
+    def risk_one(self, query: Row, confidence: float, aim: Aim) -> float:
         """Return the risk of one answer."""
         f = np.array([confidence])
         if self.rivals is not None:

@@ -18,6 +18,7 @@ from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.linear import ridge_linear
+from calibrant.epistemic.saved import Row
 from calibrant.records.learned_score import Columns
 from calibrant.stats.logistic import intercept_free, ridge_logistic
 
@@ -193,7 +194,7 @@ class ValueModel:
         self._cost = {asked: table.tolist() for asked, table in self.cost_.items()}
         self._prices = [float(price) for price in self.price_]
 
-    def question_one(self, features: Mapping[str, Any]) -> list[tuple[int, float]]:
+    def question_one(self, features: Row) -> list[tuple[int, float]]:
         """Return the columns of one question that are not 0, with their values."""
         width = self.question_.width
         numbers, codes = self.question_.parts_one(features)
@@ -202,11 +203,10 @@ class ValueModel:
         start = 1 + width + len(numbers)
         return found + [(start + at, value * value) for at, value in enumerate(numbers)]
 
-    def answer_one(self, at: int, confidence: float | None, row: Mapping[str, Any]) -> list[float]:
+    def answer_one(self, at: int, confidence: float | None, row: Row) -> list[float]:
         """Return the columns of one model's answer to one question."""
-        missing = confidence is None or confidence != confidence
         z = 0.0
-        if not missing:
+        if confidence is not None:
             certain = 1.0 - float(self.aim.doubt(np.array([confidence]))[0])
             centre, spread = self.said_[at]
             z = (float(_logit(np.array([certain]))[0]) - centre) / spread
@@ -214,7 +214,7 @@ class ValueModel:
         extra = self.extra_.get(self.models[at])
         more = [] if extra is None else extra.parts_one(row)[0]
         return [
-            z, z * z, max(z - _BEND, 0.0), float(missing),
+            z, z * z, max(z - _BEND, 0.0), float(confidence is None),
             *more, *(value * value for value in more), *(value * z for value in more),
         ]  # fmt: skip
 

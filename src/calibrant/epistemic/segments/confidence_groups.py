@@ -14,13 +14,13 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Ints, Mask
-from calibrant.core.document import dump_document, load_document
+from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
-from calibrant.core.stored import Stored
 from calibrant.documents.groups import GroupDifference, GroupEntry
 from calibrant.epistemic.linear import ConfidenceBasis
+from calibrant.epistemic.saved import Row, SavedPolicy
 from calibrant.epistemic.segments.conditions import Candidates, Rule, candidate_rules, parse_rule
 from calibrant.epistemic.segments.group import Judged, describe, differences
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
@@ -30,7 +30,7 @@ _RIDGE = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class GroupCorrector(Stored):
+class GroupCorrector(SavedPolicy):
     """Recalibrate a confidence over all rows and shift it within the groups that stand out.
 
     Parameters
@@ -81,7 +81,7 @@ class GroupCorrector(Stored):
                 rates = rates + shift * rule.mask(frame)
         return np.clip(rates, 0.0, 1.0)
 
-    def predict_one(self, row: Mapping[str, Any], confidence: float) -> float:
+    def predict_one(self, row: Row, confidence: float) -> float:
         """Return the corrected confidence of one answer."""
         if not 0.0 <= confidence <= 1.0:
             raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
@@ -104,10 +104,6 @@ class GroupCorrector(Stored):
                 source=str(path),
                 hint=Hint("save it again: {call}", call=Call("groups", "TABLE", save=str(path))),
             ) from None
-
-    def save(self, path: str | Path) -> None:
-        """Write the corrector as JSON."""
-        Path(path).write_bytes(dump_document({"schema": "calibrant.policy/1", **self.to_dict()}))
 
 
 def fit_corrector(

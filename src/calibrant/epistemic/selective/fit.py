@@ -25,7 +25,7 @@ from calibrant.documents.decisions import (
     ThresholdPoint,
 )
 from calibrant.epistemic.guard import Profile
-from calibrant.epistemic.policy import CONFIDENCE
+from calibrant.epistemic.saved import CONFIDENCE
 from calibrant.epistemic.selective.certify import (
     AskingCosts,
     Certified,

@@ -10,9 +10,9 @@ import polars as pl
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.stored import read_by
-from calibrant.epistemic.deferral.cascade import Step
 from calibrant.epistemic.guard import Profile, level_texts
-from calibrant.epistemic.policy import CONFIDENCE, Decision, Policy, Row
+from calibrant.epistemic.policy import Decision, Policy
+from calibrant.epistemic.saved import CONFIDENCE, Row, Said, Step, stated_confidence
 from calibrant.records.features import level_text, require
 from calibrant.records.learned_score import LearnedScore
 
@@ -27,11 +27,11 @@ class RawScore:
         """Return the score per row."""
         return np.asarray(frame[CONFIDENCE].cast(pl.Float64).to_numpy())
 
-    def predict_one(self, row: Mapping[str, Any]) -> float:
+    def predict_one(self, row: Row) -> float:
         """Return the score of one row."""
-        return float(row[CONFIDENCE])
+        return stated_confidence(row) or 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, str]:
         """Return plain data."""
         return {"kind": self.kind}
 
@@ -102,11 +102,8 @@ class SelectivePolicy(Policy):
 
     def decide(self, row: Row) -> Decision:
         """Return ``"answer"`` or ``"ask"`` for one row, given by the names in `needs`."""
-        confidence = row.get(CONFIDENCE)
-        if confidence is None or confidence != confidence:
+        if stated_confidence(row) is None:
             return "ask"
-        if not 0.0 <= confidence <= 1.0:
-            raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
         require(list(row), self.needs)
         if self.stranger(row):
             return "ask"
@@ -117,13 +114,14 @@ class SelectivePolicy(Policy):
             return "ask"
         return "answer" if self.score.predict_one(row) >= self._cut(threshold) else "ask"
 
-    def route(self, question: Row, asked: Mapping[str, Any]) -> Step:
+    def route(self, question: Row, asked: Mapping[str, Said]) -> Step:
         """Ask the model, then answer or ``defer`` the question to somebody else."""
         (name,) = self.models
         if name not in asked:
             return Step("ask", name)
-        said = asked[name] if isinstance(asked[name], Mapping) else {CONFIDENCE: asked[name]}
-        action = self.decide({**question, **said})
+        said = asked[name]
+        own: Row = said if isinstance(said, Mapping) else {CONFIDENCE: said}
+        action = self.decide({**question, **own})
         return Step("answer" if action == "answer" else "defer", name)
 
     def decide_many(self, frame: pl.DataFrame) -> Mask:

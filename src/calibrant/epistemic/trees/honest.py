@@ -12,6 +12,7 @@ import numpy.typing as npt
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
+from calibrant.core.stored import Stored
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 from calibrant.records.features import FeatureEncoder, as_frame
 
@@ -178,7 +179,7 @@ def leave_one_out_products(region: Ints, residual: Floats, count: int) -> Floats
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HonestTree:
+class HonestTree(Stored):
     """A regression tree whose leaf means come from rows that did not shape it.
 
     Parameters
@@ -219,6 +220,9 @@ class HonestTree:
     >>> tree.predict(np.array([[-2.0, 0.0], [2.0, 0.0]])).round(1).tolist()
     [-0.5, 0.5]
     """
+
+    stored_as = "tree"
+    stored = ("encoder_", "tree_", "values_")
 
     min_samples_leaf: int = 15
     max_leaf_nodes: int | None = None
@@ -311,11 +315,6 @@ class HonestTree:
                 node = parent[node]
             self.values_[leaf] = total[node] / n[node] if n[node] else 0.0
 
-    @property
-    def loss(self) -> PartitionLoss:
-        """The debiased squared mean over the leaves, on the evaluation part."""
-        return self.loss_
-
     def apply(self, features: Any) -> npt.NDArray[np.int32]:
         """Return the leaf of each row, -1 for an unseen category where that is allowed."""
         return self.tree_.apply(self.encoder_.transform(features))
@@ -329,21 +328,3 @@ class HonestTree:
         """Return the mean of one query's leaf, without the overhead of tables."""
         leaf = self.tree_.apply_one(self.encoder_.transform_one(query))
         return float(self.values_[leaf]) if leaf >= 0 else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what prediction needs as plain data."""
-        return {
-            "kind": "tree",
-            "encoder": self.encoder_.to_dict(),
-            "tree": self.tree_.to_dict(),
-            "values": self.values_.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> HonestTree:
-        """Return a tree that predicts as the one that `to_dict` described, bit for bit."""
-        model = cls(unseen=data["encoder"]["unseen"])
-        model.encoder_ = FeatureEncoder.from_dict(data["encoder"])
-        model.tree_ = Tree.from_dict(data["tree"])
-        model.values_ = np.asarray(data["values"], dtype=np.float64)
-        return model

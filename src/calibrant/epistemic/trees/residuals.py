@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ import polars as pl
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
+from calibrant.core.stored import Stored
 from calibrant.epistemic.trees.boosting import Growth, boosted_trees
 from calibrant.epistemic.trees.honest import HonestTree, PartitionLoss
 from calibrant.epistemic.trees.tree import Tree
@@ -37,9 +39,6 @@ class ResidualModel(Protocol):
     def predict_one(self, query: Mapping[str, Any]) -> float:
         """Return the residual of one query."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-
 
 def linear_bound(prediction: Floats, residual: Floats) -> PartitionLoss:
     """Return the lower bound E[2 g R - g^2] of E[r^2] for any fixed prediction g of r.
@@ -59,10 +58,11 @@ def linear_bound(prediction: Floats, residual: Floats) -> PartitionLoss:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _SumOfTrees:
+class _SumOfTrees(Stored):
     """Trees on one encoder, added up from a constant."""
 
-    kind = ""
+    stored = ("encoder_", "start_", "weight_", "trees_")
+
     unseen: str = "error"
     seed: int = 0
     start_: float = field(init=False, default=0.0)
@@ -109,25 +109,6 @@ class _SumOfTrees:
             self._values = [tree.leaf_values().tolist() for tree in self.trees_]
         return self._values
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "kind": self.kind,
-            "encoder": self.encoder_.to_dict(),
-            "start": self.start_,
-            "weight": self.weight_,
-            "trees": [tree.to_dict() for tree in self.trees_],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> _SumOfTrees:
-        """Return a model that predicts as the one that `to_dict` described."""
-        model = cls(unseen=data["encoder"]["unseen"])
-        model.encoder_ = FeatureEncoder.from_dict(data["encoder"])
-        model.start_, model.weight_ = float(data["start"]), float(data["weight"])
-        model.trees_ = [Tree.from_dict(tree) for tree in data["trees"]]
-        return model
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostedResiduals(_SumOfTrees):
@@ -141,7 +122,7 @@ class BoostedResiduals(_SumOfTrees):
     True
     """
 
-    kind = "boosting"
+    stored_as = "boosting"
     iterations: int = 30
     learning_rate: float = 0.15
     depth: int = 4
@@ -172,7 +153,7 @@ class HonestForest(_SumOfTrees):
     True
     """
 
-    kind = "forest"
+    stored_as = "forest"
     trees: int = 50
     feature_share: float = 0.7
     min_samples_leaf: int = 15
@@ -204,11 +185,7 @@ class HonestForest(_SumOfTrees):
         return Tree(feature, tree.threshold, tree.left, tree.right, value)
 
 
-_KINDS: dict[str, Any] = {
-    "tree": HonestTree,
-    "forest": HonestForest,
-    "boosting": BoostedResiduals,
-}
+_KINDS = {kind.stored_as: kind for kind in (HonestTree, HonestForest, BoostedResiduals)}
 
 
 def residual_model(
@@ -220,21 +197,17 @@ def residual_model(
     seed: int = 0,
 ) -> ResidualModel:
     """Return an unfitted model of the residual by name."""
-    shared: dict[str, Any] = {
-        "min_samples_leaf": min_samples_leaf, "unseen": unseen, "seed": seed
-    }  # fmt: skip
-    if kind in ("tree", "shrunk"):
-        return HonestTree(shrink=kind == "shrunk", max_depth=max_depth, **shared)
-    if kind not in _KINDS:
+    if kind not in ("shrunk", *_KINDS):
         known = ", ".join(("shrunk", *_KINDS))
         raise InputError(f"the residual model must be one of {known}, got {kind!r}")
-    model: ResidualModel = _KINDS[kind](**shared)
-    return model
+    made = partial(_KINDS.get(kind, HonestTree), min_samples_leaf=min_samples_leaf)
+    if kind in ("tree", "shrunk"):
+        made = partial(made, shrink=kind == "shrunk", max_depth=max_depth)
+    return made(unseen=unseen, seed=seed)
 
 
 def residual_model_from_dict(data: Mapping[str, Any]) -> ResidualModel:
     """Return the fitted model that its `to_dict` described."""
     if data.get("kind") not in _KINDS:
         raise InputError(f"unknown kind of residual model {data.get('kind')!r} in the policy")
-    model: ResidualModel = _KINDS[data["kind"]].from_dict(data)
-    return model
+    return _KINDS[data["kind"]].from_dict(data)
