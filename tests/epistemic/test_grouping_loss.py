@@ -134,7 +134,7 @@ def test_what_more_rows_would_catch_raises_the_upper_end_only():
     low, high = found.interval_
     assert found.still_rising_
     assert found.gain_ > 0
-    assert found.gain_ == pytest.approx(np.mean([fit.gain for fit in found.fits_]))
+    assert found.gain_ == pytest.approx(np.mean([fit.gain.value for fit in found.fits_]))
     assert high - found.value_ > found.value_ - low + found.gain_
 
 
@@ -169,7 +169,7 @@ def test_with_few_rows_only_the_lower_end_is_claimed():
     assert high == pytest.approx(squares.mean() + 1.959964 * error)
     plain = TreeGroupingLoss(repeats=1).fit(*five_acting_features(700, 0)[:3])
     assert not plain.too_few_
-    assert plain.interval_[1] < plain.fits_[0].left
+    assert plain.interval_[1] < plain.fits_[0].left.value
 
 
 def test_the_truth_lies_inside_with_few_rows_too():

@@ -17,7 +17,6 @@ from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions,
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import embedded, refuse_outcome, without_missing
 from calibrant.inputs.provenance import document_head, origin_of, recorded
@@ -26,6 +25,7 @@ from calibrant.metrics import calibrator_from_dict
 from calibrant.report.typed import CascadeResult
 from calibrant.verbs import _options as opt
 from calibrant.verbs import deferring
+from calibrant.verbs._document import scores_document
 
 _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
@@ -143,7 +143,7 @@ def cascade(
     CascadeResult
         A document ``calibrant.cascade/1`` with one entry in ``results``.
     """
-    chosen = StrategyOptions(
+    options = StrategyOptions(
         decision,
         None if costs is None else CostMatrix.of(costs),
         threshold,
@@ -151,58 +151,42 @@ def cascade(
         min_samples_leaf,
     )
     if strategies is not None:
-        chosen = replace(chosen, strategies=tuple(strategies))
-    require_known(chosen.strategies, STRATEGIES, "there is no strategy {}")
+        options = replace(options, strategies=tuple(strategies))
+    require_known(options.strategies, STRATEGIES, "there is no strategy {}")
     # Strategies that need neither would pass over a name that does not exist.
     calibrator_from_dict({"calibrator": recalibration})
     price = deferring.prices(price, models)
     opt.refuse_mended(table, save, "a policy")
     refuse_outcome(features, table["correct"])
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
-    scores = read_scores(data, table, features=kept)
-    scores = deferring.one_method(without_missing(scores, kept, table["on_invalid"]), only_method)
+    scores = without_missing(read_scores(data, table, features=kept), kept, table["on_invalid"])
+    scores = deferring.one_method(scores, only_method)
     frame, names, embedder = embedded(scores.frame, list(features), embed, embed_dimensions)
-    deferring.refuse_unknown_prices(price, frame["model"].unique().to_list())
     answers, left_out = deferring.aligned_answers(
-        frame,
-        models=models,
-        features=names,
-        price=price,
-        cost=cost,
-        embed=embed,
-        on_invalid=table["on_invalid"],
+        frame, models, names, price, cost, embed, table["on_invalid"]
     )
-    chosen = _possible(chosen, answers, embed, asked=strategies is not None)
+    options = _possible(options, answers, embed, asked=strategies is not None)
     mapper = map if engine is None else engine_named(engine).map
-    entry = tournament(answers, chosen, SplitPlan(splits=random_splits, seed=seed), mapper=mapper)
+    entry = tournament(answers, options, SplitPlan(splits=random_splits, seed=seed), mapper=mapper)
     target = Target(budget, accuracy, guarantee, delta, strategy)
-    head = document_head("cascade", data, seed=seed)
-    path = None if save is None else str(save)
-    policy, described = deferring.chosen_policy(answers, chosen, target, tolerance, seed, path)
-    entry = msgspec.structs.replace(entry, policy=described)
-    if save is not None and policy is not None:
-        asked = deferring.how_asked(data, scores.frame["method"][0])
-        origin = {**origin_of(head), "asked": asked}
-        with writing(save):
-            seen = deferring.profile_of(answers)
-            replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
+    policy, chosen = deferring.chosen_policy(answers, options, target, tolerance, seed, save)
     settings = {
-        **_settings(chosen, random_splits),
+        **_settings(options, random_splits),
         **recorded(locals(), "models features price cost only_method tolerance budget"),
         **recorded(locals(), "accuracy guarantee delta strategy"),
         **table_settings(table),
     }
-    document = {
-        **document_head("cascade", data, seed=seed, settings=settings),
-        "decision": chosen.decision,
-        "embedding": embedder,
-        "reading": scores.reading.to_dict(),
-        "dropped": {**scores.dropped, **left_out},
-        "data": row_coverage(scores.only(model=models)),
-        "results": [entry],
-        "claims": [claim.to_dict() for claim in cascade_claims(described, answers.models, entry.n)],
-    }
-    return CascadeResult(document)
+    head = document_head("cascade", data, seed=seed, settings=settings)
+    if save is not None and policy is not None:
+        asked = deferring.how_asked(data, scores.frame["method"][0])
+        origin, seen = {**origin_of(head), "asked": asked}, deferring.profile_of(answers)
+        with writing(save):
+            replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
+    head |= {"decision": decision, "embedding": embedder}
+    results = [msgspec.structs.replace(entry, policy=chosen)]
+    document = scores_document(head, scores.only(model=models), results, ())
+    claims = [claim.to_dict() for claim in cascade_claims(chosen, answers.models, entry.n)]
+    return CascadeResult(document | {"dropped": {**scores.dropped, **left_out}, "claims": claims})
 
 
 def _possible(

@@ -1,6 +1,7 @@
 """Parts of decide and cascade: aligned answers, the traffic, the policy that is saved."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def prices(
     return dict(zip(models, map(float, price), strict=True))
 
 
-def refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str]) -> None:
+def _refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str]) -> None:
     """Refuse the price of a model that is not in the table, and a table of one model."""
     if len(known) == 1:
         raise InputError(
@@ -76,7 +77,6 @@ def one_method(scores: Scores, method: str | None) -> Scores:
 
 def aligned_answers(
     frame: pl.DataFrame,
-    *,
     models: Sequence[str],
     features: Sequence[str],
     price: Mapping[str, float] | None,
@@ -102,6 +102,7 @@ def aligned_answers(
         ``"drop"`` leaves out questions that a model did not answer.
     """
     known = frame["model"].unique().to_list()
+    _refuse_unknown_prices(price, known)
     if len(set(models)) < max(2, len(models)):
         raise InputError(f"a cascade needs at least two models, each once, got {list(models)}")
     require_known(models, known, "there is no model {}")
@@ -207,7 +208,7 @@ def chosen_policy(
     target: Target,
     tolerance: float | None,
     seed: int,
-    path: str | None,
+    save: str | Path | None,
 ) -> tuple[MixedPolicy | None, CascadePolicy]:
     """Choose the policy to save, and describe it with its promise.
 
@@ -218,6 +219,7 @@ def chosen_policy(
             f"the strategy {target.strategy!r} is not among those compared",
             hint=did_you_mean(target.strategy, list(options.strategies)),
         )
+    path = None if save is None else str(save)
     wanted = path is not None or target != Target() or tolerance is not None
     if len(answers) < FEWEST and not wanted:
         why = "too few questions to choose a policy"

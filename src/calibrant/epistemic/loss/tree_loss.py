@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -28,29 +28,38 @@ from calibrant.records.features import as_frame, checked_pair
 FEWEST_FITTING = 270
 
 
+class Term(NamedTuple):
+    """A part of the Brier score on one split, with its sampling variance."""
+
+    value: float
+    variance: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Term:
+        """Return the mean of one value per row."""
+        return cls(float(values.mean()), float(values.var(ddof=1) / len(values)))
+
+
 @dataclass(frozen=True, slots=True)
 class SplitFit:
     """What one split gave: the fitted pieces and the terms of the decomposition.
 
     `gain` is how much more of the loss the tree caught than one drawn on half of the fitting
     rows, on the same evaluation rows; 0 for models other than trees. `fitted` is the number of
-    rows, or of their units, that drew the regions; `left` is the Brier score after recalibration.
+    rows, or of their units, that drew the regions; `left` is the Brier score after recalibration;
+    `covariance` is that of calibration and grouping.
     """
 
     recalibrator: Calibrator
     model: ResidualModel
     evaluation: Ints
-    grouping: PartitionLoss
-    gain: float
-    gain_variance: float
-    calibration: float
-    calibration_variance: float
-    covariance: float
-    brier: float
-    brier_variance: float
     fitted: int
-    left: float
-    left_variance: float
+    brier: Term
+    left: Term
+    calibration: Term
+    grouping: PartitionLoss
+    covariance: float
+    gain: Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,42 +198,61 @@ class TreeGroupingLoss:
 
         model = fitted(fitting)
         half = fitted(fitting[::2]) if isinstance(model, HonestTree) else None
-        drawn_by = len(fitting) if units is None else len(np.unique(units[fitting]))
-        return _terms(recalibrator, model, half, frame, f, c, y, evaluation, drawn_by)
+        fe, ce, ye = f[evaluation], c[evaluation], y[evaluation]
+        squares, left = (fe - ye) ** 2, (ce - ye) ** 2
+        covariance, gain = 0.0, Term(0.0, 0.0)
+        if isinstance(model, HonestTree) and isinstance(half, HonestTree):
+            rows = frame[evaluation]
+            pull, of_half = (_pulls(tree, rows, ye - ce) for tree in (model, half))
+            covariance = float(np.cov(squares - left, pull)[0, 1] / len(evaluation))
+            more = model.loss_.value - half.loss_.value
+            gain = Term(more, Term.of(pull - of_half).variance)
+        return SplitFit(
+            recalibrator,
+            model,
+            evaluation,
+            fitted=len(fitting) if units is None else len(np.unique(units[fitting])),
+            brier=Term.of(squares),
+            left=Term.of(left),
+            # What recalibration saves on rows it was not fitted on. The true one would save exactly
+            # the calibration loss, any other less: a lower bound, as honest as the grouping loss.
+            calibration=Term.of(squares - left),
+            grouping=model.loss_,
+            covariance=covariance,
+            gain=gain,
+        )
 
     def _summarise(self) -> None:
-        fits, n = self.fits_, len(self.fits_[0].evaluation)
-
-        def estimate(values: list[float], variances: list[float]) -> Estimate:
-            return _estimate(values, variances, n, self.level)
-
-        grouping = estimate(
-            [fit.grouping.value for fit in fits], [fit.grouping.variance for fit in fits]
+        fits = self.fits_
+        grouping = self._raised(self._mean([fit.grouping for fit in fits]))
+        epistemic, rest = [], []
+        for fit in fits:
+            of_both = fit.calibration.variance + fit.grouping.variance
+            both = fit.calibration.value + fit.grouping.value
+            epistemic.append(Term(both, of_both + 2 * max(fit.covariance, 0.0)))
+            rest.append(Term(fit.brier.value - both, fit.brier.variance + of_both))
+        self.decomposition_ = BrierDecomposition(
+            self._mean([fit.brier for fit in fits]),
+            self._mean([fit.calibration for fit in fits]),
+            grouping,
+            self._mean(epistemic),
+            self._mean(rest),
         )
-        grouping = self._raised(grouping)
-        calibration = estimate(
-            [fit.calibration for fit in fits], [fit.calibration_variance for fit in fits]
-        )
-        brier = estimate([fit.brier for fit in fits], [fit.brier_variance for fit in fits])
-        epistemic = estimate(
-            [fit.calibration + fit.grouping.value for fit in fits],
-            [
-                fit.calibration_variance + fit.grouping.variance + 2 * max(fit.covariance, 0.0)
-                for fit in fits
-            ],
-        )
-        rest = estimate(
-            [fit.brier - fit.calibration - fit.grouping.value for fit in fits],
-            [fit.brier_variance + fit.calibration_variance + fit.grouping.variance for fit in fits],
-        )
-        self.decomposition_ = BrierDecomposition(brier, calibration, grouping, epistemic, rest)
         self.estimate_ = grouping
         self.value_, self.interval_ = grouping.value, (grouping.low, grouping.high)
-        self.spread_ = (
-            float(np.std([fit.grouping.value for fit in fits], ddof=1))
-            if len(fits) > 1
-            else float("nan")
-        )
+        values = [fit.grouping.value for fit in fits]
+        self.spread_ = float(np.std(values, ddof=1)) if len(fits) > 1 else math.nan
+
+    def _mean(self, terms: Sequence[Term | PartitionLoss]) -> Estimate:
+        """Return the mean of a term over the splits."""
+        value = float(np.mean([term.value for term in terms]))
+        half = self._quantile * math.sqrt(float(np.mean([term.variance for term in terms])))
+        n, level = len(self.fits_[0].evaluation), self.level
+        return Estimate(value, value - half, value + half, n=n, level=level, interval="normal")
+
+    @property
+    def _quantile(self) -> float:
+        return float(ndtri(0.5 + self.level / 2))
 
     def _raised(self, grouping: Estimate) -> Estimate:
         """Return the estimate with its upper end raised by the last gain.
@@ -233,75 +261,17 @@ class TreeGroupingLoss:
         the last doubling gained as much as is still missed. Too few rows cannot tell.
         """
         variance = float(np.mean([fit.grouping.variance for fit in self.fits_]))
-        noise = float(np.mean([fit.gain_variance for fit in self.fits_]))
-        self.gain_ = float(np.mean([fit.gain for fit in self.fits_]))
+        noise = float(np.mean([fit.gain.variance for fit in self.fits_]))
+        self.gain_ = float(np.mean([fit.gain.value for fit in self.fits_]))
         self.still_rising_ = self.gain_ > math.sqrt(noise)
-        quantile = float(ndtri(0.5 + self.level / 2))
-        high = grouping.value + max(self.gain_, 0.0) + quantile * math.sqrt(variance + noise)
+        high = grouping.value + max(self.gain_, 0.0) + self._quantile * math.sqrt(variance + noise)
         self.too_few_ = min(fit.fitted for fit in self.fits_) < FEWEST_FITTING
         if self.too_few_:
-            left = _estimate(
-                [fit.left for fit in self.fits_],
-                [fit.left_variance for fit in self.fits_],
-                grouping.n,
-                self.level,
-            )
-            high = max(high, left.high)
+            high = max(high, self._mean([fit.left for fit in self.fits_]).high)
         return replace(grouping, high=high)
-
-
-def _terms(
-    recalibrator: Calibrator,
-    model: ResidualModel,
-    half: ResidualModel | None,
-    frame: pl.DataFrame,
-    f: Floats,
-    c: Floats,
-    y: Floats,
-    evaluation: Ints,
-    fitted: int,
-) -> SplitFit:
-    """Measure all terms on the evaluation part.
-
-    The calibration loss is what recalibration saves of the Brier score on rows it was not
-    fitted on. The true recalibration would save exactly the calibration loss, any other less:
-    a lower bound again, as honest as the grouping loss.
-    """
-    n = len(evaluation)
-    fe, ce, ye = f[evaluation], c[evaluation], y[evaluation]
-    squares, left = (fe - ye) ** 2, (ce - ye) ** 2
-    saved = squares - left
-    covariance = gain = gain_variance = 0.0
-    if isinstance(model, HonestTree) and isinstance(half, HonestTree):
-        pull = _pulls(model, frame[evaluation], ye - ce)
-        covariance = float(np.cov(saved, pull)[0, 1] / n)
-        gain = model.loss_.value - half.loss_.value
-        gain_variance = float((pull - _pulls(half, frame[evaluation], ye - ce)).var(ddof=1) / n)
-    return SplitFit(
-        recalibrator,
-        model,
-        evaluation,
-        model.loss_,
-        gain,
-        gain_variance,
-        float(saved.mean()),
-        float(saved.var(ddof=1) / n),
-        covariance,
-        float(squares.mean()),
-        float(squares.var(ddof=1) / n),
-        fitted,
-        float(left.mean()),
-        float(left.var(ddof=1) / n),
-    )
 
 
 def _pulls(model: HonestTree, rows: pl.DataFrame, residual: Floats) -> Floats:
     """Return the pull of each evaluation row on the loss that the tree catches."""
     leaves = model._evaluation_leaves(rows)
     return leave_one_out_products(leaves + 1, residual, model.tree_.n_leaves + 1)
-
-
-def _estimate(values: list[float], variances: list[float], n: int, level: float) -> Estimate:
-    value, variance = float(np.mean(values)), float(np.mean(variances))
-    half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance)
-    return Estimate(value, value - half, value + half, n=n, level=level, interval="normal")

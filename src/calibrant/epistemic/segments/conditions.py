@@ -1,8 +1,9 @@
 """Rules that say who belongs to a group: written by people, listed for a search, applied alike."""
 
 import math
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -14,8 +15,17 @@ import polars as pl
 from calibrant.core.arrays import Ints, Mask
 from calibrant.core.errors import InputError, did_you_mean, require_known
 from calibrant.core.stored import Stored
+from calibrant.epistemic.saved import Row
+from calibrant.records.features import level_text
 
-_OPERATORS = ("<=", ">=", "!=", "==", "<", ">", "=")
+_COMPARE: dict[str, Callable[[Any, float], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
 _JOINED = re.compile(r"\s+and\s+", re.IGNORECASE)
 _PART = re.compile(r"^\s*(?P<name>.+?)\s*(?P<sign><=|>=|!=|==|<|>|=)\s*(?P<value>.+?)\s*$")
 
@@ -40,29 +50,16 @@ class Condition(Stored):
         if isinstance(self.value, str):
             same = (column.cast(pl.String) == self.value).to_numpy()
             return same if self.sign == "=" else ~same
-        return np.asarray(_compare(column.cast(pl.Float64).to_numpy(), self.sign, self.value))
+        return np.asarray(_COMPARE[self.sign](column.cast(pl.Float64).to_numpy(), self.value))
 
-    def holds(self, row: Mapping[str, Any]) -> bool:
+    def holds(self, row: Row) -> bool:
         """Return whether one row holds it."""
-        if row.get(self.column) is None:
+        value = row.get(self.column)
+        if value is None:
             raise InputError(f"the column {self.column!r} is missing in this row")
-        value = row[self.column]
         if isinstance(self.value, str):
-            text = ("true" if value else "false") if isinstance(value, bool) else str(value)
-            return (text == self.value) == (self.sign == "=")
-        return bool(_compare(float(value), self.sign, self.value))
-
-
-def _compare(values: Any, sign: str, at: float) -> Any:
-    if sign == "<":
-        return values < at
-    if sign == "<=":
-        return values <= at
-    if sign == ">":
-        return values > at
-    if sign == ">=":
-        return values >= at
-    return values == at if sign == "=" else values != at
+            return (level_text(value) == self.value) == (self.sign == "=")
+        return bool(_COMPARE[self.sign](float(value), self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ class Rule(Stored):
             inside &= condition.mask(frame)
         return inside
 
-    def holds(self, row: Mapping[str, Any]) -> bool:
+    def holds(self, row: Row) -> bool:
         """Return whether one row belongs to the group."""
         return all(condition.holds(row) for condition in self.conditions)
 
@@ -108,7 +105,7 @@ def parse_rule(text: str, frame: pl.DataFrame) -> Rule:
     """
     name, body = None, text
     head, colon, tail = text.partition(":")
-    if colon and not any(sign in head for sign in _OPERATORS):
+    if colon and not any(sign in head for sign in _COMPARE):
         name, body = head.strip() or None, tail
     parts = [_parse_part(part, frame, text) for part in _JOINED.split(body.strip())]
     return Rule(tuple(parts), name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +12,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.core.stored import Stored
+from calibrant.epistemic.saved import Row
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 from calibrant.records.features import FeatureEncoder, as_frame
 
@@ -324,7 +324,7 @@ class HonestTree(Stored):
         leaves = self.apply(features)
         return np.where(leaves >= 0, self.values_[leaves], 0.0)
 
-    def predict_one(self, query: Mapping[str, Any]) -> float:
+    def predict_one(self, query: Row) -> float:
         """Return the mean of one query's leaf, without the overhead of tables."""
         leaf = self.tree_.apply_one(self.encoder_.transform_one(query))
         return float(self.values_[leaf]) if leaf >= 0 else 0.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,28 +16,11 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.core.stored import Stored
+from calibrant.epistemic.saved import Row
 from calibrant.epistemic.trees.boosting import Growth, boosted_trees
 from calibrant.epistemic.trees.honest import HonestTree, PartitionLoss
 from calibrant.epistemic.trees.tree import Tree
 from calibrant.records.features import FeatureEncoder, as_frame
-
-
-class ResidualModel(Protocol):
-    """What all models of the residual share."""
-
-    loss_: PartitionLoss
-
-    def fit(self, features: Any, target: npt.ArrayLike) -> Any:
-        """Learn from all rows."""
-
-    def fit_parts(self, shape: Any, shape_target: Floats, fill: Any, fill_target: Floats) -> Any:
-        """Learn from the first part; the second is kept apart for `loss_`."""
-
-    def predict(self, features: Any) -> Floats:
-        """Return the residual per row."""
-
-    def predict_one(self, query: Mapping[str, Any]) -> float:
-        """Return the residual of one query."""
 
 
 def linear_bound(prediction: Floats, residual: Floats) -> PartitionLoss:
@@ -94,7 +77,7 @@ class _SumOfTrees(Stored):
             total += self.weight_ * np.where(leaves >= 0, tree.leaf_values()[leaves], 0.0)
         return np.where(np.isnan(matrix).any(axis=1), 0.0, total)
 
-    def predict_one(self, query: Mapping[str, Any]) -> float:
+    def predict_one(self, query: Row) -> float:
         """Return the residual of one query."""
         row = self.encoder_.transform_one(query)
         if any(value != value for value in row):
@@ -185,6 +168,7 @@ class HonestForest(_SumOfTrees):
         return Tree(feature, tree.threshold, tree.left, tree.right, value)
 
 
+ResidualModel = HonestTree | _SumOfTrees
 _KINDS = {kind.stored_as: kind for kind in (HonestTree, HonestForest, BoostedResiduals)}
 
 
