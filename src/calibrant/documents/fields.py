@@ -15,8 +15,8 @@ import msgspec
 from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError, did_you_mean
 from calibrant.documents import decisions, entries, labels
-from calibrant.documents import plans as planned
 from calibrant.documents import groups as grouped
+from calibrant.documents import plans as planned
 
 Entries = list[dict[str, Any]]
 FIELDS: dict[str, type[Fields]] = {}
