@@ -139,6 +139,21 @@ def test_models_side_by_side_answer_the_question_of_their_row(path):
         assert own["correct"].cast(bool).to_list() == RIGHT[half]
 
 
+def test_a_batch_that_nobody_labelled_leaves_the_outcomes_of_the_file(path):
+    READ["spreadsheet, two models side by side"](path)
+    path.write_text(path.read_text().replace(",y\n", ",\n", 1))
+    before = cal.audit("table.any", resamples=20)["results"]
+    batch = cal.label_next("table.any", out="batch.csv", size=10)
+    assert path.with_name("table.any.labels.sqlite").is_file()
+    assert cal.audit("table.any", resamples=20)["results"] == before
+    rows = pl.read_csv("batch.csv").with_columns(correct=pl.lit(1))
+    rows.write_csv("batch.csv")
+    assert batch["results"]
+    cal.label_add("table.any", "batch.csv")
+    # Labels that people gave come first: how the rows of the file were chosen is not known.
+    assert cal.audit("table.any", resamples=20)["results"][0]["n"] <= 10
+
+
 def test_models_side_by_side_may_be_named_and_share_an_outcome_or_not(path):
     names = ["said by A", "B thinks", "A was it", "B was it"]
     cells = zip(SAID, SAID[::-1], map(int, RIGHT), map(int, RIGHT[::-1]), strict=True)

@@ -18,7 +18,7 @@ from calibrant.inputs.tables import OpenArrays, OpenStudy, OpenTables
 from calibrant.records import Scores, Study, load_scores
 from calibrant.records.convert.recognise import recognise
 from calibrant.records.formats import database_part, entries_below, is_fetched, is_study, store_path
-from calibrant.records.guesses import guessed_column
+from calibrant.records.guesses import outcome_columns
 from calibrant.records.reading import FRACTION
 from calibrant.records.tables import collect, column_names, scan_table
 
@@ -206,21 +206,26 @@ def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) 
     if not isinstance(data, str | Path) or str(data) == "-":
         return None
     beside = store_path(data)
-    return beside if beside.is_file() and not _has_all_outcomes(data, correct) else None
+    return beside if beside.is_file() and not _stands_alone(data, correct, beside) else None
 
 
-def _has_all_outcomes(data: str | Path, correct: str | None) -> bool:
-    """Return whether every row of a file has an outcome of its own: all of them were chosen."""
+def _stands_alone(data: str | Path, correct: str | None, store: Path) -> bool:
+    """Return whether a file's own outcomes count: every row has one, or nobody has labelled yet."""
     if Path(data).is_dir():
         data = Path(data) / "scores.parquet"
         if not data.is_file():
             return False
     table = scan_table(data)
     names = column_names(table, data)
-    name = correct or guessed_column("correct", names)
-    if name is None or name not in names:
+    outcomes = [name for name in outcome_columns(names, correct) if name in names]
+    if not outcomes:
         return False
-    return collect(table.select(name).filter(pl.col(name).is_null()).head(1), data).height == 0
+    lacking = table.select(outcomes).filter(pl.any_horizontal(pl.all().is_null())).head(1)
+    if collect(lacking, data).height == 0:
+        return True
+    from calibrant.records.label_store import LabelStore
+
+    return not LabelStore(store, create=False).history()
 
 
 def _is_array(given: Any) -> bool:

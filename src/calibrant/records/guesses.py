@@ -86,6 +86,20 @@ def guessed_column(role: str, names: Sequence[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def outcome_columns(names: Sequence[str], asked: str | None = None) -> list[str]:
+    """Return the columns of outcomes by name: those asked for, the only one, or one per model.
+
+    Examples
+    --------
+    >>> outcome_columns(["A conf", "A ok", "B conf", "B ok"]), outcome_columns(["p", "Label"])
+    (['A ok', 'B ok'], ['Label'])
+    """
+    if asked is not None:
+        return [asked] if asked in names else [part.strip() for part in asked.split(",")]
+    one = guessed_column("correct", names)
+    return [one] if one else [*models_side_by_side(names, _role_words("correct")).values()]
+
+
 def _bare(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name.lower())
     return "".join(letter for letter in plain if letter.isalnum())
