@@ -28,16 +28,15 @@ class Leaf:
         return self.domain if self.subtype is None else f"{self.domain}/{self.subtype}"
 
 
-def leaves(
-    domain: ArrayLike,
-    subtype: ArrayLike | None = None,
-    *,
-    nested: Collection[str] = ("math",),
-) -> list[Leaf]:
+# The domain whose kinds are parts of their own.
+_NESTED = "math"
+
+
+def leaves(domain: ArrayLike, subtype: ArrayLike | None = None) -> list[Leaf]:
     """Return the parts to pool within, with weights that sum to 1.
 
-    Every domain weighs the same. A domain in `nested` is the mean of its subtypes, so each of
-    Math's five kinds of numbers has a fifth of Math's weight.
+    Every domain weighs the same. Math is the mean of its subtypes, so each of its five kinds of
+    numbers has a fifth of its weight.
 
     Examples
     --------
@@ -52,7 +51,7 @@ def leaves(
     for name in names:
         rows = np.flatnonzero(domains == name)
         parts: list[str | None] = [None]
-        if kinds is not None and name in nested:
+        if kinds is not None and name == _NESTED:
             parts = sorted(set(kinds[rows].tolist()))
         for part in parts:
             inner = rows if part is None or kinds is None else rows[kinds[rows] == part]

@@ -79,19 +79,15 @@ def read_ticks(source: Any) -> dict[str, bool]:
 
 
 def spot_check(
-    first: Mapping[str, bool],
-    second: Mapping[str, bool] | None = None,
-    *,
-    level: float = 0.95,
+    first: Mapping[str, bool], second: Mapping[str, bool] | None = None
 ) -> dict[str, Any]:
     """Return the share found wrong with its interval, and the agreement of two people.
 
     Parameters
     ----------
     first, second
-        Verdicts of one person, and of another on the same questions.
-    level
-        Coverage of the exact (Clopper-Pearson) interval.
+        Verdicts of one person, and of another on the same questions. The interval is the exact
+        one (Clopper-Pearson) of 95 %.
 
     Examples
     --------
@@ -106,7 +102,7 @@ def spot_check(
     # Loaded here: it takes a second.
     from scipy.stats import binomtest
 
-    interval = binomtest(wrong, len(first)).proportion_ci(level, method="exact")
+    interval = binomtest(wrong, len(first)).proportion_ci(0.95, method="exact")
     document: dict[str, Any] = {
         "wrong": {
             "value": wrong / len(first),
