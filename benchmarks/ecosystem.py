@@ -28,7 +28,9 @@ SIZES, LARGER, EPOCHS = (2_000, 20_000), 60_000, 10
 FIXTURE = ROOT / "tests" / "ecosystem" / "fixtures" / "inspect.eval"
 REPEATS = 3
 
-OURS = "from calibrant.records.convert import read_log; n = read_log({path!r}).draws.height"
+OURS = (
+    "from calibrant.records.convert.recognise import read_log; n = read_log({path!r}).draws.height"
+)
 THEIRS = "from inspect_ai.log import read_eval_log; n = len(read_eval_log({path!r}).samples)"
 MEASURED = """
 import json, resource, time
