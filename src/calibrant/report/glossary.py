@@ -44,6 +44,7 @@ def kind_words(kind: str, what: str) -> Any:
     return _read("kinds.toml").get(kind, {}).get(what)
 
 
+@cache
 def glossary() -> dict[str, Term]:
     """Return all terms by the column that they explain: metrics say their own."""
     metrics = {
