@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from msgspec import convert
 
 from calibrant.claims.audit import audit_claims
 from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.missing import Missing, missing_entry
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
+from calibrant.documents.audits import AuditBlock
 from calibrant.metrics.row_block import RowBlock
 from simulations.claims.audit_worlds import (
     CALIBRATED,
@@ -73,7 +75,7 @@ def claims_of_blocks(blocks, margin=ERROR_MARGIN, missing=None):
             }
         )
     adjust_p_values(entries)
-    return audit_claims(plain(entries), margin)
+    return audit_claims(convert(plain(entries), list[AuditBlock]), margin)
 
 
 def judged(claims, truths, margin=ERROR_MARGIN):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from msgspec import convert
 
 from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.sem_ece import meaning_claims
 from calibrant.core.document import plain
+from calibrant.documents.audits import SemanticEntry
 from calibrant.metrics.semantic import leading_answer, noise_floor, question_scores
 from simulations._sem_ece_worlds import BEYOND_NULL, NULL_WORLDS, WORLDS, calibrated_mode, pool_of
 from simulations.claims.harness import RUNS, Said, World
@@ -46,7 +48,7 @@ def run(rng, world, questions, gap, one_law, models=1, draws=DRAWS):
         block_of(pool_of(*world(questions, rng), draws, rng), f"m{k}", draws, rng)
         for k in range(models)
     ]
-    for claim in meaning_claims(plain(blocks), [], ERROR_MARGIN):
+    for claim in meaning_claims(convert(plain(blocks), list[SemanticEntry]), [], ERROR_MARGIN):
         if claim.id.endswith("miscalibrated"):
             yield Said(claim.id, claim.outcome == "shown", one_law)
             continue

@@ -1,12 +1,15 @@
 """What may be said about calibration over meanings."""
 
 import pytest
+from msgspec import convert
 
-from calibrant.claims.sem_ece import meaning_claims, reading_guide, sample_warnings
+from calibrant.claims.sem_ece import meaning_claims, sample_warnings
+from calibrant.documents.audits import AuditBlock, SemanticEntry
+from calibrant.report.tables.meanings import semantic_tables
 
 
 def block(gap=0.1, width=0.02, p_law=0.2, **more):
-    return {
+    entry = {
         "model": "m",
         "group": None,
         "draws": 20,
@@ -21,6 +24,7 @@ def block(gap=0.1, width=0.02, p_law=0.2, **more):
         "noise_floor": {"sem2": {"floor": 0.06, "p": p_law}},
         **more,
     }
+    return convert(entry, SemanticEntry)
 
 
 def outcomes(*blocks, results=()):
@@ -59,7 +63,7 @@ def test_groups_do_not_blur_the_whole():
 
 
 def test_a_model_whose_sem2_is_audited_has_its_direction_claimed_there():
-    results = [{"model": "m", "group": None, "method": "sem2"}]
+    results = [AuditBlock(model="m", method="sem2", n=9, metrics={})]
     assert [name for name, _ in outcomes(block(), results=results)] == ["miscalibrated"]
 
 
@@ -69,7 +73,8 @@ def test_a_refused_test_makes_no_claim():
 
 
 def test_the_guide_never_says_that_the_truth_lies_between():
-    text = reading_guide({"draws": 20, "noise_floor": {"sem2": {"floor": 0.061}}})
+    (table,) = semantic_tables([])
+    text = table.note
     assert "may lie outside both" in text
     assert "between" not in text
 

@@ -6,8 +6,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from msgspec import convert, structs
 
 from calibrant.core.document import plain
+from calibrant.documents.audits import PooledMeanings
 from calibrant.report.charts import answer_of, charts_of, further_of
 from calibrant.report.charts.chart import (
     Axis,
@@ -286,12 +288,12 @@ def test_pale_colours_of_an_exported_chart_are_those_of_the_page(tmp_path):
 def test_draws_of_several_models_have_a_diagram_each_and_one_for_all():
     bins = [{"confidence": 0.9, "rate": 0.6, "low": 0.5, "high": 0.7, "n": 40}]
     shown = {"sem1": bins, "sem2": bins}
-    pooled = {"models": 2, "reliability": shown}
-    (one,) = meaning_charts({"sem_ece_pooled": pooled})
+    pooled = convert({"models": 2, "reliability": shown}, PooledMeanings)
+    (one,) = meaning_charts([], pooled)
     assert one.title.startswith("All 2 models")
     assert [words for _, _, words in one.legend] == ["all draws (Sem1)", "held-out draws (Sem2)"]
-    assert meaning_charts({"sem_ece_pooled": {**pooled, "models": 1}}) == []
-    assert meaning_charts({}) == []
+    assert list(meaning_charts([], structs.replace(pooled, models=1))) == []
+    assert list(meaning_charts([])) == []
 
 
 def test_panels_share_their_rows():

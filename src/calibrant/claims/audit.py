@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from calibrant.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.data import kept_shares, with_rows_kept
@@ -12,6 +14,8 @@ from calibrant.claims.margins import more_labels
 from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import subject_name
 from calibrant.core.method_words import method_name
+from calibrant.documents.audits import AuditBlock, Coverage, Significance, Test
+from calibrant.documents.entries import EstimateEntry
 
 _ONE_SIDED = (0.0, 1.0)
 # A headline names the best and the worst of at least so many models.
@@ -19,11 +23,11 @@ _NAMES_ENDS = 3
 
 
 def audit_claims(
-    entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[AuditBlock],
     margin: float,
-    coverage: Sequence[Mapping[str, Any]] = (),
+    coverage: Sequence[Coverage] = (),
 ) -> list[Claim]:
-    """Return the claims of an audit, from its entries as plain data with corrected tests.
+    """Return the claims of an audit, from its entries with corrected tests.
 
     Summaries over models come first, then models that are always or never right, then the others
     in their order. A claim that rests on a selected part of the rows says so.
@@ -38,10 +42,10 @@ def audit_claims(
         Rows by model and method, see `calibrant.inputs.coverage`.
     """
     kept = kept_shares(coverage)
-    constant = {(row["model"], row["method"]) for row in coverage if row.get("values") == 1}
-    told = sorted((entry for entry in entries if entry["probability"]), key=_is_mixed)
-    named = len({(entry["model"], entry["method"]) for entry in entries}) > 1
-    methods = len({entry["method"] for entry in entries}) > 1
+    constant = {(row.model, row.method) for row in coverage if row.values == 1}
+    told = sorted((entry for entry in entries if entry.probability), key=_is_mixed)
+    named = len({(entry.model, entry.method) for entry in entries}) > 1
+    methods = len({entry.method for entry in entries}) > 1
     claims = [
         claim
         for entry in told
@@ -49,79 +53,77 @@ def audit_claims(
             _entry_claims(entry, margin, constant, named=named, methods=methods),
             kept,
             # A direction says itself what missing confidences could change.
-            spoken=(OVER.id, UNDER.id) if "missing" in entry else (),
+            spoken=(OVER.id, UNDER.id) if entry.missing else (),
         )
     ]
     return [*_summaries(told, claims, constant), *claims]
 
 
-def _is_mixed(entry: Mapping[str, Any]) -> bool:
+def _is_mixed(entry: AuditBlock) -> bool:
     """Return whether a model is neither always nor never right."""
-    return entry["metrics"]["accuracy"]["value"] not in _ONE_SIDED
+    return entry.metric("accuracy").value not in _ONE_SIDED
 
 
 def _entry_claims(
-    entry: Mapping[str, Any], margin: float, constant: set[Any], *, named: bool, methods: bool
+    entry: AuditBlock, margin: float, constant: set[Any], *, named: bool, methods: bool
 ) -> Iterable[Claim]:
-    subject = {name: entry[name] for name in ("model", "method", "group")}
+    subject = {"model": entry.model, "method": entry.method, "group": entry.group}
     # One method needs no name; of one model only the method tells confidences apart.
     called = subject if methods else {**subject, "method": None}
-    shared = {"name": subject_name(called), "named": named or bool(entry["group"])}
+    shared = {"name": subject_name(called), "named": named or bool(entry.group)}
     error = _error_claim(entry, margin, subject, shared)
     off = error.outcome == "shown"
     direction = _direction_claim(entry, margin, subject, {**shared, "off_along": off})
     yield on_grades(OVER if direction.id == OVER.id else UNDER, direction, entry, "gap")
     yield on_grades(MISCALIBRATED, error, entry, "error")
-    varies = (entry["model"], entry["method"]) not in constant
+    varies = (entry.model, entry.method) not in constant
     separates = _separates_claim(entry, subject, {**shared, "varies": varies})
     if separates is not None:
         yield on_grades(SEPARATES, separates, entry, "auroc")
 
 
-def _is_shown(test: Mapping[str, Any] | None) -> bool:
+def _is_shown(test: Test | None) -> bool:
     return test is not None and test["p_adjusted"] <= ALPHA
 
 
-def _few_clusters(entry: Mapping[str, Any]) -> int | None:
+def _tests(entry: AuditBlock) -> Significance:
+    assert entry.significance is not None
+    return entry.significance
+
+
+def _few_clusters(entry: AuditBlock) -> int | None:
     """Return the number of clusters where they are too few to speak of others."""
-    return None if entry["significance"]["gap"] is not None else entry["questions"]
+    return None if _tests(entry)["gap"] is not None else entry.questions
 
 
 def _direction_claim(
-    entry: Mapping[str, Any], margin: float, subject: Mapping[str, Any], shared: Facts
+    entry: AuditBlock, margin: float, subject: Mapping[str, Any], shared: Facts
 ) -> Claim:
-    tests, metrics = entry["significance"], entry["metrics"]
-    gap, test = metrics["confidence_gap"], tests["gap"]
-    above = (gap["value"] or 0) >= 0
+    tests, gap = _tests(entry), entry.metric("confidence_gap")
+    test = tests["gap"]
+    above = (gap.value or 0) >= 0
     rule = OVER if above else UNDER
-    low, high = gap["low"], gap["high"]
     # The size of the gap in the direction of the claim.
-    turned = {
-        "value": -gap["value"],
-        "low": None if high is None else -high,
-        "high": None if low is None else -low,
-    }
-    sized = gap if above else {**gap, **turned}
+    sized = gap if above else gap.turned()
     outcome, missing = _direction_outcome(entry)
-    lost = entry.get("missing") or {}
     right, of_all = _right_shares(entry)
     facts = {
         **shared,
-        **sized,
-        "signed_low": low,
-        "signed_high": high,
-        "said": metrics["mean_confidence"]["value"],
+        **asdict(sized),
+        "signed_low": gap.low,
+        "signed_high": gap.high,
+        "said": entry.metric("mean_confidence").value,
         "right": right,
         "right_of_all": None if right == of_all else of_all,
-        "rows": entry["n"],
+        "rows": entry.n,
         "margin": margin,
         "more": _more_labels(gap, margin, tests),
         "p": None if test is None else test["p_value"],
         "few_clusters": _few_clusters(entry),
-        "what": "labels" if entry["questions"] == entry["n"] else "questions or topics",
+        "what": "labels" if entry.questions == entry.n else "questions or topics",
         "missing": missing,
-        "missing_share": lost.get("share"),
-        "missing_accuracy": lost.get("missing_accuracy"),
+        "missing_share": entry.missing and entry.missing["share"],
+        "missing_accuracy": entry.missing and entry.missing["missing_accuracy"],
     }
     return rule.claim(
         outcome,
@@ -133,20 +135,20 @@ def _direction_claim(
     )
 
 
-def _right_shares(entry: Mapping[str, Any]) -> tuple[float, float]:
+def _right_shares(entry: AuditBlock) -> tuple[float, float]:
     """Return the share of right answers among those with a confidence, and among all."""
     said, gap, of_all = (
-        entry["metrics"][name]["value"]
+        entry.metric(name).value or 0.0
         for name in ("mean_confidence", "confidence_gap", "accuracy")
     )
     right = round(said - gap, 12)
     return (of_all if math.isclose(right, of_all, abs_tol=1e-9) else right), of_all
 
 
-def _direction_outcome(entry: Mapping[str, Any]) -> tuple[Outcome, str | None]:
+def _direction_outcome(entry: AuditBlock) -> tuple[Outcome, str | None]:
     """Return the outcome, and on what it rests where answers have no confidence."""
-    tests = entry["significance"]
-    test, lost = tests["gap"], entry.get("missing")
+    tests, lost = _tests(entry), entry.missing
+    test = tests["gap"]
     if _is_shown(tests["within_margin"]["gap"]) and lost is None:
         return "equivalent", None
     if not lost or test is None:
@@ -159,7 +161,7 @@ def _direction_outcome(entry: Mapping[str, Any]) -> tuple[Outcome, str | None]:
     return ("depends" if on_rows and _is_shown(tests["calibration"]) else "undecided"), None
 
 
-def _more_labels(gap: Mapping[str, Any], margin: float, tests: Mapping[str, Any]) -> float | None:
+def _more_labels(gap: EstimateEntry, margin: float, tests: Significance) -> float | None:
     """Return how many more labels would decide, all tests of the audit being counted."""
     test, within = tests["gap"], tests["within_margin"]["gap"]
     if test is None or within is None:
@@ -172,22 +174,21 @@ def _more_labels(gap: Mapping[str, Any], margin: float, tests: Mapping[str, Any]
         levels.append(ALPHA / max(factor, 1.0))
     # Each confidence has three tests.
     among = max(1.0, tests["tests"] / 3)
-    return more_labels(gap, margin, shown=levels[0], within=levels[1], among=among)
+    return more_labels(asdict(gap), margin, shown=levels[0], within=levels[1], among=among)
 
 
 def _error_claim(
-    entry: Mapping[str, Any], margin: float, subject: Mapping[str, Any], shared: Facts
+    entry: AuditBlock, margin: float, subject: Mapping[str, Any], shared: Facts
 ) -> Claim:
-    tests, error = entry["significance"], entry["metrics"]["error"]
+    tests, error = _tests(entry), entry.metric("error")
     within, test = tests["within_margin"]["error"], tests["calibration"]
     outcome: Outcome = "shown" if _is_shown(test) else "undecided"
     if within["holds"]:
         outcome = "equivalent"
-    names = ("upper", "at_best", "tested", "values", "slices")
     facts = {
         **shared,
-        **error,
-        **{name: within[name] for name in names},
+        **asdict(error),
+        **within,
         "margin": margin,
         "few_clusters": _few_clusters(entry),
     }
@@ -201,12 +202,9 @@ def _error_claim(
     )
 
 
-def _separates_claim(
-    entry: Mapping[str, Any], subject: Mapping[str, Any], shared: Facts
-) -> Claim | None:
-    auroc = entry["metrics"].get("auroc")
-    test = entry["significance"].get("separation")
-    if auroc is None or auroc["value"] is None or test is None:
+def _separates_claim(entry: AuditBlock, subject: Mapping[str, Any], shared: Facts) -> Claim | None:
+    auroc, test = entry.metric("auroc"), _tests(entry).get("separation")
+    if auroc.value is None or test is None:
         return None
     outcome: Outcome = "undecided"
     if test["p_within"] <= ALPHA:
@@ -215,7 +213,7 @@ def _separates_claim(
         outcome = "shown"
     return SEPARATES.claim(
         outcome,
-        {**shared, **auroc, "p": test["p_value"]},
+        {**shared, **asdict(auroc), "p": test["p_value"]},
         subject=subject,
         estimate=auroc,
         p_adjusted=test["p_adjusted"],
@@ -224,21 +222,21 @@ def _separates_claim(
 
 
 def _summaries(
-    entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim], constant: set[Any]
+    entries: Sequence[AuditBlock], claims: Sequence[Claim], constant: set[Any]
 ) -> list[Claim]:
     """Return how many models say more than they know: by every method at once, or one by one.
 
     A method that says the same to every question, in all models, is no headline.
     """
-    whole = [entry for entry in entries if entry["group"] is None]
+    whole = [entry for entry in entries if entry.group is None]
     methods = {
         method: own
-        for method in dict.fromkeys(entry["method"] for entry in whole)
-        if len(own := [entry for entry in whole if entry["method"] == method]) > 1
-        and not all((entry["model"], method) in constant for entry in own)
+        for method in dict.fromkeys(entry.method for entry in whole)
+        if len(own := [entry for entry in whole if entry.method == method]) > 1
+        and not all((entry.model, method) in constant for entry in own)
     }
     over = {method: _over(claims, method) for method in methods}
-    several = len({entry["method"] for entry in whole}) > 1
+    several = len({entry.method for entry in whole}) > 1
     found = [
         _summary(over[method], own, method, behind=_aside(method) if several else "")
         for method, own in methods.items()
@@ -270,7 +268,7 @@ def _aside(method: str) -> str:
 
 def _summary(
     over: Sequence[Claim],
-    entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[AuditBlock],
     method: str | None,
     *,
     before: str = "",
@@ -278,14 +276,13 @@ def _summary(
 ) -> Claim:
     sizes = [claim.value for claim in over if claim.value is not None]
     models = list(dict.fromkeys(claim.subject["model"] for claim in over))
-    best, *_, worst = sorted(entries, key=lambda entry: entry["metrics"]["error"]["value"])
-    errors = [entry["metrics"]["error"] for entry in (best, worst)]
+    best, *_, worst = sorted(entries, key=lambda entry: entry.metric("error").value or 0.0)
     # Ends are named only where the intervals tell them apart.
     ends = method is not None and len(entries) >= _NAMES_ENDS
-    ends = ends and errors[0]["high"] < errors[1]["low"]
+    ends = ends and (best.metric("error").high or 0.0) < (worst.metric("error").low or 0.0)
     facts = {
         "over": len(models),
-        "models": len({entry["model"] for entry in entries}),
+        "models": len({entry.model for entry in entries}),
         "range": (min(sizes), max(sizes)),
         "best": best if ends else None,
         "worst": worst if ends else None,
@@ -301,20 +298,17 @@ def _summary(
     )
 
 
-def calibration_word(claims: Iterable[Claim | Mapping[str, Any]]) -> str:
+def calibration_word(claims: Iterable[Claim]) -> str:
     """Return the verdict of one entry as a word, from its claims.
 
     Examples
     --------
-    >>> calibration_word([{"id": "audit.over_confident", "outcome": "shown"}])
+    >>> calibration_word([Claim("audit.over_confident", {}, "shown", "")])
     'over-confident'
-    >>> calibration_word([{"id": "audit.miscalibrated", "outcome": "equivalent"}])
+    >>> calibration_word([Claim("audit.miscalibrated", {}, "equivalent", "")])
     'calibrated'
     """
-    found = dict(
-        (claim.id, claim.outcome) if isinstance(claim, Claim) else (claim["id"], claim["outcome"])
-        for claim in claims
-    )
+    found = {claim.id: claim.outcome for claim in claims}
     for rule, word in ((OVER, "over-confident"), (UNDER, "under-confident")):
         if found.get(rule.id) == "shown":
             return word

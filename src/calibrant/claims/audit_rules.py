@@ -1,12 +1,11 @@
 """The rules and sentences of an audit: what is tested, and the words for each outcome."""
 
-from typing import Any
-
 from calibrant.claims.claim import ALPHA, ClaimRule, Facts
 from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, FORECAST_TRUE
 from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import count, labels_text, percent, points, points_range, rule
+from calibrant.documents.audits import AuditBlock
 from calibrant.stats.clusters import FEWEST
 
 
@@ -149,10 +148,10 @@ def _most_over(facts: Facts) -> str:
     )
 
 
-def _named_error(entry: Any) -> str:
-    error = entry["metrics"]["error"]
-    interval = points_range(error["low"], error["high"])
-    return f"{points(error['value'])} ({entry['model']}, 95 % interval {interval})"
+def _named_error(entry: AuditBlock) -> str:
+    error = entry.metric("error")
+    interval = points_range(error.low, error.high)
+    return f"{points(error.value or 0.0)} ({entry.model}, 95 % interval {interval})"
 
 
 MODELS_OVER = rule("audit.models_over_confident", shown=_most_over)

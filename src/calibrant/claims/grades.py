@@ -5,7 +5,9 @@ only if it does so when the grader's odds are off by up to a factor; else it dep
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
+
+from msgspec import convert
 
 from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts
 from calibrant.claims.margins import gap_within
@@ -14,6 +16,8 @@ from calibrant.claims.words import count, percent, points_range
 from calibrant.core.document import given_places
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call
+from calibrant.documents.audits import AuditBlock, Checks, Grading, Significance, Test
+from calibrant.documents.entries import UNDEFINED, DataWarning
 
 # The metrics of an audit that grading error is carried into.
 _METRICS = {
@@ -64,21 +68,24 @@ def take_checks(entry: dict[str, Any], margin: float, level: float) -> None:
     tests["separation"] = separation_test(metrics["auroc"])
 
 
-def _decided(tests: Mapping[str, Any] | None) -> list[str]:
+def _decided(tests: Significance | None) -> list[str]:
     """Return what the grades alone would have shown, test by test."""
     if tests is None:
         return []
-    named = {"gap": "gap", "error": "calibration", "auroc": "separation"}
     within = tests["within_margin"]
-    equal = {"gap": within["gap"], "error": within["error"], "auroc": None}
+    named: dict[str, tuple[Test | None, Test | None]] = {
+        "gap": (tests["gap"], within["gap"]),
+        "error": (tests["calibration"], within["error"]),
+        "auroc": (tests["separation"], None),
+    }
     return [
         name
-        for name, key in named.items()
-        if any(test is not None and test["p_value"] <= ALPHA for test in (tests[key], equal[name]))
+        for name, both in named.items()
+        if any(test is not None and test["p_value"] <= ALPHA for test in both)
     ]
 
 
-def on_grades(rule: ClaimRule, claim: Claim, entry: Mapping[str, Any], quantity: str) -> Claim:
+def on_grades(rule: ClaimRule, claim: Claim, entry: AuditBlock, quantity: str) -> Claim:
     """Return a claim of an audit, as one that depends on the grades where they could overturn it.
 
     Parameters
@@ -90,31 +97,33 @@ def on_grades(rule: ClaimRule, claim: Claim, entry: Mapping[str, Any], quantity:
     quantity
         What it is about: ``gap``, ``error`` or ``auroc``.
     """
-    grading = entry.get("grading")
-    if not grading or not grading[quantity] or not _overturned(claim, grading, quantity):
+    grading = entry.grading
+    if not grading or not getattr(grading, quantity) or not _overturned(claim, grading, quantity):
         return claim
     return depending(rule, claim, grading, quantity)
 
 
-def depending(rule: ClaimRule, claim: Claim, grading: Mapping[str, Any], quantity: str) -> Claim:
+def depending(rule: ClaimRule, claim: Claim, grading: Any, quantity: str) -> Claim:
     """Return the claim as one that depends on the grades, with its sentence as graded inside."""
-    ends = grading[quantity]
+    grading = convert(grading, Grading)
+    ends = getattr(grading, quantity)
     facts = {"grades": grading, "as_graded": claim.text, "quantity": quantity}
     return rule.claim(
         "depends",
         facts,
         subject=claim.subject,
-        estimate={"value": claim.value, "low": ends["low"], "high": ends["high"], "n": claim.n},
+        estimate={"value": claim.value, "low": ends.low, "high": ends.high, "n": claim.n},
         p_adjusted=claim.p_adjusted,
         margin=claim.margin,
     )
 
 
-def _overturned(claim: Claim, grading: Mapping[str, Any], quantity: str) -> bool:
-    if grading["odds_factor"] is None:
+def _overturned(claim: Claim, grading: Grading, quantity: str) -> bool:
+    if grading.odds_factor is None:
         # The checks are in the numbers already: what they leave open the grades had decided.
-        return claim.outcome == "undecided" and quantity in grading["as_graded"]["decided"]
-    low, high = grading[quantity]["low"], grading[quantity]["high"]
+        decided = [] if grading.as_graded is None else grading.as_graded.decided
+        return claim.outcome == "undecided" and quantity in decided
+    low, high = getattr(grading, quantity).low, getattr(grading, quantity).high
     middle, margin = (0.5, SEPARATION_MARGIN) if quantity == "auroc" else (0.0, claim.margin or 0.0)
     if claim.outcome == "equivalent":
         return bool(max(high - middle, middle - low) > margin)
@@ -161,53 +170,53 @@ def grades_sentence(facts: Facts) -> str:
 
     Examples
     --------
-    >>> grading = {"doubtful": 0.31, "checked": 0, "odds_factor": 3.0,
-    ...            "gap": {"low": -0.04, "high": 0.09}}
+    >>> from calibrant.documents.entries import EstimateEntry
+    >>> gap = EstimateEntry(low=-0.04, high=0.09)
+    >>> grading = Grading(doubtful=0.31, checked=0, odds_factor=3.0, gap=gap)
     >>> facts = {"grades": grading, "quantity": "gap", "as_graded": "Says 80 %, is right 77 %."}
     >>> print(grades_sentence(facts))  # doctest: +NORMALIZE_WHITESPACE
     Depends on the grades: 31 % are doubtful, none is checked. As graded: says 80 %, is right 77 %.
     With grading error the gap may lie anywhere from -4 to 9 points.
     """
     grading, quantity, text = facts["grades"], facts["quantity"], facts["as_graded"]
-    ends = grading[quantity]
+    ends = getattr(grading, quantity)
     if quantity == "auroc":
-        where = f"the AUROC may lie anywhere from {ends['low']:.2f} to {ends['high']:.2f}"
+        where = f"the AUROC may lie anywhere from {ends.low:.2f} to {ends.high:.2f}"
     else:
         what = {"accuracy": "the lead"}.get(quantity, f"the {quantity}")
-        where = f"{what} may lie anywhere from {points_range(ends['low'], ends['high'])} points"
-    checked = f"{count(grading['checked'], 'grade')}" if grading["checked"] else "none"
-    verb = "are" if grading["checked"] > 1 else "is"
+        where = f"{what} may lie anywhere from {points_range(ends.low, ends.high)} points"
+    checked = f"{count(grading.checked, 'grade')}" if grading.checked else "none"
+    verb = "are" if grading.checked > 1 else "is"
     text = text[0].lower() + text[1:] if text.startswith(_OPENINGS) else text
     return (
-        f"{_OPEN}: {percent(grading['doubtful'])} are doubtful, {checked} {verb} "
+        f"{_OPEN}: {percent(grading.doubtful)} are doubtful, {checked} {verb} "
         f"checked. As graded: {text} With grading error {where}."
     )
 
 
-def grading_warnings(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def grading_warnings(entries: Iterable[AuditBlock]) -> list[DataWarning]:
     """Return sentences on models whose grades are often doubtful, or were checked.
 
     Models of which no grade is checked share one.
 
     Examples
     --------
-    >>> grading = {"doubtful": 0.31, "checked": 0, "odds_factor": 3.0,
-    ...            "accuracy": {"value": None, "low": 0.57, "high": 0.66},
-    ...            "foretold": {"checks": 60, "width": 0.11}}
-    >>> entry = {"model": "m", "method": "stated", "group": None, "grading": grading}
+    >>> from calibrant.documents.entries import EstimateEntry
+    >>> grading = Grading(doubtful=0.31, checked=0, odds_factor=3.0,
+    ...                   accuracy=EstimateEntry(low=0.57, high=0.66),
+    ...                   foretold=Checks(checks=60, width=0.11))
+    >>> entry = AuditBlock(model="m", method="stated", n=9, metrics={}, grading=grading)
     >>> print(grading_warnings([entry])[0]["text"])  # doctest: +NORMALIZE_WHITESPACE
     m: graded by rules, 31 % of the grades are doubtful and none is checked. If the grader's odds
     are off by up to 3, accuracy lies between 57 % and 66 %. 60 checked grades would tell it to
     within 5.5 points.
     """
-    told: dict[str, Mapping[str, Any]] = {}
+    told: dict[str, Grading] = {}
     for entry in entries:
-        grading = entry.get("grading")
-        if not grading or entry.get("group"):
-            continue
-        if grading["checked"] or grading["doubtful"] >= _WORTH_TELLING:
-            told.setdefault(str(entry["model"]), grading)
-    unchecked = {model: grading for model, grading in told.items() if not grading["checked"]}
+        grading = entry.grading
+        if grading and not entry.group and (grading.checked or grading.doubtful >= _WORTH_TELLING):
+            told.setdefault(entry.model, grading)
+    unchecked = {model: grading for model, grading in told.items() if not grading.checked}
     together = unchecked if len(unchecked) > 1 else {}
     texts = [([*together], _unchecked(together))] if together else []
     texts += [
@@ -220,50 +229,54 @@ def grading_warnings(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
     ]
 
 
-def _unchecked(graded: Mapping[str, Mapping[str, Any]]) -> str:
+def _unchecked(graded: Mapping[str, Grading]) -> str:
     """Return the one sentence for several models of which no grade is checked."""
-    shares = sorted(grading["doubtful"] for grading in graded.values())
+    shares = sorted(grading.doubtful for grading in graded.values())
     share = " to ".join(dict.fromkeys(map(percent, (shares[0], shares[-1]))))
     ends = {model: _accuracy_ends(grading) for model, grading in graded.items()}
     widest = sorted(ends, key=lambda model: ends[model][0] - ends[model][1])[:_NAMED]
     between = (f"{percent(ends[m][0])} and {percent(ends[m][1])} ({m})" for m in widest)
-    worst = max(graded.values(), key=lambda grading: float(grading["foretold"]["width"]))
+    # What is not checked has a forecast.
+    forecasts = {model: cast(Checks, grading.foretold) for model, grading in graded.items()}
+    least = max(forecasts, key=lambda model: forecasts[model].width)
+    worst, more = graded[least], forecasts[least]
     return (
         f"{len(graded)} models are graded by rules: {share} of their grades are doubtful and none "
-        f"is checked. If the grader's odds are off by up to {worst['odds_factor']:g}, accuracy "
+        f"is checked. If the grader's odds are off by up to {worst.odds_factor:g}, accuracy "
         f"lies between {', '.join(between)}{' ..' if len(graded) > _NAMED else ''}. "
-        f"{count(worst['foretold']['checks'], 'checked grade')} of a model would tell it to within "
-        f"{_half(worst['foretold'])}."
+        f"{count(more.checks, 'checked grade')} of a model would tell it to within "
+        f"{_half(more)}."
     )
 
 
-def _accuracy_ends(grading: Mapping[str, Any]) -> tuple[float, float]:
-    low, high = (min(max(grading["accuracy"][end], 0.0), 1.0) for end in ("low", "high"))
+def _accuracy_ends(grading: Grading) -> tuple[float, float]:
+    ends = grading.accuracy or UNDEFINED
+    low, high = (min(max(end or 0.0, 0.0), 1.0) for end in (ends.low, ends.high))
     return low, high
 
 
-def _how_graded(grading: Mapping[str, Any]) -> str:
-    accuracy, more = grading["accuracy"], grading["foretold"]
+def _how_graded(grading: Grading) -> str:
+    accuracy, more = grading.accuracy or UNDEFINED, grading.foretold
     low, high = map(percent, _accuracy_ends(grading))
-    start = f"graded by rules, {percent(grading['doubtful'])} of the grades are doubtful"
-    if grading["odds_factor"] is not None:
-        checked = f"only {grading['checked']}" if grading["checked"] else "none"
+    start = f"graded by rules, {percent(grading.doubtful)} of the grades are doubtful"
+    if grading.odds_factor is not None and more is not None:
+        checked = f"only {grading.checked}" if grading.checked else "none"
         return (
-            f"{start} and {checked} {'are' if grading['checked'] > 1 else 'is'} checked. If the "
-            f"grader's odds are off by up to {grading['odds_factor']:g}, accuracy lies between "
-            f"{low} and {high}. {count(more['checks'], 'checked grade')} would tell it to within "
+            f"{start} and {checked} {'are' if grading.checked > 1 else 'is'} checked. If the "
+            f"grader's odds are off by up to {grading.odds_factor:g}, accuracy lies between "
+            f"{low} and {high}. {count(more.checks, 'checked grade')} would tell it to within "
             f"{_half(more)}."
         )
     then = (
         "Further checks alone cannot halve that."
         if more is None
-        else f"{count(more['checks'], 'more check')} would tell it to within {_half(more)}."
+        else f"{count(more.checks, 'more check')} would tell it to within {_half(more)}."
     )
     return (
-        f"{start} and {grading['checked']} are checked. Accuracy is {percent(accuracy['value'])} "
+        f"{start} and {grading.checked} are checked. Accuracy is {percent(accuracy.value or 0.0)} "
         f"({low} to {high} with grading error). {then}"
     )
 
 
-def _half(foretold: Mapping[str, Any]) -> str:
-    return f"{50 * foretold['width']:.2g} points"
+def _half(foretold: Checks) -> str:
+    return f"{50 * foretold.width:.2g} points"

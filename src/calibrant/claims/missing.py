@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from calibrant.core.estimate import Estimate
+from calibrant.documents.audits import MissingEntry, View
 from calibrant.stats.cells import ValueSums
 from calibrant.stats.few_numbers import ndtr, ndtri
 
@@ -34,7 +35,7 @@ class Missing(Struct, frozen=True, dict=True):
         return self.right + self.wrong
 
 
-def missing_entry(sums: ValueSums, gap: Estimate, missing: Missing) -> dict[str, Any]:
+def missing_entry(sums: ValueSums, gap: Estimate, missing: Missing) -> MissingEntry:
     """Return what is known about all graded answers of a block, and about the missing ones.
 
     Parameters
@@ -70,11 +71,11 @@ def missing_entry(sums: ValueSums, gap: Estimate, missing: Missing) -> dict[str,
     }
 
 
-def _view(value: float | None, low: float, high: float, p_value: float = 1.0) -> dict[str, Any]:
+def _view(value: float | None, low: float, high: float, p_value: float = 1.0) -> View:
     return {"value": value, "low": low, "high": high, "p_value": p_value}
 
 
-def _reweighted(sums: ValueSums, missing: Missing, level: float) -> dict[str, Any] | None:
+def _reweighted(sums: ValueSums, missing: Missing, level: float) -> View | None:
     """Return the mean gap if missing confidences were like others of their outcome."""
     right = sums.right
     wrong = sums.rows - right
@@ -97,7 +98,7 @@ def _reweighted(sums: ValueSums, missing: Missing, level: float) -> dict[str, An
     return _view(value, value - reach, value + reach, p_value)
 
 
-def _worst_case(sums: ValueSums, missing: Missing, level: float) -> dict[str, Any]:
+def _worst_case(sums: ValueSums, missing: Missing, level: float) -> View:
     """Return the ends of the mean gap if all missing confidences were 0, or were 1."""
     rows, right = sums.rows, sums.right
     whole = float(rows.sum()) + missing.count

@@ -9,6 +9,7 @@ from calibrant.claims.claim import Claim
 from calibrant.claims.monitor import traffic_step
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.hints import TABLE, Call, declared_options
+from calibrant.documents.audits import AuditBlock
 
 Document = Mapping[str, Any]
 
@@ -62,7 +63,7 @@ def next_step(document: Document, beside: Sequence[Document] = ()) -> Step | Non
 def step_of_audit(
     head: Document,
     claims: Sequence[Claim],
-    entries: Sequence[Document] = (),
+    entries: Sequence[AuditBlock] = (),
     *,
     weighted: bool = False,
     paired: bool = True,
@@ -125,16 +126,16 @@ def step_of_grades(head: Document, out: Any) -> dict[str, str]:
 
 
 def _after_audit(
-    claims: Sequence[Claim], entries: Sequence[Document], *, paired: bool
+    claims: Sequence[Claim], entries: Sequence[AuditBlock], *, paired: bool
 ) -> tuple[str, dict[str, Any], str]:
     """Return the next verb, its own options and the reason; no step that cannot succeed."""
     if not any(claim.outcome == "shown" for claim in claims):
         return "plan", _CLAIM, _HOW_MANY
     models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
     # Below 20 shared questions `compare` gives no interval.
-    if len(models) > 1 and paired and min(entry["questions"] for entry in entries) >= 20:
+    if len(models) > 1 and paired and min(entry.questions for entry in entries) >= 20:
         return "compare", {}, "Is one model better calibrated, or only more accurate?"
-    repeated = any(entry["questions"] < entry["n"] for entry in entries)
+    repeated = any(entry.questions < entry.n for entry in entries)
     if not repeated and all(map(_may_answer, entries)):
         return "decide", {"max_error": "0.10"}, "Where may it answer alone?"
     if repeated or any((c.id, c.outcome) == ("audit.miscalibrated", "shown") for c in claims):
@@ -142,10 +143,10 @@ def _after_audit(
     return _ON_A_PAGE
 
 
-def _may_answer(entry: Document) -> bool:
+def _may_answer(entry: AuditBlock) -> bool:
     """Return whether at most one in ten of 20 answers or more is wrong above some threshold."""
-    found = entry.get("thresholds") or {"n": [], "wrong": []}
-    answers = zip(found["n"], found["wrong"], strict=True)
+    found = entry.thresholds
+    answers = zip(found.n, found.wrong, strict=True) if found else ()
     return any(n >= 20 and wrong <= n / 10 for n, wrong in answers)
 
 

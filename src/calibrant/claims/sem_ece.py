@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
-from calibrant.claims.words import count, joined, points, rule
+from calibrant.claims.words import count, joined, rule
+from calibrant.documents.audits import AuditBlock, SemanticEntry
+from calibrant.documents.entries import DataWarning
 from calibrant.stats.multiplicity import holm
 
 ROLES = {
@@ -22,24 +24,7 @@ ROLES = {
 }
 
 
-def reading_guide(block: Mapping[str, Any]) -> str:
-    """Say what Sem1-ECE and Sem2-ECE measure, with the noise floor where it is known.
-
-    Examples
-    --------
-    >>> reading_guide({"draws": 20, "noise_floor": {"sem2": {"floor": 0.061}}})[-24:]
-    'Noise floor: 6.1 points.'
-    """
-    floor = (block.get("noise_floor") or {}).get("sem2")
-    known = "" if floor is None else f" Noise floor: {points(floor['floor'])}."
-    return (
-        f"Sem1-ECE and Sem2-ECE measure this number of draws ({block['draws']}). Sem1's confidence "
-        "is too high, Sem2's too low. The error with unlimited draws may lie outside both."
-        f"{known}"
-    )
-
-
-def sample_warnings(how: Mapping[str, Any]) -> list[dict[str, Any]]:
+def sample_warnings(how: Mapping[str, Any]) -> list[DataWarning]:
     """Return what a reader should know about sampled answers before any claim.
 
     Examples
@@ -58,7 +43,7 @@ def sample_warnings(how: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def judge_limit_warning(semantics: Mapping[str, Any]) -> list[dict[str, Any]]:
+def judge_limit_warning(semantics: Mapping[str, Any]) -> list[DataWarning]:
     """Return the warning that a limit kept questions from the judge: rules decided there.
 
     Examples
@@ -83,7 +68,7 @@ def judge_limit_warning(semantics: Mapping[str, Any]) -> list[dict[str, Any]]:
 _MANY_SPLIT = 0.05
 
 
-def several_right_warning(several: int, questions: int) -> list[dict[str, Any]]:
+def several_right_warning(several: int, questions: int) -> list[DataWarning]:
     """Return the warning that one right answer was given in wordings that stayed apart.
 
     Examples
@@ -137,8 +122,8 @@ MISCALIBRATED = rule("audit.meanings_miscalibrated")
 
 
 def meaning_claims(
-    blocks: Sequence[Mapping[str, Any]],
-    results: Sequence[Mapping[str, Any]],
+    blocks: Sequence[SemanticEntry],
+    results: Sequence[AuditBlock],
     margin: float,
     tested: Sequence[Claim] = (),
 ) -> list[Claim]:
@@ -147,7 +132,7 @@ def meaning_claims(
     Parameters
     ----------
     blocks
-        Sem-ECE blocks of an audit, as plain data.
+        Sem-ECE blocks of an audit.
     results
         Entries of the audit: a model whose Sem2 is one of its confidences has its direction
         claimed there.
@@ -157,12 +142,12 @@ def meaning_claims(
         Directions of Sem2 as the audit tested them, where meanings are what it is about: they are
         told here, in words about meanings.
     """
-    told = {_place(entry) for entry in results if entry["method"] == "sem2"}
-    strict = {_place(claim.subject): claim for claim in tested}
+    told = {_place(entry) for entry in results if entry.method == "sem2"}
+    strict = {(c.subject["model"], str(c.subject.get("group"))): c for c in tested}
     named = len(blocks) > 1
     claims: list[Claim] = []
     for family in (False, True):
-        own = [block for block in blocks if bool(block.get("group")) == family]
+        own = [block for block in blocks if bool(block.group) == family]
         claims += [
             _retold(strict[_place(block)], block, margin, named=named)
             for block in own
@@ -174,40 +159,32 @@ def meaning_claims(
     return claims
 
 
-def _place(entry: Mapping[str, Any]) -> tuple[str, str]:
-    return entry["model"], str(entry.get("group"))
+def _place(entry: SemanticEntry | AuditBlock) -> tuple[str, str]:
+    return entry.model, str(entry.group)
 
 
-def _subject(block: Mapping[str, Any]) -> dict[str, Any]:
-    return {"model": block["model"], "method": "meanings", "group": block.get("group")}
-
-
-def _name(block: Mapping[str, Any]) -> str:
-    parts = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
-    return ", ".join([str(block["model"]), *parts])
+def _subject(block: SemanticEntry) -> Facts:
+    return {"model": block.model, "method": "meanings", "group": block.group}
 
 
 def _direction_claims(
-    blocks: Sequence[Mapping[str, Any]],
+    blocks: Sequence[SemanticEntry],
     margin: float,
     *,
     named: bool,
 ) -> Iterable[Claim]:
-    tested = [block for block in blocks if block["leading"]["p_value"] is not None]
-    adjusted = holm([block["leading"]["p_value"] for block in tested])
-    for block, p_adjusted in zip(tested, adjusted, strict=True):
-        found = block["leading"]
-        gap = found["gap"]
-        above = gap["value"] >= 0
-        sized = gap
-        if not above:
-            sized = {**gap, "value": -gap["value"], "low": -gap["high"], "high": -gap["low"]}
+    known = [(block, block.leading) for block in blocks if block.leading]
+    tested = [(block, leading) for block, leading in known if leading.p_value is not None]
+    adjusted = holm([leading.p_value or 0.0 for _, leading in tested])
+    for (block, leading), p_adjusted in zip(tested, adjusted, strict=True):
+        above = (leading.gap.value or 0.0) >= 0
+        sized = leading.gap if above else leading.gap.turned()
         outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
-        if -margin < found["within"][0] and found["within"][1] < margin:
+        if leading.within and -margin < leading.within[0] and leading.within[1] < margin:
             outcome = "equivalent"
         yield (OVER if above else UNDER).claim(
             outcome,
-            {**sized, **_facts(block, margin, named)},
+            {**asdict(sized), **_facts(block, margin, named)},
             subject=_subject(block),
             estimate=sized,
             p_adjusted=p_adjusted,
@@ -215,14 +192,14 @@ def _direction_claims(
         )
 
 
-def _facts(block: Mapping[str, Any], margin: float, named: bool) -> dict[str, Any]:
-    found = block["leading"]
-    shown = {"gap": found["gap"], "said": found["confidence"], "right": found["accuracy"]}
-    about = {"draws": block["draws"], "margin": margin, "name": _name(block), "named": named}
-    return {**shown, **about}
+def _facts(block: SemanticEntry, margin: float, named: bool) -> Facts:
+    leading = block.leading
+    assert leading is not None
+    shown = {"gap": leading.gap, "said": leading.confidence, "right": leading.accuracy}
+    return {**shown, "draws": block.draws, "margin": margin, "name": block.name, "named": named}
 
 
-def _retold(claim: Claim, block: Mapping[str, Any], margin: float, *, named: bool) -> Claim:
+def _retold(claim: Claim, block: SemanticEntry, margin: float, *, named: bool) -> Claim:
     """Return the direction of Sem2 as a claim about the answer that leads the draws."""
     told = OVER if claim.id.endswith("over_confident") else UNDER
     sized = {name: getattr(claim, name) for name in ("value", "low", "high")}
@@ -233,21 +210,21 @@ def _retold(claim: Claim, block: Mapping[str, Any], margin: float, *, named: boo
     return replace(own, text=" ".join(text.split()))
 
 
-def _miscalibration_claims(blocks: Sequence[Mapping[str, Any]], *, named: bool) -> Iterable[Claim]:
-    tested = [block for block in blocks if block["noise_floor"]["sem2"] is not None]
-    adjusted = holm([block["noise_floor"]["sem2"]["p"] for block in tested])
-    for block, p_adjusted in zip(tested, adjusted, strict=True):
+def _miscalibration_claims(blocks: Sequence[SemanticEntry], *, named: bool) -> Iterable[Claim]:
+    tested = [(block, floor) for block in blocks if (floor := block.noise_floor.sem2)]
+    adjusted = holm([floor.p for _, floor in tested])
+    for (block, floor), p_adjusted in zip(tested, adjusted, strict=True):
         facts = {
-            **block["sem2"],
-            "floor": block["noise_floor"]["sem2"]["floor"],
-            "draws": block["draws"],
-            "name": _name(block),
+            **asdict(block.sem2),
+            "floor": floor.floor,
+            "draws": block.draws,
+            "name": block.name,
             "named": named,
         }
         yield MISCALIBRATED.claim(
             "shown" if p_adjusted <= MISCALIBRATED_ALPHA else "undecided",
             facts,
             subject=_subject(block),
-            estimate=block["sem2"],
+            estimate=block.sem2,
             p_adjusted=p_adjusted,
         )

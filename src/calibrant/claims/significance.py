@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.claims.margins import gap_within
 from calibrant.core.estimate import Estimate
@@ -13,6 +13,7 @@ from calibrant.stats.few_numbers import logit, ndtr, ndtri, stdtr, stdtrit
 from calibrant.stats.perfect_law import rank_p_value
 
 if TYPE_CHECKING:
+    from calibrant.documents.audits import ClassicTest, ErrorTest, MissingEntry, Significance, Test
     from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
 from collections.abc import Sequence
@@ -23,7 +24,9 @@ from calibrant.claims.claim import ALPHA
 from calibrant.core.arrays import Floats
 from calibrant.stats.multiplicity import holm
 
-_NOTHING_TESTED = {"expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0}
+_NOTHING_TESTED: ClassicTest = {
+    "expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0,
+}  # fmt: skip
 SEPARATION_MARGIN = 0.05
 
 
@@ -50,10 +53,10 @@ def gap_p_value(gap: Estimate, other: float) -> float:
 
 def block_tests(
     block: RowBlock | CellBlock,
-    metrics: Mapping[str, Any],
+    metrics: Mapping[str, Estimate],
     margin: float,
-    missing: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    missing: MissingEntry | None = None,
+) -> Significance:
     """Return the tests of one block, each with its own p-value.
 
     Parameters
@@ -91,10 +94,10 @@ def block_tests(
     }
 
 
-def classic_test(block: RowBlock | CellBlock) -> dict[str, Any]:
+def classic_test(block: RowBlock | CellBlock) -> ClassicTest:
     """Return what a calibrated model would show in bins of equal width: a number, no claim."""
     if not block.independent:
-        return dict(_NOTHING_TESTED)
+        return _NOTHING_TESTED
     test = block.calibration_test(block.bins)
     return {
         "expected_ece": test.expected,
@@ -104,11 +107,11 @@ def classic_test(block: RowBlock | CellBlock) -> dict[str, Any]:
     }
 
 
-def _test(p_value: float) -> dict[str, Any] | None:
+def _test(p_value: float) -> Test | None:
     return None if math.isnan(p_value) else {"p_value": p_value}
 
 
-def _with_missing(p_value: float, missing: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _with_missing(p_value: float, missing: MissingEntry | None) -> Test | None:
     """Return the test of the mean gap of all answers, those without a confidence too.
 
     It holds whatever they would have said, or else on the rows with a confidence and on all rows,
@@ -117,8 +120,9 @@ def _with_missing(p_value: float, missing: Mapping[str, Any] | None) -> dict[str
     if missing is None or math.isnan(p_value):
         return _test(p_value)
     likely = missing["reweighted"]
-    same = likely is not None and likely["value"] * missing["with_confidence"]["value"] > 0
-    both = max(p_value, likely["p_value"]) if same else 1.0
+    both = 1.0
+    if likely and (likely["value"] or 0.0) * (missing["with_confidence"]["value"] or 0.0) > 0:
+        both = max(p_value, likely["p_value"])
     return {"p_value": min(both, missing["worst_case"]["p_value"]), "p_rows": p_value}
 
 
@@ -129,7 +133,7 @@ def _gap_p_value(block: RowBlock | CellBlock, gap: Estimate) -> float:
     return gap_p_value(gap, cells.p_gap)
 
 
-def _rank_p_value(block: RowBlock | CellBlock, metrics: Mapping[str, Any]) -> float:
+def _rank_p_value(block: RowBlock | CellBlock, metrics: Mapping[str, Estimate]) -> float:
     """Return the p-value of ranks where rows are alike; elsewhere that of the interval stands."""
     if not block.independent or block.shares is not None:
         return 0.0
@@ -139,7 +143,7 @@ def _rank_p_value(block: RowBlock | CellBlock, metrics: Mapping[str, Any]) -> fl
 
 def separation_test(
     auroc: Estimate, rank_p: float = 0.0, margin: float = SEPARATION_MARGIN
-) -> dict[str, Any] | None:
+) -> Test | None:
     """Return the p-values of 'the AUROC is not 0.5' and of 'it is within a margin of 0.5'.
 
     The first is the larger of that of ranks and that of the interval of the AUROC, taken as
@@ -174,8 +178,12 @@ HARDLY_SEPARATES_LEVEL = 0.03
 _CALIBRATION, _SEPARATION = 0.7, 0.3
 # Where groups are looked at, whole models keep so much of the level.
 _WHOLE = 2 / 3
-_MARGIN_TESTS = ("gap", "error")
-_NAMES = ("calibration", "gap", "separation")
+_MARGIN_TESTS: tuple[Literal["gap", "error"], ...] = ("gap", "error")
+_NAMES: tuple[Literal["calibration", "gap", "separation"], ...] = (
+    "calibration",
+    "gap",
+    "separation",
+)
 
 
 def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -211,13 +219,11 @@ def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _adjust_family(family: Sequence[dict[str, Any]], share: float) -> dict[str, int]:
+def _adjust_family(family: Sequence[Significance], share: float) -> dict[str, int]:
     """Adjust the tests of one family, which has this share of every level."""
     for name in _MARGIN_TESTS:
-        _adjust(
-            [tests["within_margin"][name] for tests in family if tests["within_margin"][name]],
-            share * WITHIN_LEVEL,
-        )
+        known = (tests["within_margin"][name] for tests in family)
+        _adjust([test for test in known if test], share * WITHIN_LEVEL)
     for tests in family:
         _judge_within(tests["within_margin"]["error"], share * WITHIN_LEVEL / len(family))
     separations = [tests["separation"] for tests in family if tests["separation"]]
@@ -235,12 +241,12 @@ def _scaled(p: float, level: float) -> float:
     return min(p * ALPHA / level, 1.0)
 
 
-def _adjust(tests: Sequence[dict[str, Any]], level: float) -> None:
+def _adjust(tests: Sequence[Test], level: float) -> None:
     for test, p in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
         test["p_adjusted"] = _scaled(float(p), level)
 
 
-def _judge_within(test: dict[str, Any] | None, level: float) -> None:
+def _judge_within(test: ErrorTest | None, level: float) -> None:
     """Say whether the rows could show it, and whether all four conditions hold."""
     if test is None:
         return
@@ -249,7 +255,7 @@ def _judge_within(test: dict[str, Any] | None, level: float) -> None:
     test["holds"] = test["tested"] and low and test["accuracy_agrees"] and test["smooth"]
 
 
-def _adjust_models(family: Sequence[dict[str, Any]], level: float) -> None:
+def _adjust_models(family: Sequence[Significance], level: float) -> None:
     """Adjust what is shown about each model: a model all of whose tests are shown frees its level.
 
     A direction needs the error shown too: if the confidences are calibrated, both are false.
@@ -257,14 +263,14 @@ def _adjust_models(family: Sequence[dict[str, Any]], level: float) -> None:
     needed = np.array([_needed_levels(tests) for tests in family]).reshape(-1, len(_NAMES))
     for tests, own in zip(family, _among_models(needed), strict=True):
         for name, need in zip(_NAMES, own, strict=True):
-            if tests[name] is not None:
-                tests[name]["p_adjusted"] = _scaled(float(need), level)
+            if (test := tests[name]) is not None:
+                test["p_adjusted"] = _scaled(float(need), level)
 
 
-def _needed_levels(tests: dict[str, Any]) -> tuple[float, ...]:
+def _needed_levels(tests: Significance) -> tuple[float, ...]:
     """Return the least level of this model at which each of its three tests is shown."""
     error, gap, ranks = (
-        math.nan if tests[name] is None else tests[name]["p_value"] for name in _NAMES
+        math.nan if (test := tests[name]) is None else test["p_value"] for name in _NAMES
     )
     off, separates = weighted_holm(error, ranks)
     direction, still = weighted_holm(gap, ranks)

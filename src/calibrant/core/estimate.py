@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -15,6 +15,24 @@ class EstimateEntry(Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     n: int | float | None = None
+
+    if not TYPE_CHECKING:
+        # Sentences name the parts of what they are made of, as `documents.entries.Part` does.
+        def __getitem__(self, name: str) -> float | None:
+            return getattr(self, name)
+
+    @property
+    def number(self) -> float:
+        """The value, where it is known to be defined."""
+        assert self.value is not None
+        return self.value
+
+    def turned(self) -> EstimateEntry:
+        """Return the same with the other sign."""
+        value, low, high = (
+            None if end is None else -end for end in (self.value, self.high, self.low)
+        )
+        return EstimateEntry(value=value, low=low, high=high, n=self.n)
 
     @property
     def ends(self) -> tuple[float, float, float]:

@@ -1,10 +1,10 @@
-"""Parts that all documents share, and the entries of an audit and a comparison."""
+"""Parts that all documents share, and the entries of a comparison."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 import msgspec
 
@@ -18,6 +18,19 @@ Keys = dict[str, str] | None
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a document: its keys are attributes, further keys are passed over."""
+
+    if not TYPE_CHECKING:
+        # Sentences name the parts of what they are made of: ``{grading.doubtful}``.
+        def __getitem__(self, name: str) -> Any:
+            return getattr(self, name)
+
+
+class DataWarning(TypedDict):
+    """What is to be known about the data before any claim."""
+
+    id: str
+    subject: dict[str, Any]
+    text: str
 
 
 UNDEFINED = EstimateEntry()
@@ -146,37 +159,24 @@ class Verification(Part, frozen=True, kw_only=True):
     accuracy_floor: EstimateEntry
     resolution: Resolution = Resolution()
     optimal_bins: int | None = None
+    lipschitz_note: str | None = None
 
 
-class ReliabilityBin(Part, frozen=True, kw_only=True):
-    """A stated value or a slice of the scale; `without`: values inside that stand alone."""
+class Family(Part, frozen=True, kw_only=True):
+    """How many tests share one level."""
 
-    lower: float
-    upper: float
-    n: Count
-    confidence: float | None = None
-    rate: float | None = None
-    low: float | None = None
-    high: float | None = None
-    without: list[float] = msgspec.field(default_factory=list)
+    tests: int = 0
+    confidences: int = 0
+    pairs: int = 0
 
 
-class ReliabilityCurve(Part, frozen=True, kw_only=True):
-    """Bins and curve of a reliability diagram."""
+class Multiplicity(Part, frozen=True, kw_only=True):
+    """How the number of tests was corrected for: whole models or methods, and groups."""
 
-    bins: list[ReliabilityBin]
-    curve: dict[str, Any] | None = None
-    histogram: list[int] | None = None
-
-
-class Thresholds(Part, frozen=True, kw_only=True):
-    """Answers given at or above each threshold, falling, and the wrong ones among them."""
-
-    threshold: list[float]
-    n: list[Count]
-    wrong: list[float]
-    low: list[float]
-    high: list[float]
+    control: str
+    alpha: float
+    whole: Family = Family()
+    groups: Family = Family()
 
 
 class DroppedBlock(Part, frozen=True, kw_only=True):
@@ -186,35 +186,6 @@ class DroppedBlock(Part, frozen=True, kw_only=True):
     method: str | None = None
     group: Keys = None
     model: str | None = None
-
-
-class AuditEntry(Part, frozen=True, kw_only=True):
-    """The audit of one model and method, or of one group of it."""
-
-    model: str
-    method: str
-    n: int
-    metrics: Metrics
-    group: Keys = None
-    questions: int | None = None
-    probability: bool = True
-    verification: Verification | None = None
-    reliability: ReliabilityCurve | None = None
-    thresholds: Thresholds | None = None
-    verdict: dict[str, Any] | None = None
-    grading: dict[str, Any] | None = None
-    notes: list[str] = msgspec.field(default_factory=list)
-
-
-class SemanticEntry(Part, frozen=True, kw_only=True):
-    """Calibration over meanings (Sem-ECE) of one model."""
-
-    model: str
-    sem1: EstimateEntry
-    sem2: EstimateEntry
-    questions: int
-    draws: int | None = None
-    accuracy: EstimateEntry = UNDEFINED
 
 
 class CompareView(Part, frozen=True, kw_only=True):

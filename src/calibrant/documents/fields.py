@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError, did_you_mean
-from calibrant.documents import decisions, entries, labels
+from calibrant.documents import audits, decisions, entries, labels
 from calibrant.documents import groups as grouped
 from calibrant.documents import plans as planned
 
@@ -120,10 +120,17 @@ class AuditFields(_Head, kind="audit"):
     level: float
     resamples: int
     dropped: dict[str, Any]
-    results: list[entries.AuditEntry]
-    sem_ece: list[entries.SemanticEntry] | None
+    results: list[audits.AuditEntry]
+    sem_ece: list[audits.SemanticEntry] | None
+    sem_ece_pooled: audits.PooledMeanings | None
     reading: dict[str, Any] | None
+    multiplicity: entries.Multiplicity
     wrong: Entries | None
+
+    @cached_property
+    def blocks(self) -> list[audits.AuditBlock]:
+        """The results with their metrics by name: the list of metrics may have grown."""
+        return msgspec.convert(self["results"], list[audits.AuditBlock])
 
 
 class CompareFields(_Head, kind="compare"):
@@ -135,6 +142,7 @@ class CompareFields(_Head, kind="compare"):
     pairs: list[entries.PairEntry]
     not_compared: list[entries.DroppedBlock] | None
     dropped: dict[str, Any]
+    multiplicity: entries.Multiplicity
     league: Entries | None
     summaries: Entries | None
 

@@ -8,6 +8,7 @@ import polars as pl
 from msgspec import Struct, structs
 
 from calibrant.claims import data
+from calibrant.documents.entries import DataWarning
 from calibrant.records import Scores
 from calibrant.records.reading import Reading
 from calibrant.records.score_table import row_weights
@@ -114,7 +115,7 @@ def reading_warnings(
     likely_weights: str | None = None,
     paired: bool = False,
     reading: Reading | None = None,
-) -> list[dict[str, Any]]:
+) -> list[DataWarning]:
     """Say how rows were read: their weights, their ids, columns that were known by their names."""
     found = []
     if weightless:

@@ -10,6 +10,8 @@ from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.places import bare_name
+from calibrant.documents.audits import AuditBlock
+from calibrant.documents.entries import Keys
 from calibrant.documents.fields import typed
 from calibrant.report.glossary import kind_words
 
@@ -179,8 +181,8 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
     """Return the badge of a document, or None where it makes no claim."""
     kind = kind_of(document)
     if kind == "audit" and document["results"]:
-        about = claims_by_entry(claims)
-        tones = [entry_tone(entry, about) for entry in _tested(whole_entries(document))]
+        about, entries = claims_by_entry(claims), whole_entries(typed(document).blocks)
+        tones = [entry_tone(entry, about) for entry in entries]
         return _counted([tone for tone in tones if tone != "not_tested"], claims, "confidences")
     if kind == "monitor" and any(e.get("alarm") for e in document["results"]):
         return Badge("alarm", "alarm")
@@ -245,10 +247,6 @@ def _traded(claim: Claim) -> Badge:
     return Badge(claim.outcome, "more accurate" if claim.outcome == "shown" else claim.outcome)
 
 
-def _tested(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [entry for entry in entries if entry["probability"]]
-
-
 def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str = "claims") -> Badge | None:
     tones = [tone for tone in tones if tone]
     if not tones:
@@ -263,23 +261,22 @@ def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str = "claims"
     return Badge(tone, words)
 
 
-def graded_without(entry: Mapping[str, Any]) -> bool:
+def graded_without(entry: AuditBlock) -> bool:
     """Return whether answers without a confidence count in the accuracy of an audit's entry."""
-    stated = entry["metrics"].get("mean_confidence") or entry["metrics"]["auroc"]
-    return bool(entry["metrics"]["accuracy"]["n"] != stated["n"])
+    stated = "mean_confidence" if "mean_confidence" in entry.metrics else "auroc"
+    return entry.metric("accuracy").n != entry.metric(stated).n
 
 
-def whole_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def whole_entries(entries: list[AuditBlock]) -> list[AuditBlock]:
     """Return the entries of whole models; where there are none, all entries."""
-    results: list[Mapping[str, Any]] = list(document["results"])
-    return [entry for entry in results if not entry.get("group")] or results
+    return [entry for entry in entries if not entry.group] or entries
 
 
-def entry_tone(entry: Mapping[str, Any], claims: Mapping[str, Sequence[Claim]]) -> str:
+def entry_tone(entry: AuditBlock, claims: Mapping[str, Sequence[Claim]]) -> str:
     """Return the verdict on one audited confidence, from the claims by entry."""
-    if not entry.get("probability", True):
+    own = claims.get(key_of(entry), ())
+    if not entry.probability:
         return "not_tested"
-    own = claims.get(entry_key(entry), ())
     return calibration_word(own).replace("-", "_") if own else "not_tested"
 
 
@@ -288,20 +285,30 @@ def claims_by_entry(claims: Sequence[Claim]) -> dict[str, list[Claim]]:
     found: dict[str, list[Claim]] = {}
     for claim in claims:
         if claim.subject.get("model") is not None:
-            found.setdefault(entry_key({"method": "", **claim.subject}), []).append(claim)
+            about = (claim.subject.get(name) for name in ("model", "method", "group"))
+            found.setdefault(entry_key(*about), []).append(claim)
     return found
 
 
-def entry_key(entry: Mapping[str, Any]) -> str:
+def entry_key(model: str | None, method: str | None, group: Keys = None) -> str:
     """Return what a link opens: model, method and group of an entry, as JSON would name them.
 
     Examples
     --------
-    >>> entry_key({"model": "a", "method": "verb", "group": {"topic": "law"}})
+    >>> entry_key("a", "verb", {"topic": "law"})
     'a␟verb␟topic=law'
     """
-    group = ", ".join(f"{name}={value}" for name, value in (entry.get("group") or {}).items())
-    return "␟".join([str(entry["model"]), str(entry["method"]), group])
+    return f"{model}␟{method or ''}␟{group_words(group)}"
+
+
+def key_of(entry: AuditBlock) -> str:
+    """Return the key of an audited confidence."""
+    return entry_key(entry.model, entry.method, entry.group)
+
+
+def group_words(group: Keys) -> str:
+    """Return the group that an entry is about; nothing for all rows."""
+    return ", ".join(f"{name}={value}" for name, value in (group or {}).items())
 
 
 def source_name(document: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from calibrant.core.document import kind_of
+from calibrant.documents.fields import Fields, typed
 from calibrant.report.cells import written
 from calibrant.report.charts.draw import draw
 from calibrant.report.charts.svg import standalone
@@ -25,7 +25,8 @@ def notebook_html(document: Mapping[str, Any]) -> str:
     >>> notebook_html(document).startswith('<div class="calibrant-out">')
     True
     """
-    screen = first_screen(document)
+    result = typed(document)
+    screen = first_screen(result)
     parts = [
         f"<style>\n{page_asset('notebook.css')}</style>",
         f'<div class="cal-soft">{escape(screen.title)}</div>',
@@ -39,15 +40,15 @@ def notebook_html(document: Mapping[str, Any]) -> str:
     parts += [f"<div>{escape(text)}</div>" for text in screen.more]
     if screen.chart is not None:
         parts.append(standalone(draw(screen.chart)))
-    parts.append(_table(document))
+    parts.append(_table(result))
     if screen.step is not None:
         command = f"<code>{escape(screen.step[1])}</code>"
         parts.append(f'<div class="cal-soft">{escape(screen.step[0])}: {command}</div>')
     return f'<div class="calibrant-out">{"".join(parts)}</div>'
 
 
-def _table(document: Mapping[str, Any]) -> str:
-    if kind_of(document) == "report":
+def _table(document: Fields) -> str:
+    if document.kind == "report":
         return ""
     table = short_table(document, document_blocks(document))
     if table is None:

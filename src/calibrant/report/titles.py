@@ -5,9 +5,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from calibrant.claims.words import count
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_name, method_words
+from calibrant.documents.audits import AuditBlock
+from calibrant.documents.fields import typed
 from calibrant.report.answers import source_name, whole_entries
 from calibrant.report.glossary import kind_words
 
@@ -43,30 +47,23 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     return " · ".join([*parts, page_date()] if dated else parts)
 
 
-def without_one_method(document: Mapping[str, Any], *lists: str) -> dict[str, Any]:
-    """Leave the method out of the rows of these lists where there is only one; the title has it.
-
-    Examples
-    --------
-    >>> without_one_method({"results": [{"model": "a", "method": "verb"}]}, "results")
-    {'results': [{'model': 'a', 'method': None}], 'one_method': 'verb'}
-    """
-    methods = {entry["method"] for entry in document["results"]}
+def without_one_method(entries: list[AuditBlock]) -> tuple[list[AuditBlock], str]:
+    """Leave the method out where there is only one, and return it: the title has it."""
+    methods = {entry.method for entry in entries}
     if len(methods) != 1:
-        return dict(document)
-    short = {name: [{**entry, "method": None} for entry in document[name]] for name in lists}
-    return {**document, **short, "one_method": methods.pop()}
+        return entries, ""
+    return [replace(entry, method="") for entry in entries], methods.pop()
 
 
-def named_table(words: str, document: Mapping[str, Any]) -> str:
+def named_table(words: str, document: Mapping[str, Any], method: str = "") -> str:
     """Return the title of a table: whose rows, and the confidence where it is named only here.
 
     Examples
     --------
-    >>> named_table("Models", {"source": "/me/runs/s.csv", "one_method": "verbal"})
+    >>> named_table("Models", {"source": "/me/runs/s.csv"}, "verbal")
     'Models of s, confidence: verbal'
     """
-    name, method = source_name(document), document.get("one_method")
+    name = source_name(document)
     whole = f"{words} of {name}" if name else words
     return f"{whole}, confidence: {method}" if method else whole
 
@@ -76,7 +73,7 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     if kind == "audit" and results:
         pool = (document.get("reading") or {}).get("drawn_from")
         asked = (document.get("data") or {}).get("questions")
-        return _audited(whole_entries(document), pool, asked)
+        return _audited(whole_entries(typed(document).blocks), pool, asked)
     if kind == "audit" and document.get("sem_ece"):
         block = document["sem_ece"][0]
         return [f"{count(block['questions'], 'question')} x {count(block['draws'], 'draw')}"]
@@ -107,17 +104,17 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     return []
 
 
-def _audited(whole: list[Mapping[str, Any]], pool: int | None, asked: int | None) -> list[str]:
-    methods = {str(entry["method"]) for entry in whole}
-    models = {str(entry["model"]) for entry in whole}
+def _audited(whole: list[AuditBlock], pool: int | None, asked: int | None) -> list[str]:
+    methods = {entry.method for entry in whole}
+    models = {entry.model for entry in whole}
     found = [f"{len(methods)} confidences"]
     if len(methods) == 1:
         found = [_confidence(methods.pop())]
     if len(models) > 1:
         found.append(f"{len(models)} models")
     if pool is not None:
-        return [*found, _labelled((entry["n"] for entry in whole), pool)]
-    own = max(entry["questions"] for entry in whole)
+        return [*found, _labelled((entry.n for entry in whole), pool)]
+    own = max(entry.questions for entry in whole)
     return [*found, count(own if asked is None else asked, "question")]
 
 

@@ -3,8 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import convert
+
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import kept_shares, with_rows_kept
+from calibrant.documents.audits import Coverage
 from calibrant.documents.entries import Part
 from calibrant.inputs.coverage import row_coverage
 from calibrant.records import Scores
@@ -21,7 +24,7 @@ def scores_document(
     Of the claims about a model the first says on what share of its rows it rests.
     """
     covered = row_coverage(scores)
-    told = with_rows_kept(claims, kept_shares(covered["models"]))
+    told = with_rows_kept(claims, kept_shares(convert(covered["models"], list[Coverage])))
     return {
         **head,
         "reading": scores.reading.to_dict(),

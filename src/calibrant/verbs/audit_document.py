@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from msgspec import convert
 from threadpoolctl import threadpool_limits
 
 from calibrant.claims.audit import audit_claims, calibration_word
@@ -21,7 +22,9 @@ from calibrant.claims.next_step import step_of_audit
 from calibrant.claims.significance import adjust_p_values, block_tests, classic_test
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
+from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
+from calibrant.documents.audits import AuditBlock, Coverage, MissingEntry, SemanticEntry
 from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
 from calibrant.metrics.together import work_ahead
 from calibrant.planning import verifications_of
@@ -53,14 +56,15 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     meanings = [] if source.draws is None else _meanings(source, options)
     entries = _entries(source, options, margin)
     multiplicity = adjust_p_values(entries)
+    blocks = convert(entries, list[AuditBlock])
     data = source.coverage()
-    data["warnings"][:0] = grading_warnings(entries)
-    data["warnings"] += [*explained_warnings(entries), *unequal_warnings(entries)]
-    told = audit_claims(entries, margin, data["models"])
+    data["warnings"][:0] = grading_warnings(blocks)
+    data["warnings"] += [*explained_warnings(blocks), *unequal_warnings(blocks)]
+    told = audit_claims(blocks, margin, convert(data["models"], list[Coverage]))
     # Whoever brings sampled answers asks about their meanings, before any score made of them.
     leading = meanings and source.head.get("samples")
     tested = [claim for claim in told if leading and _is_of_meanings(claim)]
-    of_meanings = _meaning_claims(meanings, entries, margin, tested)
+    of_meanings = _meaning_claims(meanings, blocks, margin, tested)
     rest = [claim for claim in told if claim not in tested]
     claims = [*of_meanings, *rest] if leading else [*rest, *of_meanings]
     head = {
@@ -76,8 +80,8 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         or step_of_audit(
             source.head,
             claims,
-            entries,
-            weighted=_weighted(entries),
+            blocks,
+            weighted=_weighted(blocks),
             paired=bool(data.get("questions_shared_by_all", _has_ids(source.reading))),
         ),
         "multiplicity": multiplicity,
@@ -111,7 +115,7 @@ def _is_of_meanings(claim: Claim) -> bool:
 
 def _meaning_claims(
     meanings: list[dict[str, Any]],
-    told: list[dict[str, Any]],
+    told: Sequence[AuditBlock],
     margin: float,
     tested: Sequence[Claim],
 ) -> list[Claim]:
@@ -120,7 +124,7 @@ def _meaning_claims(
     # Loaded here: most audits hold no draws.
     from calibrant.claims.sem_ece import meaning_claims
 
-    return meaning_claims(plain(meanings), told, margin, tested)
+    return meaning_claims(convert(plain(meanings), list[SemanticEntry]), told, margin, tested)
 
 
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:
@@ -259,8 +263,8 @@ def _explained(found: SourceBlock, block: RowBlock | CellBlock) -> dict[str, flo
 
 
 def _missing(
-    found: SourceBlock, block: RowBlock | CellBlock, metrics: Mapping[str, Any]
-) -> dict[str, Any] | None:
+    found: SourceBlock, block: RowBlock | CellBlock, metrics: Mapping[str, Estimate]
+) -> MissingEntry | None:
     """Return what is known about graded answers without a confidence, where there are any."""
     if found.missing is None or not block.independent or block.shares is not None:
         return None
@@ -272,9 +276,9 @@ def _has_ids(reading: Mapping[str, Any]) -> bool:
     return "question_id" in reading.get("columns", {})
 
 
-def _weighted(entries: Iterable[Mapping[str, Any]]) -> bool:
+def _weighted(entries: Iterable[AuditBlock]) -> bool:
     """Return whether rows weigh unequally, and not only questions by their number of rows."""
-    return any("effective_n" in entry and entry["questions"] == entry["n"] for entry in entries)
+    return any(entry.effective_n is not None and entry.questions == entry.n for entry in entries)
 
 
 def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:

@@ -12,6 +12,7 @@ import polars as pl
 from calibrant.claims.data import data_warnings
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
+from calibrant.documents.entries import DataWarning
 from calibrant.epistemic.guard import level_texts
 from calibrant.inputs.coverage import reading_warnings
 from calibrant.inputs.door import labels_of, read_scores
@@ -259,7 +260,7 @@ class PartCounts:
         """How the parts were read."""
         return joined_readings(self._readings)
 
-    def warnings(self) -> list[dict[str, Any]]:
+    def warnings(self) -> list[DataWarning]:
         """Return what a reader has to know before the watch's own words."""
         lost = sum(self.dropped.values())
         whole = {"model": "model", "method": "", "n": self._rows, "accuracy": None}

@@ -17,6 +17,8 @@ from calibrant.comparison.questions import align_models
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import as_generator, named_stream
+from calibrant.documents.audits import Significance
+from calibrant.documents.entries import DataWarning
 from calibrant.inputs.door import open_input
 from calibrant.inputs.labelled_rows import OpenLabels, block_of
 from calibrant.inputs.reading import ReadingOptions
@@ -166,7 +168,7 @@ def _graded(block: ScoreBlock, source: str) -> ScoreBlock:
     return replace(block, **rows, frame=block.frame.filter(known))
 
 
-def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
+def _tests(block: ScoreBlock, seed: int) -> Significance:
     rng = as_generator(seed)
     rows = block_of(block, probability=True, bins=_BINS, level=0.95, resamples=20, rng=rng)
     with warnings.catch_warnings():
@@ -181,7 +183,7 @@ def ungraded_rows(table: Scores | None) -> dict[str, int]:
     return {"correct_missing": missing} if graded and missing else {}
 
 
-def rankable(table: Scores) -> tuple[Scores, list[dict[str, Any]]]:
+def rankable(table: Scores) -> tuple[Scores, list[DataWarning]]:
     """Return the graded rows of models that are not never right, and what is said of the others.
 
     Their answers are empty, or were never graded as right: nothing that a ranking measures.

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from msgspec import convert
 
 from calibrant.claims import Claim
 from calibrant.core.method_words import method_legend, method_name, method_words
-from calibrant.documents.entries import EstimateEntry, Verification
+from calibrant.documents.audits import AuditBlock
+from calibrant.documents.entries import EstimateEntry
+from calibrant.documents.fields import AuditFields
 from calibrant.report import answers
 from calibrant.report.charts import chart
 from calibrant.report.charts.meanings import meaning_charts, meaning_reliability
@@ -32,64 +31,60 @@ class _Entry:
 
     row: str
     panel: str
-    right: Mapping[str, Any]
-    says: Mapping[str, Any]
-    gap: Mapping[str, Any]
+    right: EstimateEntry
+    says: EstimateEntry
+    gap: EstimateEntry
     tone: str
     key: str
     note: str
 
     @property
     def size(self) -> float:
-        return abs(float(self.gap["value"]))
+        return abs(self.gap.number)
 
     @property
     def tip(self) -> str:
         place = " / ".join(part for part in (self.row, self.panel) if part)
         return (
-            f"{place}: right {percent(self.right['value'])}, says {percent(self.says['value'])}, "
-            f"gap {points(self.gap['value'])} points{chart.between(self.gap, points)}"
+            f"{place}: right {percent(self.right.number)}, says {percent(self.says.number)}, "
+            f"gap {points(self.gap.number)} points{chart.between(self.gap, points)}"
         )
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
+def charts(document: AuditFields) -> Iterator[chart.Chart]:
     """Yield the answer, charts of meanings, and what the labels can show."""
     first = _answer(document)
     if first is not None:
         yield first
-    results = document["results"]
-    several = len({entry["method"] for entry in results}) > 1
+    several = len({entry.method for entry in document.blocks}) > 1
     floors = [
         Floor(
             _place(entry, several=several),
-            convert(entry["metrics"]["ece"], EstimateEntry),
-            convert(entry["verification"], Verification),
-            entry["calibration_test"]["expected_ece"],
+            entry.metrics["ece"],
+            entry.verification,
+            entry.calibration_test["expected_ece"] if entry.calibration_test else None,
         )
-        for entry in results
-        if entry.get("verification") and "ece" in entry["metrics"]
+        for entry in document.blocks
+        if entry.verification and "ece" in entry.metrics
     ]
-    yield from meaning_charts(document)
+    yield from meaning_charts(document.sem_ece or [], document.sem_ece_pooled)
     yield from floor_chart(floors)
 
 
-def _answer(document: Mapping[str, Any]) -> chart.Chart | None:
+def _answer(document: AuditFields) -> chart.Chart | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
-    claims = answers.claims_by_entry(answers.claims_of(document))
-    shown = _drawn_entries(document)
+    claims = answers.claims_by_entry(document.claims or [])
+    shown = _drawn_entries(document.blocks)
     if not shown:
-        blocks = document.get("sem_ece") or []
-        return meaning_reliability(blocks[0]) if blocks else None
-    if len(shown) == 1 and shown[0].get("reliability"):
-        title = f"Share of right answers against confidence, {shown[0]['n']:,} rows"
-        return reliability_chart(
-            shown[0]["reliability"], answers.entry_tone(shown[0], claims), title
-        )
+        return meaning_reliability(document.sem_ece[0]) if document.sem_ece else None
+    if len(shown) == 1 and shown[0].reliability:
+        title = f"Share of right answers against confidence, {shown[0].n:,} rows"
+        return reliability_chart(shown[0].reliability, answers.entry_tone(shown[0], claims), title)
     entries = _entries(shown, claims)
     panels = list(dict.fromkeys(entry.panel for entry in entries))
     # Rows and panels of methods say themselves what they are.
     said = any(entry.note for entry in entries) and len(entries) <= _NOTED
-    known = [] if said else method_legend(entry["method"] for entry in shown)
+    known = [] if said else method_legend(entry.method for entry in shown)
     legend = f"{'; '.join(known)}." if known else ""
     if len(panels) > _PANELS:
         return _gap_map(entries, _GAPS, legend or f"{_GAPS}.")
@@ -98,46 +93,41 @@ def _answer(document: Mapping[str, Any]) -> chart.Chart | None:
     return _dumbbells(entries, panels, caption.strip())
 
 
-def diagrams(document: Mapping[str, Any]) -> list[chart.Chart]:
+def diagrams(document: AuditFields) -> list[chart.Chart]:
     """Return a reliability diagram of each confidence: the first few."""
-    results = document["results"]
-    claims = answers.claims_by_entry(answers.claims_of(document))
-    several = len({entry["method"] for entry in results}) > 1
-    blocks = [entry for entry in results if entry.get("reliability")][:_DIAGRAMS]
+    claims = answers.claims_by_entry(document.claims or [])
+    several = len({entry.method for entry in document.blocks}) > 1
+    known = [(entry, entry.reliability) for entry in document.blocks if entry.reliability]
     return [
         reliability_chart(
-            entry["reliability"],
+            curve,
             answers.entry_tone(entry, claims),
             _place(entry, several=several),
             name=f"reliability-{number}",
         )
-        for number, entry in enumerate(blocks, 1)
+        for number, (entry, curve) in enumerate(known[:_DIAGRAMS], 1)
     ]
 
 
-def _place(entry: Mapping[str, Any], *, several: bool) -> str:
+def _place(entry: AuditBlock, *, several: bool) -> str:
     """Name what a chart is about; the method is left out where there is only one."""
     labels = _labels(entry)
     names = ("model", "method", "group") if several else ("model", "group")
     return " / ".join(labels[name] for name in names if labels[name])
 
 
-def _drawn_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _drawn_entries(entries: list[AuditBlock]) -> list[AuditBlock]:
     """Return groups where there are any, or else whole models; never-right models are said."""
-    results: Sequence[Mapping[str, Any]] = document["results"]
-    able = [entry for entry in results if entry.get("group")] or results
-    able = [entry for entry in able if entry["probability"]]
-    return [entry for entry in able if entry["metrics"]["confidence_gap"]["value"] is not None]
+    able = [entry for entry in entries if entry.group] or entries
+    return [e for e in able if e.probability and e.metric("confidence_gap").value is not None]
 
 
-def _labels(entry: Mapping[str, Any]) -> dict[str, str]:
-    group = ", ".join(f"{name}={value}" for name, value in (entry.get("group") or {}).items())
-    return {"model": str(entry["model"]), "method": str(entry["method"] or ""), "group": group}
+def _labels(entry: AuditBlock) -> dict[str, str]:
+    group = answers.group_words(entry.group)
+    return {"model": entry.model, "method": entry.method, "group": group}
 
 
-def _entries(
-    entries: Sequence[Mapping[str, Any]], claims: Mapping[str, Sequence[Claim]]
-) -> list[_Entry]:
+def _entries(entries: Sequence[AuditBlock], claims: Mapping[str, Sequence[Claim]]) -> list[_Entry]:
     """Return the entries in rows and panels: what varies least makes the panels."""
     labels = [_labels(entry) for entry in entries]
     varied = {name: {own[name] for own in labels} for name in ("model", "method", "group")}
@@ -148,11 +138,11 @@ def _entries(
         _Entry(
             row=" / ".join(own[name] for name in rows if own[name]) or own["model"],
             panel="" if panel is None else own[panel] or "all",
-            right=entry["metrics"]["accuracy"],
-            says=entry["metrics"]["mean_confidence"],
-            gap=entry["metrics"]["confidence_gap"],
+            right=entry.metric("accuracy"),
+            says=entry.metric("mean_confidence"),
+            gap=entry.metric("confidence_gap"),
             tone=answers.entry_tone(entry, claims),
-            key=answers.entry_key(entry),
+            key=answers.key_of(entry),
             note=method_words(own["method"]) if rows == ["method"] else "",
         )
         for own, entry in zip(labels, entries, strict=True)
@@ -198,7 +188,7 @@ def _dumbbells(entries: Sequence[_Entry], panels: Sequence[str], caption: str) -
 
 
 def _dumbbell(entry: _Entry) -> chart.Item:
-    right, says = entry.right["value"], entry.says["value"]
+    right, says = entry.right.number, entry.says.number
     return chart.Item(
         entry.row,
         entry.tone,
@@ -208,7 +198,7 @@ def _dumbbell(entry: _Entry) -> chart.Item:
             chart.Dot(right, 0, *chart.bounds(entry.right), "ink", label="right"),
             chart.Dot(says, 0, *chart.bounds(entry.says), entry.tone, "diamond", label="says"),
         ],
-        words=points(entry.gap["value"]),
+        words=points(entry.gap.number),
         tip=entry.tip,
         key=entry.key,
     )
@@ -232,7 +222,7 @@ def _gap_map(entries: Sequence[_Entry], title: str, caption: str) -> chart.Chart
         chart.Cell(
             entry.row,
             _words(entry.panel),
-            points(entry.gap["value"]),
+            points(entry.gap.number),
             entry.tone,
             shade=sum(entry.size >= least for least in _SHADES),
             tip=entry.tip,

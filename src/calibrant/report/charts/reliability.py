@@ -1,9 +1,9 @@
 """The reliability diagram: share of right answers against confidence, with room for chance."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
+from calibrant.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityCurve
 from calibrant.report.charts.chart import Axis, Band, Chart, Counts, Dot, Label, Line, Mark
 from calibrant.report.charts.scales import percent
 
@@ -19,33 +19,33 @@ _DIAGONAL = Line([(0, 0), (1, 1)], "plain", look="dashed")
 _WIDE, _TALL = 0.4, 0.08
 _HEIGHTS = (0.04, 0.13, 0.22)
 
-Series = tuple[str, str, Sequence[Mapping[str, Any]]]
+Series = tuple[str, str, Sequence[ReliabilityBin]]
 """Name (empty for a single one), tone and bins."""
 
 
 def reliability_chart(
-    block: Mapping[str, Any],
+    block: ReliabilityCurve,
     tone: str,
     title: str,
     *,
     name: str = "answer",
 ) -> Chart:
     """Return the diagram of one confidence from its `reliability` block."""
-    marks: list[Mark] = [*_band(block.get("curve")), *_series(block["bins"], tone)]
-    if block.get("histogram"):
-        marks.append(Counts(block["histogram"]))
-    return _diagram(name, title, _CAPTION, [*_sides(block["bins"]), *marks])
+    marks: list[Mark] = [*_band(block.curve), *_series(block.bins, tone)]
+    if block.histogram:
+        marks.append(Counts(block.histogram))
+    return _diagram(name, title, _CAPTION, [*_sides(block.bins), *marks])
 
 
-def _sides(bins: Sequence[Mapping[str, Any]]) -> Iterator[Label]:
+def _sides(bins: Sequence[ReliabilityBin]) -> Iterator[Label]:
     """Say what lies on either side of the diagonal, where no dot or interval stands."""
     for below in (False, True):
         words = "says more than it knows" if below else "says less than it knows"
         left = 0.985 - _WIDE if below else 0.03
-        near = [b for b in bins if left - 0.03 <= b["confidence"] <= left + _WIDE + 0.03]
+        near = [b for b in bins if left - 0.03 <= b.confidence <= left + _WIDE + 0.03]
         for height in _HEIGHTS:
             foot = height if below else 1 - height - _TALL / 2
-            if not any(b["low"] < foot + _TALL and b["high"] > foot - 0.03 for b in near):
+            if not any(b.low < foot + _TALL and b.high > foot - 0.03 for b in near):
                 yield Label(left + below * _WIDE, foot, words, "end" if below else "start")
                 break
 
@@ -55,11 +55,11 @@ def diagram_frame() -> Chart:
     return _diagram("frame", "Share of right answers against confidence", "", [Counts([0])])
 
 
-def diagram_marks(block: Mapping[str, Any], tone: str) -> Chart:
+def diagram_marks(block: ReliabilityCurve, tone: str) -> Chart:
     """Return the marks of one confidence alone, for the frame that all of them share."""
     chart = reliability_chart(block, tone, "")
     own = [mark for mark in chart.marks if mark != _DIAGONAL]
-    return replace(chart, marks=[*own, *([] if block.get("histogram") else [Counts([0])])])
+    return replace(chart, marks=[*own, *([] if block.histogram else [Counts([0])])])
 
 
 def diagram_of_series(name: str, title: str, caption: str, series: Sequence[Series]) -> Chart:
@@ -86,43 +86,43 @@ def _diagram(
     )
 
 
-def _band(curve: Mapping[str, Any] | None) -> Iterator[Band]:
-    if not curve or not curve.get("band_low"):
+def _band(curve: ReliabilityBand | None) -> Iterator[Band]:
+    if not curve or not curve.band_low:
         return
-    places = zip(curve["confidence"], curve["band_low"], curve["band_high"], strict=True)
-    known = [place for place in places if place[1] is not None]
+    places = zip(curve.confidence, curve.band_low, curve.band_high, strict=True)
+    known = [(x, low, high) for x, low, high in places if low is not None and high is not None]
     # As many places as a picture shows.
     step = max(1, len(known) // _BAND_PLACES)
     yield Band([*known[:-1:step], *known[-1:]])
 
 
-def _series(bins: Sequence[Mapping[str, Any]], tone: str, name: str = "") -> Iterator[Mark]:
+def _series(bins: Sequence[ReliabilityBin], tone: str, name: str = "") -> Iterator[Mark]:
     # Bins of a few rows jump about: they are shown small, and the line passes over them.
-    most = max((bin_["n"] for bin_ in bins), default=1) or 1
-    steady = [bin_ for bin_ in bins if bin_["n"] >= max(_LEAST_STEADY, most / 50)]
-    yield Line([(bin_["confidence"], bin_["rate"]) for bin_ in steady], tone, look="faint")
+    most = max((bin_.n for bin_ in bins), default=1) or 1
+    steady = [bin_ for bin_ in bins if bin_.n >= max(_LEAST_STEADY, most / 50)]
+    yield Line([(bin_.confidence, bin_.rate) for bin_ in steady], tone, look="faint")
     for bin_ in bins:
-        ends = (bin_["low"], bin_["high"])
-        size = bin_["n"] / most
         yield Dot(
-            bin_["confidence"], bin_["rate"], *ends, tone, size=size, tip=_words(bin_, name),
-            key=_key(bin_) if "lower" in bin_ else "",
+            bin_.confidence, bin_.rate, bin_.low, bin_.high, tone, size=bin_.n / most,
+            tip=_words(bin_, name), key=_key(bin_),
         )  # fmt: skip
 
 
-def _key(bin_: Mapping[str, Any]) -> str:
+def _key(bin_: ReliabilityBin) -> str:
     """Return the name of the rows of a cell: its ends, and values inside that are not in it."""
-    without = ",".join(f"{value!r}" for value in bin_.get("without") or ())
-    return f"bin:{bin_['lower']!r}:{bin_['upper']!r}{without and ':' + without}"
+    if bin_.lower is None:
+        return ""
+    without = ",".join(f"{value!r}" for value in bin_.without)
+    return f"bin:{bin_.lower!r}:{bin_.upper!r}{without and ':' + without}"
 
 
-def _words(bin_: Mapping[str, Any], name: str) -> str:
-    place = percent(bin_["confidence"])
-    if "lower" in bin_ and bin_["lower"] < bin_["upper"]:
-        place = f"{percent(bin_['lower'])} to {percent(bin_['upper'])}"
-    if bin_.get("without"):
-        place += f" without {', '.join(map(percent, bin_['without']))}"
+def _words(bin_: ReliabilityBin, name: str) -> str:
+    place = percent(bin_.confidence)
+    if bin_.lower is not None and bin_.upper is not None and bin_.lower < bin_.upper:
+        place = f"{percent(bin_.lower)} to {percent(bin_.upper)}"
+    if bin_.without:
+        place += f" without {', '.join(map(percent, bin_.without))}"
     return (
-        f"{name + ', ' if name else ''}{place}: right {percent(bin_['rate'])} "
-        f"({percent(bin_['low'])} to {percent(bin_['high'])}), {bin_['n']:,.0f} rows"
+        f"{name + ', ' if name else ''}{place}: right {percent(bin_.rate)} "
+        f"({percent(bin_.low)} to {percent(bin_.high)}), {bin_.n:,.0f} rows"
     )

@@ -4,17 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
+from msgspec.structs import astuple
 
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_words
+from calibrant.documents.audits import AuditBlock
+from calibrant.documents.entries import UNDEFINED, EstimateEntry
+from calibrant.documents.fields import AuditFields, Fields
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import (
     claim_tone,
     claims_by_entry,
-    claims_of,
-    entry_key,
     entry_tone,
+    key_of,
 )
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line
 from calibrant.report.charts.plane import MEDIUM, draw_plane, marks_alone
@@ -22,10 +25,9 @@ from calibrant.report.charts.reliability import diagram_frame, diagram_marks
 
 _DIGITS = 4
 _LEVEL = 0.95
-_CUT = ("threshold", "n", "wrong", "low", "high")
 
 
-def confidences(documents: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Markup]:
+def confidences(documents: Sequence[Fields]) -> tuple[list[dict[str, Any]], Markup]:
     """Return every audited confidence of the documents once, with all that a panel shows.
 
     The marks of their reliability diagrams, for one frame, are text beside them, a line each: the
@@ -35,44 +37,44 @@ def confidences(documents: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, 
     found: dict[str, dict[str, Any]] = {}
     marks: dict[str, str] = {}
     for document in documents:
-        if kind_of(document) != "audit":
+        if not isinstance(document, AuditFields):
             continue
-        about, level = claims_by_entry(claims_of(document)), document["level"]
-        for entry in document["results"]:
-            key, block = entry_key(entry), entry.get("reliability")
-            found.setdefault(key, _confidence(entry, key, about, level))
-            if block and block["bins"] and key not in marks:
+        about = claims_by_entry(document.claims or [])
+        for entry in document.blocks:
+            key, block = key_of(entry), entry.reliability
+            found.setdefault(key, _confidence(entry, key, about, document.level))
+            if block and block.bins and key not in marks:
                 marks[key] = marks_alone(diagram_marks(block, entry_tone(entry, about)), MEDIUM)
     return list(found.values()), Markup("\n".join(marks.get(key, "") for key in found))
 
 
 def _confidence(
-    entry: Mapping[str, Any], key: str, about: Mapping[str, Sequence[Claim]], level: float
+    entry: AuditBlock, key: str, about: Mapping[str, Sequence[Claim]], level: float
 ) -> dict[str, Any]:
     return {
         "key": key,
-        "model": str(entry["model"]),
-        "method": str(entry["method"] or ""),
-        "words": method_words(entry["method"]),
+        "model": entry.model,
+        "method": entry.method,
+        "words": method_words(entry.method),
         "group": key.rpartition("␟")[2],
         "tone": entry_tone(entry, about),
-        "n": entry["n"],
-        "probability": entry["probability"],
-        "metrics": {name: _estimate(value) for name, value in entry["metrics"].items()},
+        "n": entry.n,
+        "probability": entry.probability,
+        "metrics": {name: _estimate(value) for name, value in entry.metrics.items()},
         "cuts": _cuts(entry),
         "level": level,
         "evidence": _evidence(entry),
         "claims": [[claim_tone(claim), claim.text] for claim in about.get(key, ())],
-        "notes": list(entry.get("notes") or ()),
+        "notes": entry.notes,
     }
 
 
-def _short(value: Any) -> Any:
+def _short(value: float | None) -> float | None:
     return round(value, _DIGITS) if isinstance(value, float) else value
 
 
-def _estimate(value: Mapping[str, Any]) -> list[Any]:
-    return [_short(value[name]) for name in ("value", "low", "high")]
+def _estimate(of: EstimateEntry) -> list[float | None]:
+    return [_short(end) for end in (of.value, of.low, of.high)]
 
 
 def frames() -> dict[str, Markup]:
@@ -90,10 +92,11 @@ def frames() -> dict[str, Markup]:
     return {name: Markup(draw_plane(chart, MEDIUM).svg()) for name, chart in charts.items()}
 
 
-def _cuts(entry: Mapping[str, Any]) -> list[list[Any]]:
+def _cuts(entry: AuditBlock) -> list[list[Any]]:
     """Return threshold, rows at or above it, wrong ones among them and the ends of their share."""
-    counts = entry.get("thresholds") or {}
-    columns = [counts.get(name) or () for name in _CUT]
+    if entry.thresholds is None:
+        return []
+    columns = astuple(entry.thresholds)
     return [
         # A digit more than a reader is shown: hundreds of lists may be on one page.
         [float(f"{threshold:.6g}"), n, wrong, *(e if e is None else round(e, 3) for e in ends)]
@@ -101,26 +104,24 @@ def _cuts(entry: Mapping[str, Any]) -> list[list[Any]]:
     ]
 
 
-def _evidence(entry: Mapping[str, Any]) -> dict[str, Any]:
-    test = entry.get("calibration_test") or {}
-    significance = (entry.get("significance") or {}).get("calibration") or {}
-    block = entry.get("verification") or {}
-    found = {
-        "ECE if calibrated": [_short(test.get("expected_ece")), None, None],
-        "p": [test.get("p_value"), None, None],
-        "p corrected": [significance.get("p_adjusted"), None, None],
+def _evidence(entry: AuditBlock) -> dict[str, list[float | None]]:
+    test, block = entry.calibration_test, entry.verification
+    corrected = entry.significance["calibration"] if entry.significance else None
+    numbers = {
+        "ECE if calibrated": _short(test["expected_ece"]) if test else None,
+        "p": test["p_value"] if test else None,
+        "p corrected": corrected["p_adjusted"] if corrected else None,
     }
-    for name, title in (
-        ("error_rate", "error rate"),
-        ("lipschitz", "L"),
-        ("passive_floor", "passive floor"),
-        ("active_floor", "active floor"),
-    ):
-        value = block.get(name)
-        found[title] = (
-            _estimate(value) if isinstance(value, Mapping) else [_short(value), None, None]
-        )
-    return found
+    floors = {
+        "error rate": block.error_rate if block else UNDEFINED,
+        "L": block.lipschitz if block else UNDEFINED,
+        "passive floor": block.passive_floor if block else UNDEFINED,
+        "active floor": block.active_floor if block else UNDEFINED,
+    }
+    return {
+        **{title: [value, None, None] for title, value in numbers.items()},
+        **{title: _estimate(value) for title, value in floors.items()},
+    }
 
 
 def policies(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,12 +1,13 @@
 """Tables of an audit."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from calibrant.core.hints import Hint
+from calibrant.documents.audits import AuditBlock
+from calibrant.documents.fields import AuditFields
 from calibrant.metrics.families import Metric
 from calibrant.metrics.registry import METRICS, audited
-from calibrant.report.answers import claims_of, graded_without, headline
+from calibrant.report.answers import graded_without, headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
 from calibrant.report.tables.remarks import correction_sentence, rows_left_out
@@ -28,45 +29,45 @@ _WORDS = {
 }
 
 
-def blocks(document: Mapping[str, Any]) -> list[Block]:
+def blocks(document: AuditFields) -> list[Block]:
     """Return what a person reads first: verdict, then numbers, then what the labels can show."""
-    document = without_one_method(document, "results")
-    results: Sequence[Mapping[str, Any]] = document["results"]
-    tables = (
-        (_calibration, [entry for entry in results if entry["probability"]]),
-        (_scores, [entry for entry in results if entry["probability"]]),
-        (_named_metrics, [entry for entry in results if entry.get("named_metrics")]),
-        (_ranking, [entry for entry in results if not entry["probability"]]),
-        (_verification, [entry for entry in results if entry.get("verification")]),
-    )
+    entries, method = without_one_method(document.blocks)
+    subject = _subject(entries)
+    proper = [entry for entry in entries if entry.probability]
+    named = [entry for entry in entries if entry.named_metrics]
+    ranking = [entry for entry in entries if not entry.probability]
+    verified = [entry for entry in entries if entry.verification]
     return [
         *_verdicts(document),
-        *(made(document, entries) for made, entries in tables if entries),
+        *([_calibration(document, subject, proper, method)] if proper else []),
+        *([_scores(subject, proper)] if proper else []),
+        *([_named_metrics(subject, named)] if named else []),
+        *([_ranking(subject, ranking)] if ranking else []),
+        *([_verification(subject, verified)] if verified else []),
         *_meanings(document),
-        *_remarks(document),
+        *_remarks(document, entries),
     ]
 
 
-def _meanings(document: Mapping[str, Any]) -> list[Block]:
-    if not document.get("sem_ece"):
+def _meanings(document: AuditFields) -> list[Block]:
+    if not document.sem_ece:
         return []
     # Loaded here: most audits hold no draws.
     from calibrant.report.tables.meanings import semantic_tables
 
-    return semantic_tables(document["sem_ece"])
+    return semantic_tables(document.sem_ece)
 
 
-def _verdicts(document: Mapping[str, Any]) -> list[Paragraph]:
+def _verdicts(document: AuditFields) -> list[Paragraph]:
     """Return the most important claims, fewer where there are many."""
-    many = len(document["results"]) > _MANY
-    sentences = headline(claims_of(document), _SAID_OF_MANY if many else _SAID)
+    many = len(document.blocks) > _MANY
+    sentences = headline(document.claims or [], _SAID_OF_MANY if many else _SAID)
     return [Paragraph(text, strong=number == 0) for number, text in enumerate(sentences)]
 
 
-def _place(entry: Mapping[str, Any]) -> str:
-    group = entry.get("group") or {}
-    names = [entry["model"], entry["method"], *(f"{key}={value}" for key, value in group.items())]
-    return " / ".join(name for name in names if name)
+def _place(entry: AuditBlock) -> str:
+    groups = [f"{key}={value}" for key, value in (entry.group or {}).items()]
+    return " / ".join(name for name in (entry.model, entry.method, *groups) if name)
 
 
 def _main(*groups: str) -> list[Metric]:
@@ -75,42 +76,42 @@ def _main(*groups: str) -> list[Metric]:
     return [metric for group in groups for metric in every if metric.group == group]
 
 
-def _columns(*groups: str) -> dict[str, Callable[[Mapping[str, Any]], Cell]]:
+def _columns(*groups: str) -> dict[str, Callable[[AuditBlock], Cell]]:
     """Return a column for each metric of groups that a table without room for all of them has."""
 
-    def column(name: str) -> Callable[[Mapping[str, Any]], Cell]:
-        return lambda entry: estimate_cell(entry["metrics"][name])
+    def column(name: str) -> Callable[[AuditBlock], Cell]:
+        return lambda entry: estimate_cell(entry.metrics[name])
 
     return {metric.title: column(metric.name) for metric in _main(*groups)}
 
 
-def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
+def _calibration(
+    document: AuditFields, subject: str, entries: Sequence[AuditBlock], method: str
+) -> Table:
     without = any(map(graded_without, entries))
-    graded: Columns = {"graded": lambda e: number_cell(e["metrics"]["accuracy"]["n"])}
+    graded: Columns = {"graded": lambda e: number_cell(e.metrics["accuracy"].n)}
     return table_of(
         entries,
         {
-            _subject(document): _place,
-            "verdict": lambda e: _WORDS.get(
-                e["verdict"]["calibration"], e["verdict"]["calibration"]
-            ),
+            subject: _place,
+            "verdict": lambda e: _WORDS.get(e.verdict.calibration, e.verdict.calibration),
             "n": "n",
             **(graded if without else {}),
             **_columns("share", "calibration"),
         },
-        named_table("Audit", document),
+        named_table("Audit", document, method),
         name="calibration",
-        note=f"{share_cell(document['level'])} intervals, {document['bins']} bins, "
-        f"seed {document['seed']}{'; accuracy: of all graded answers' if without else ''}",
+        note=f"{share_cell(document.level)} intervals, {document.bins} bins, "
+        f"seed {document.seed}{'; accuracy: of all graded answers' if without else ''}",
         labels=2,
     )
 
 
-def _scores(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
+def _scores(subject: str, entries: Sequence[AuditBlock]) -> Table:
     lower = [metric.title for metric in _main("score", "ranking") if metric.better == "low"]
     return table_of(
         entries,
-        {_subject(document): _place, **_columns("score", "ranking")},
+        {subject: _place, **_columns("score", "ranking")},
         "Scores and ranking",
         name="scores",
         note=f"{', '.join(lower[:-1])} and {lower[-1]}: lower is better. "
@@ -118,20 +119,20 @@ def _scores(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -
     )
 
 
-def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
+def _named_metrics(subject: str, entries: Sequence[AuditBlock]) -> Table:
     found = [
-        {"place": _place(entry), "metric": name, **metric}
+        (_place(entry), name, metric)
         for entry in entries
-        for name, metric in entry["named_metrics"].items()
+        for name, metric in entry.named_metrics.items()
     ]
     return table_of(
         found,
         {
-            _subject(document): "place",
-            "metric": "metric",
-            "value": lambda e: number_cell(e["value"], missing="-"),
-            "if calibrated": lambda e: number_cell(e["calibrated_mean"], missing="-"),
-            "at most": lambda e: number_cell(e["calibrated_high"], missing="-"),
+            subject: lambda e: e[0],
+            "metric": lambda e: e[1],
+            "value": lambda e: number_cell(e[2].value, missing="-"),
+            "if calibrated": lambda e: number_cell(e[2].calibrated_mean, missing="-"),
+            "at most": lambda e: number_cell(e[2].calibrated_high, missing="-"),
         },
         "Metrics asked for by name",
         name=NAMED_METRICS,
@@ -140,12 +141,12 @@ def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, A
     )
 
 
-def _ranking(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
+def _ranking(subject: str, entries: Sequence[AuditBlock]) -> Table:
     shown = {metric.title for metric in _main("share", "ranking") if not metric.probability}
     metrics = {title: own for title, own in _columns("share", "ranking").items() if title in shown}
     return table_of(
         entries,
-        {_subject(document): _place, "n": "n", **metrics},
+        {subject: _place, "n": "n", **metrics},
         "Scores that are not probabilities",
         name="ranking",
         note=Hint(
@@ -154,29 +155,29 @@ def _ranking(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) 
     )
 
 
-def _subject(document: Mapping[str, Any]) -> str:
+def _subject(entries: Sequence[AuditBlock]) -> str:
     """Name what a row is about: the method is left out where there is only one."""
-    several = any(entry["method"] for entry in document["results"])
-    grouped = any(entry.get("group") for entry in document["results"])
+    several = any(entry.method for entry in entries)
+    grouped = any(entry.group for entry in entries)
     return "model" + (" / method" if several else "") + (" / group" if grouped else "")
 
 
-def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Table:
-    several = any((entry.get("significance") or {}).get("tests", 0) > 2 for entry in results)
+def _verification(subject: str, results: Sequence[AuditBlock]) -> Table:
+    several = any(entry.significance and entry.significance["tests"] > 2 for entry in results)
 
-    def checked(name: str) -> Callable[[Mapping[str, Any]], Cell]:
-        return lambda entry: _cell(entry["verification"][name])
+    def checked(name: str) -> Callable[[AuditBlock], Cell]:
+        return lambda entry: estimate_cell(getattr(entry.verification, name))
 
     return table_of(
         results,
         {
-            _subject(document): _place,
+            subject: _place,
             "error rate": checked("error_rate"),
             "L": checked("lipschitz"),
             "passive floor": checked("passive_floor"),
             "active floor": checked("active_floor"),
-            "ECE if calibrated": lambda e: number_cell(e["calibration_test"]["expected_ece"]),
-            "p": lambda e: p_cell(e["calibration_test"]["p_value"]),
+            "ECE if calibrated": lambda e: number_cell(e.calibration_test["expected_ece"]),
+            "p": lambda e: p_cell(e.calibration_test["p_value"]),
             **({"p corrected": _p_corrected} if several else {}),
         },
         "What these labels can show",
@@ -185,34 +186,29 @@ def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, An
     )
 
 
-def _p_corrected(entry: Mapping[str, Any]) -> Number:
-    test = (entry.get("significance") or {}).get("calibration")
+def _p_corrected(entry: AuditBlock) -> Number:
+    test = entry.significance["calibration"] if entry.significance else None
     return p_cell(None if test is None else test["p_adjusted"])
 
 
-def _steepness_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
+def _steepness_notes(results: Sequence[AuditBlock]) -> list[str]:
     """Return why a constant L is undefined, once for each reason."""
-    blocks = [entry["verification"] for entry in results]
     return [
-        f"L is undefined where {block['lipschitz_note']}."
-        for block in blocks
-        if _cell(block["lipschitz"]).value is None and block.get("lipschitz_note")
+        f"L is undefined where {block.lipschitz_note}."
+        for block in (entry.verification for entry in results)
+        if block and block.lipschitz.value is None and block.lipschitz_note
     ]
 
 
-def _cell(value: Any) -> Number:
-    return estimate_cell(value) if isinstance(value, Mapping) else number_cell(value)
-
-
-def _remarks(document: Mapping[str, Any]) -> list[Paragraph]:
+def _remarks(document: AuditFields, entries: Sequence[AuditBlock]) -> list[Paragraph]:
     remarks = []
-    rule = correction_sentence(document)
+    rule = correction_sentence(document.multiplicity)
     if rule:
         remarks.append(Paragraph(rule))
     remarks.extend(rows_left_out(document))
     places: dict[str, list[str]] = {}
-    for entry in document["results"]:
-        for note in entry["notes"]:
+    for entry in entries:
+        for note in entry.notes:
             places.setdefault(note, []).append(_place(entry))
     remarks.extend(
         Paragraph(f"Note on {_named(where)}: {note}") for note, where in sorted(places.items())

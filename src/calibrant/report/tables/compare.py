@@ -3,12 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import convert
+
 from calibrant.core.method_words import method_name
+from calibrant.documents.entries import Multiplicity
 from calibrant.report import cells
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Block, Paragraph, Table, table_of
 from calibrant.report.tables.remarks import pairs_rule, rows_left_out
-from calibrant.report.titles import named_table, without_one_method
+from calibrant.report.titles import named_table
 
 _VIEWS = ("raw", "da", "ia", "ca")
 _FOOTINGS = {
@@ -26,13 +29,19 @@ _SENTENCES_SHOWN = 5
 
 def blocks(document: Mapping[str, Any]) -> list[Block]:
     """Return the verdicts, the league, the pairs and how often the order turns round."""
-    document = without_one_method(document, "results", "pairs", "self_preference")
+    methods = {entry["method"] for entry in document["results"]}
+    if one := methods.pop() if len(methods) == 1 else "":
+        short = {
+            name: [{**entry, "method": None} for entry in document[name]]
+            for name in ("results", "pairs", "self_preference")
+        }
+        document = {**document, **short, "one_method": one}
     pairs = document["pairs"]
     parts: list[Block] = [
         Paragraph(text, strong=number == 0)
         for number, text in enumerate(headline(claims_of(document), _SENTENCES_SHOWN))
     ]
-    if rule := pairs_rule(document):
+    if rule := pairs_rule(convert(document["multiplicity"], Multiplicity)):
         parts.append(Paragraph(rule))
     leagues = document.get("league") or ()
     parts.extend(_tiers(league, named=len(leagues) > 1) for league in leagues)
@@ -120,7 +129,7 @@ def _league(document: Mapping[str, Any]) -> Table:
             **{f"ECE {view if view == 'raw' else view.upper()}": error(view) for view in views},
             "tied with": lambda e: _tied_with(e, document["pairs"]),
         },
-        named_table("Models", document),
+        named_table("Models", document, document.get("one_method") or ""),
         note="DA: reweighted to one accuracy, confidences unchanged. IA: questions on which all "
         "models share the outcome. CA: all models score the same answers. These views "
         "describe and decide nothing alone.",

@@ -5,6 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from calibrant.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
+from calibrant.documents.audits import HardQuestion, SemanticEntry
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
 
@@ -183,22 +184,24 @@ _LETTERS_OF_QUESTION = 80
 _LETTERS_KEPT = 2_000
 
 
-def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:
+def semantic_tables(blocks: Sequence[SemanticEntry]) -> list[Block]:
     """Return Sem1 and Sem2 per model, what the theory predicts, and the hardest questions."""
     parts: list[Block] = [
         table_of(
             blocks,
             {
-                "model": _name,
+                "model": "name",
                 "questions x draws": lambda e: cells.said_cell(
-                    e["questions"], f"{e['questions']:,} x {e['draws']}"
+                    e.questions, f"{e.questions:,} x {e.draws}"
                 ),
                 "accuracy": "accuracy",
                 "Sem1-ECE": "sem1",
                 "Sem2-ECE": "sem2",
-                "noise floor": _floor,
-                "Sem1 - Sem2": lambda e: cells.estimate_cell(e["gap"]["ece"]),
-                "confidence gap": lambda e: cells.estimate_cell(e["gap"]["confidence"]),
+                "noise floor": lambda e: cells.number_cell(
+                    e.noise_floor.sem2 and e.noise_floor.sem2.floor, missing="not tested"
+                ),
+                "Sem1 - Sem2": lambda e: cells.estimate_cell(e.gap.ece),
+                "confidence gap": lambda e: cells.estimate_cell(e.gap.confidence),
                 "predicted": "predicted_gap",
             },
             "Calibration by meaning (Sem-ECE)",
@@ -212,71 +215,53 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:
     return parts
 
 
-def _name(block: Mapping[str, Any]) -> str:
-    groups = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
-    return ", ".join([str(block["model"]), *groups])
-
-
-def _floor(block: Mapping[str, Any]) -> cells.Number:
-    found = (block.get("noise_floor") or {}).get("sem2") or {"floor": None}
-    return cells.number_cell(found["floor"], missing="not tested")
-
-
-def _notes(block: Mapping[str, Any]) -> list[Block]:
-    notes: list[Block] = []
-    if block["left_out"]:
-        counts = ", ".join(f"{reason} {n:,}" for reason, n in block["left_out"].items())
-        notes.append(Paragraph(f"{_name(block)}: questions left out: {counts}."))
-    refused = (block.get("noise_floor") or {}).get("refused")
-    if refused:
-        notes.append(Paragraph(f"{_name(block)}: chance is not tested: {refused}."))
-    notes.extend(Paragraph(f"{_name(block)}: {text}") for text in _clustering(block))
-    bounds = block.get("bounds") or {}
-    near, allowed = (bounds.get(f"near_an_edge{end}", 0.0) for end in ("", "_allowed"))
-    if near > allowed:
-        notes.append(
-            Paragraph(
-                f"{_name(block)}: {100 * near:.0f} % of the confidences lie within a standard "
-                f"error of a bin's edge. The theory of 'predicted' asks for far fewer than "
-                f"{100 * allowed:.0f} %, so read it as a rough guide."
-            )
+def _notes(block: SemanticEntry) -> list[Block]:
+    texts = []
+    if block.left_out:
+        counts = ", ".join(f"{reason} {n:,}" for reason, n in block.left_out.items())
+        texts.append(f"questions left out: {counts}.")
+    if block.noise_floor.refused:
+        texts.append(f"chance is not tested: {block.noise_floor.refused}.")
+    texts += _clustering(block)
+    if (bounds := block.bounds) and bounds.near_an_edge > bounds.near_an_edge_allowed:
+        texts.append(
+            f"{100 * bounds.near_an_edge:.0f} % of the confidences lie within a standard error of "
+            f"a bin's edge. The theory of 'predicted' asks for far fewer than "
+            f"{100 * bounds.near_an_edge_allowed:.0f} %, so read it as a rough guide."
         )
-    hard = [row for row in block["hardest"] if row["gap"] > 0][:_HARD_SHOWN]
-    return [*notes, _hardest(_name(block), hard)] if hard else notes
+    hard = [row for row in block.hardest if row.gap > 0][:_HARD_SHOWN]
+    notes = [Paragraph(f"{block.name}: {text}") for text in texts]
+    return [*notes, *([_hardest(block.name, hard)] if hard else [])]
 
 
-def _clustering(block: Mapping[str, Any]) -> list[str]:
+def _clustering(block: SemanticEntry) -> list[str]:
     """Return how far Sem2-ECE hangs on who clustered and graded."""
     texts = []
-    judged = block.get("judging")
-    if judged:
+    if judged := block.judging:
         texts.append(
             f"with the errors of classes and grades, as a second judge finds them in "
-            f"{judged['questions']:,} questions, Sem1-ECE is "
-            f"{cells.estimate_cell(judged['sem1'])} and Sem2-ECE "
-            f"{cells.estimate_cell(judged['sem2'])}."
+            f"{judged.questions:,} questions, Sem1-ECE is {cells.estimate_cell(judged.sem1)} and "
+            f"Sem2-ECE {cells.estimate_cell(judged.sem2)}."
         )
-    value = block["sem2"]["value"] if "sem2" in block else None
-    for key, when in (
-        ("clustering_shift", "only answers of the same letters were one meaning"),
-        ("right_joined_shift", "all answers that are graded right were one meaning"),
+    value = block.sem2.value
+    for shift, when in (
+        (block.clustering_shift, "only answers of the same letters were one meaning"),
+        (block.right_joined_shift, "all answers that are graded right were one meaning"),
     ):
-        shift = block.get(key)
-        if shift and value is not None:
-            other = cells.number_cell(value - shift["sem2"]["value"])
+        if shift and value is not None and shift.sem2.value is not None:
+            other = cells.number_cell(value - shift.sem2.value)
             texts.append(
                 f"if {when}, Sem2-ECE would be {other} instead of {cells.number_cell(value)}."
             )
     return texts
 
 
-def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
+def _hardest(model: str, hard: Sequence[HardQuestion]) -> Table:
     """Return the questions by their text, with their id; ids alone where there is no text."""
 
-    def answers(row: Mapping[str, Any]) -> str:
+    def answers(row: HardQuestion) -> str:
         return "; ".join(
-            f"{cut_text(a['answer'], _LETTERS_OF_ANSWER)} ({a['draws']})"
-            for a in row.get("answers", [])
+            f"{cut_text(a.answer, _LETTERS_OF_ANSWER)} ({a.draws})" for a in row.answers
         )
 
     return table_of(
@@ -294,8 +279,8 @@ def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def _question(row: Mapping[str, Any]) -> cells.Cell:
-    text, name = row.get("text"), str(row["question_id"])
+def _question(row: HardQuestion) -> cells.Cell:
+    text, name = row.text, str(row.question_id)
     if not text:
         return name
     words = f"{cut_text(text, _LETTERS_OF_QUESTION)} ({name})"

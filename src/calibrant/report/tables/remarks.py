@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from calibrant.documents.entries import Multiplicity
 from calibrant.report.blocks import Columns, Paragraph, Table, cut_text, table_of
 from calibrant.report.cells import Cell, Text, share_cell
 
@@ -38,19 +39,16 @@ _NAMES = {"holm": "Holm"}
 _OWN_TESTS = 3
 
 
-def correction_sentence(document: Mapping[str, Any]) -> str:
+def correction_sentence(rule: Multiplicity) -> str:
     """Return what the verdicts of a table rest on, or nothing where one confidence stands alone.
 
     Examples
     --------
-    >>> rule = {"control": "holm", "alpha": 0.05, "whole": {"confidences": 2, "tests": 4},
-    ...         "groups": {"confidences": 0, "tests": 0}}
-    >>> print(correction_sentence({"multiplicity": rule, "results": []}))
+    >>> print(correction_sentence(Multiplicity(control="holm", alpha=0.05, whole=Family(tests=4))))
     Verdicts rest on three tests of each confidence (calibration, mean gap, separation). All 4 \
 tests share one level: the chance of any false verdict is at most 5 %.
     """
-    rule = document["multiplicity"]
-    whole, groups = rule["whole"]["tests"], rule["groups"]["tests"]
+    whole, groups = rule.whole.tests, rule.groups.tests
     if whole + groups <= _OWN_TESTS:
         return ""
     number = f"{whole:,} tests"
@@ -59,30 +57,28 @@ tests share one level: the chance of any false verdict is at most 5 %.
     return (
         "Verdicts rest on three tests of each confidence (calibration, mean gap, separation). "
         f"All {number} share one level: the chance of any false verdict is at most "
-        f"{share_cell(rule['alpha'])}."
+        f"{share_cell(rule.alpha)}."
     )
 
 
-def pairs_rule(document: Mapping[str, Any]) -> str:
+def pairs_rule(rule: Multiplicity) -> str:
     """Return what the verdicts of a comparison rest on, or nothing where one pair stands alone.
 
     Examples
     --------
-    >>> rule = {"control": "holm", "alpha": 0.02, "whole": {"pairs": 26}, "groups": {"pairs": 0}}
-    >>> print(pairs_rule({"multiplicity": rule}))
+    >>> print(pairs_rule(Multiplicity(control="holm", alpha=0.02, whole=Family(pairs=26))))
     Which model is better is corrected by Holm's rule for 26 pairs: the chance of any false claim \
 is at most 2 %. Other verdicts are of each pair by itself.
     """
-    rule = document["multiplicity"]
-    whole, groups = rule["whole"]["pairs"], rule["groups"]["pairs"]
+    whole, groups = rule.whole.pairs, rule.groups.pairs
     if whole + groups <= 1:
         return ""
     number = f"{whole:,} pairs"
     if groups:
         number += f" of whole methods and, apart from these, {groups:,} pairs of groups"
     return (
-        f"Which model is better is corrected by {_NAMES[rule['control']]}'s rule for {number}: "
-        f"the chance of any false claim is at most {share_cell(rule['alpha'])}"
+        f"Which model is better is corrected by {_NAMES[rule.control]}'s rule for {number}: "
+        f"the chance of any false claim is at most {share_cell(rule.alpha)}"
         f"{' in each of the two' if groups else ''}. Other verdicts are of each pair by itself."
     )
 

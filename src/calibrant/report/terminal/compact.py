@@ -11,9 +11,9 @@ from rich.text import Text
 from calibrant.claims.claim import Claim
 from calibrant.claims.next_step import next_step
 from calibrant.claims.words import count as counted
-from calibrant.core.document import kind_of
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
+from calibrant.documents.fields import AuditFields, Fields
 from calibrant.report.answers import (
     badge_of,
     claim_tone,
@@ -49,7 +49,7 @@ _NAME_LEAST, _NAME_MOST = 12, 44
 
 
 def compact_lines(
-    document: Mapping[str, Any],
+    document: Fields,
     blocks: Blocks,
     *,
     width: int,
@@ -140,14 +140,14 @@ def _led(word: str, style: str, sentence: Text) -> Text:
 
 
 def _table(
-    document: Mapping[str, Any],
+    document: Fields,
     blocks: Blocks,
     *,
     width: int,
     top: int,
     sort: str | None,
 ) -> list[Text]:
-    if kind_of(document) == "audit" and document["results"]:
+    if isinstance(document, AuditFields) and document.blocks:
         return [*audit_lines(document, width, top=top, sort=sort), *_asked(document, blocks, width)]
     table = short_table(document, blocks())
     if table is None:
@@ -162,18 +162,18 @@ def _table(
     return [*drawn, *(Text(f" {line}", style="dim") for line in note)]
 
 
-def _asked(document: Mapping[str, Any], blocks: Blocks, width: int) -> list[Text]:
+def _asked(document: AuditFields, blocks: Blocks, width: int) -> list[Text]:
     """Return the table of the metrics that were asked for by name: who asks wants to see them."""
-    if not any(entry.get("named_metrics") for entry in document["results"]):
+    if not any(entry.named_metrics for entry in document.blocks):
         return []
     tables = (block for block in blocks() if isinstance(block, Table))
     table = next(block for block in tables if block.name == NAMED_METRICS)
     return [Text(), *_fitted(replace(table, rows=table.rows[:_ROWS]), width)]
 
 
-def short_table(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table]) -> Table | None:
+def short_table(document: Fields, blocks: Sequence[Paragraph | Table]) -> Table | None:
     """Return the one table of the short view; that of an audit has a column per number."""
-    if kind_of(document) == "audit" and document["results"]:
+    if isinstance(document, AuditFields) and document.blocks:
         return audit_table(document)
     tables = [block for block in blocks if isinstance(block, Table)]
     return next((block for block in tables if block.main), tables[0] if tables else None)

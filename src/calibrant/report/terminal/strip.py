@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from textwrap import wrap
-from typing import Any
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -11,6 +10,8 @@ from rich.text import Text
 
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.method_words import method_legend
+from calibrant.documents.audits import AuditBlock
+from calibrant.documents.fields import AuditFields
 from calibrant.metrics.registry import METRICS
 from calibrant.report import answers
 from calibrant.report.blocks import Table
@@ -41,14 +42,12 @@ _OF_ALL = "right: of all graded answers; gap, error, AUROC: of those with a conf
 _GOOD_STRIP, _GOOD_NAME = 18, 22
 
 
-def audit_lines(
-    document: Mapping[str, Any], width: int, *, top: int, sort: str | None
-) -> list[Text]:
+def audit_lines(document: AuditFields, width: int, *, top: int, sort: str | None) -> list[Text]:
     """Return head, rows and legend; rows beyond `top` are cut in the middle, which is said."""
-    entries = _sorted(document, sort)
+    entries = _sorted(document.blocks, sort)
     column = _column(sort)
-    several = {name: len({str(e[name]) for e in entries}) > 1 for name in ("model", "method")}
-    shown: list[Mapping[str, Any] | None] = list(entries)
+    several = {name: len({getattr(e, name) for e in entries}) > 1 for name in ("model", "method")}
+    shown: list[AuditBlock | None] = list(entries)
     if len(entries) > top:
         half = top // 2
         # Both ends of what has a gap: scores that are no probability are cut first.
@@ -63,7 +62,7 @@ def audit_lines(
     short = _short_names(names, max(min(longest, max(room - good, _GOOD_NAME)), _LEAST_NAME))
     name = max(_LEAST_NAME, *map(cell_len, short.values()))
     strip = min(room - name, _MOST_STRIP)
-    claims = answers.claims_by_entry(answers.claims_of(document))
+    claims = answers.claims_by_entry(document.claims or [])
     lines = [_head(name, strip, column, gap)]
     for entry in shown:
         if entry is None:
@@ -78,13 +77,13 @@ def audit_lines(
     return [*lines, _legend(document, strip, width), *rest, *_methods(told_of, several, width)]
 
 
-def audit_table(document: Mapping[str, Any]) -> Table:
+def audit_table(document: AuditFields) -> Table:
     """Return the same rows without the strip, best first."""
-    entries = _sorted(document, None)
-    several = {name: len({str(e[name]) for e in entries}) > 1 for name in ("model", "method")}
+    entries = _sorted(document.blocks, None)
+    several = {name: len({getattr(e, name) for e in entries}) > 1 for name in ("model", "method")}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            Name(answers.entry_key(entry), _SLASH.join(_name(entry, several))),
+            Name(answers.key_of(entry), _SLASH.join(_name(entry, several))),
             *(
                 Number(_value(entry, name), unit="share", digits=0, missing="–")
                 for name in ("accuracy", "mean_confidence")
@@ -98,17 +97,16 @@ def audit_table(document: Mapping[str, Any]) -> Table:
     return Table(("", "right", "says", "gap, points", "error, points", "AUROC"), rows)
 
 
-def _gap_cell(entry: Mapping[str, Any]) -> Number:
-    return replace(points_cell(entry["metrics"].get("confidence_gap")), missing="–")
+def _gap_cell(entry: AuditBlock) -> Number:
+    return replace(points_cell(entry.metric("confidence_gap")), missing="–")
 
 
-def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:
-    results: Sequence[Mapping[str, Any]] = document["results"]
-    entries = [e for e in results if e.get("group")] or list(results)
+def _sorted(results: list[AuditBlock], sort: str | None) -> list[AuditBlock]:
+    entries = [e for e in results if e.group] or results
     if sort in ("name", "model"):
-        return sorted(entries, key=lambda e: (str(e["model"]), str(e["method"])))
+        return sorted(entries, key=lambda e: (e.model, e.method))
     metric = _metric_named(sort or "gap")
-    known = dict.fromkeys(name for entry in entries for name in entry["metrics"])
+    known = dict.fromkeys(name for entry in entries for name in entry.metrics)
     if sort is not None and metric not in known:
         raise InputError(
             f"there is no metric {sort!r} to sort by", hint=did_you_mean(sort, list(known))
@@ -116,7 +114,7 @@ def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, 
     sign = -1 if metric in METRICS and METRICS[metric].better == "high" else 1
     size = abs if metric == "confidence_gap" else float
 
-    def rank(entry: Mapping[str, Any]) -> tuple[bool, float]:
+    def rank(entry: AuditBlock) -> tuple[bool, float]:
         value = _value(entry, metric)
         return value is None, sign * size(value or 0.0)
 
@@ -134,20 +132,19 @@ def _column(sort: str | None) -> str:
     return "error" if metric in usual else metric
 
 
-def _value(entry: Mapping[str, Any], metric: str) -> float | None:
-    found = entry["metrics"].get(metric)
-    return None if found is None else found["value"]
+def _value(entry: AuditBlock, metric: str) -> float | None:
+    return entry.metric(metric).value
 
 
-def _name(entry: Mapping[str, Any], several: Mapping[str, bool]) -> tuple[str, ...]:
+def _name(entry: AuditBlock, several: Mapping[str, bool]) -> tuple[str, ...]:
     """Return model, method and group of a row, as far as they tell it from the others."""
-    group = ", ".join(f"{key}={value}" for key, value in (entry.get("group") or {}).items())
-    model = str(entry["model"]) if several["model"] or not group else ""
-    method = str(entry["method"]).removesuffix("_confidence") if several["method"] else ""
+    group = answers.group_words(entry.group)
+    model = entry.model if several["model"] or not group else ""
+    method = entry.method.removesuffix("_confidence") if several["method"] else ""
     if several["method"] and not several["model"] and not group:
         model = ""
     parts = tuple(safe_text(part) for part in (model, method, group) if part)
-    return parts or (str(entry["model"]),)
+    return parts or (entry.model,)
 
 
 def _head(name: int, strip: int, column: str, gap: int) -> Text:
@@ -165,7 +162,7 @@ def _metric_width(column: str) -> int:
     return max(5, len(_metric_title(column)))
 
 
-def _row(entry: Mapping[str, Any], name: str, strip: int, column: str, tone: str, gap: int) -> Text:
+def _row(entry: AuditBlock, name: str, strip: int, column: str, tone: str, gap: int) -> Text:
     right, said = _value(entry, "accuracy"), _value(entry, "mean_confidence")
     style = STYLES.get(tone, "")
     line = Text(f" {name} {_percent(right):>5} {_percent(said):>5} ")
@@ -181,19 +178,18 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.0f} %"
 
 
-def _gap(entry: Mapping[str, Any]) -> str:
-    found = entry["metrics"].get("confidence_gap") or {}
-    value = found.get("value")
-    if value is None:
+def _gap(entry: AuditBlock) -> str:
+    gap = entry.metric("confidence_gap")
+    if gap.value is None:
         return "–"
-    words = f"{100 * value:+.0f}" if abs(value) >= 0.01 else f"{100 * value:+.1f}"
-    if found["low"] is None or found["high"] is None:
+    words = f"{100 * gap.value:+.0f}" if abs(gap.value) >= 0.01 else f"{100 * gap.value:+.1f}"
+    if gap.low is None or gap.high is None:
         return words
-    half = 50 * (found["high"] - found["low"])
+    half = 50 * (gap.high - gap.low)
     return f"{words} ± {half:.0f}" if half >= 1 else f"{words} ± {half:.1f}"
 
 
-def _metric(entry: Mapping[str, Any], metric: str) -> str:
+def _metric(entry: AuditBlock, metric: str) -> str:
     value = _value(entry, metric)
     if value is None:
         return "–"
@@ -214,22 +210,20 @@ def _strip(right: float, said: float, width: int, style: str) -> Text:
     return line
 
 
-def _legend(document: Mapping[str, Any], strip: int, width: int) -> Text:
+def _legend(document: AuditFields, strip: int, width: int) -> Text:
     signs = "● right  ◆ says   " if strip >= _LEAST_STRIP else ""
-    level = 100 * document["level"]
+    level, rule = 100 * document.level, document.multiplicity
     words = f" {signs}gap and error in points, {level:.0f} % intervals"
-    tests = sum(document["multiplicity"][part]["tests"] for part in ("whole", "groups"))
+    tests = rule.whole.tests + rule.groups.tests
     corrected = f"; {tests:,} tests corrected (Holm)"
     if tests > 3 and len(words + corrected) <= width:
         words += corrected
     return Text(words, style="dim")
 
 
-def _methods(
-    entries: Sequence[Mapping[str, Any]], several: Mapping[str, bool], width: int
-) -> list[Text]:
+def _methods(entries: Sequence[AuditBlock], several: Mapping[str, bool], width: int) -> list[Text]:
     """Say what the methods of the rows are, where there are several."""
-    known = method_legend(entry["method"] for entry in entries) if several["method"] else []
+    known = method_legend(entry.method for entry in entries) if several["method"] else []
     lines = wrap(" · ".join(known), width - 2, max_lines=_LEGEND_LINES, placeholder=" …")
     return [Text(f" {line}", style="dim") for line in lines]
 

@@ -12,9 +12,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.method_words import method_words
 from calibrant.core.verb import COMPUTE, Parameter, declaration
+from calibrant.documents.audits import AuditBlock
+from calibrant.documents.entries import EstimateEntry
+from calibrant.documents.fields import typed
 from calibrant.inputs.rows import RowQuery, Rows
 from calibrant.records.guesses import usual_columns
-from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone
+from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, key_of
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.draw import draw
 from calibrant.report.charts.plane import MEDIUM, draw_plane
@@ -177,23 +180,25 @@ def _of_document(document: Result) -> dict[str, Any]:
     }
 
 
-def focus_entry(state: State, document: Result) -> Mapping[str, Any] | None:
+def focus_entry(state: State, document: Result) -> AuditBlock | None:
     """Return the confidence in focus; where there is none, the first that has a diagram."""
-    able = [e for e in document["results"] if e.get("reliability") and e["probability"]]
+    able = [e for e in typed(document).blocks if e.reliability and e.probability]
     group = None if state.group is None else {state.group[0]: state.group[1]}
-    fits = [e for e in able if (e.get("group") or None) == group and e["model"] == state.model]
-    own = [e for e in fits if e["method"] == state.method]
+    fits = [e for e in able if (e.group or None) == group and e.model == state.model]
+    own = [e for e in fits if e.method == state.method]
     return next(iter([*own, *fits, *able]), None)
 
 
-def _focus(entry: Mapping[str, Any], document: Result) -> dict[str, Any]:
+def _focus(entry: AuditBlock, document: Result) -> dict[str, Any]:
     about = claims_by_entry(claims_of(document))
-    tone, metrics = entry_tone(entry, about), entry["metrics"]
-    group = ", ".join(str(value) for value in (entry.get("group") or {}).values())
-    words = _method_words(str(entry["method"]))
-    names = [str(entry["model"]) if len(document["results"]) > 1 else "", words, group]
+    tone, metrics = entry_tone(entry, about), entry.metrics
+    group = ", ".join((entry.group or {}).values())
+    words = _method_words(entry.method)
+    names = [entry.model if len(document["results"]) > 1 else "", words, group]
     title = ", ".join(filter(None, names))
-    chart = reliability_chart(entry["reliability"], tone, title)
+    assert entry.reliability is not None
+    chart = reliability_chart(entry.reliability, tone, title)
+    key = key_of(entry)
     tiles = [
         (title, *_value_and_interval(metrics[name], unit))
         for title, name, unit in (
@@ -206,14 +211,14 @@ def _focus(entry: Mapping[str, Any], document: Result) -> dict[str, Any]:
         if metrics.get(name)
     ]
     return {
-        "key": entry_key(entry),
-        "model": str(entry["model"]),
-        "method": str(entry["method"]),
+        "key": key,
+        "model": entry.model,
+        "method": entry.method,
         "title": f"{title}: where on the scale",
         "diagram": Markup(draw_plane(chart, MEDIUM).svg()),
         "caption": chart.caption,
         "tiles": tiles,
-        "claims": [claim.text for claim in about.get(entry_key(entry), ())][:3],
+        "claims": [claim.text for claim in about.get(key, ())][:3],
     }
 
 
@@ -221,10 +226,10 @@ def _method_words(name: str) -> str:
     return method_words(name) or name.replace("_", " ")
 
 
-def _value_and_interval(estimate: Mapping[str, float | None], unit: str) -> tuple[str, str]:
+def _value_and_interval(estimate: EstimateEntry, unit: str) -> tuple[str, str]:
     writers = {"points": lambda value: points(value).lstrip("+"), "share": percent}
     write = writers.get(unit, "{:.2f}".format)
-    value, low, high = (estimate[part] for part in ("value", "low", "high"))
+    value, low, high = (estimate.value, estimate.low, estimate.high)
     interval = "" if low is None or high is None else f"{write(low)} to {write(high)}"
     return "–" if value is None else write(value), interval
 
