@@ -161,14 +161,6 @@ class Verdict(Part, frozen=True, kw_only=True):
     sure: str = ""
 
 
-class NamedMetric(Part, frozen=True, kw_only=True):
-    """A metric that was asked for by name, beside what a calibrated model would show."""
-
-    value: float | None = None
-    calibrated_mean: float | None = None
-    calibrated_high: float | None = None
-
-
 class AuditBlock(Part, frozen=True, kw_only=True):
     """The audit of one model and method, or of one group of it, with its metrics by name."""
 
@@ -181,7 +173,7 @@ class AuditBlock(Part, frozen=True, kw_only=True):
     probability: bool = True
     effective_n: float | None = None
     explained: dict[str, float] = msgspec.field(default_factory=dict)
-    named_metrics: dict[str, NamedMetric] = msgspec.field(default_factory=dict)
+    named_metrics: dict[str, dict[str, float | None]] = msgspec.field(default_factory=dict)
     calibration_test: ClassicTest | None = None
     significance: Significance | None = None
     missing: MissingEntry | None = None
@@ -222,13 +214,6 @@ class Coverage(Part, frozen=True, kw_only=True):
     only_method: bool = True
 
 
-class MeaningGaps(Part, frozen=True, kw_only=True):
-    """Sem1 minus Sem2."""
-
-    confidence: EstimateEntry = UNDEFINED
-    ece: EstimateEntry = UNDEFINED
-
-
 class Leading(Part, frozen=True, kw_only=True):
     """The meaning that leads the draws: how much is said of it, and how often it is right."""
 
@@ -251,20 +236,6 @@ class NoiseFloor(Part, frozen=True, kw_only=True):
 
     sem2: Floor | None = None
     refused: str | None = None
-
-
-class Bounds(Part, frozen=True, kw_only=True):
-    """How many confidences lie near an edge of a bin, and how many may."""
-
-    near_an_edge: float = 0.0
-    near_an_edge_allowed: float = 0.0
-
-
-class Boundaries(Part, frozen=True, kw_only=True):
-    """Margins where the race between meanings is close, and where one clearly leads."""
-
-    jensen: float
-    large_margin: float
 
 
 class PlaneCell(Part, frozen=True, kw_only=True):
@@ -300,13 +271,6 @@ class Convergence(Part, frozen=True, kw_only=True):
     """Both errors as draws are added."""
 
     points: list[DrawsPoint]
-
-
-class MeaningBins(Part, frozen=True, kw_only=True):
-    """Bins of both ways to read the confidence in a meaning."""
-
-    sem1: list[ReliabilityBin]
-    sem2: list[ReliabilityBin]
 
 
 class DrawnAnswer(Part, frozen=True, kw_only=True):
@@ -348,13 +312,13 @@ class SemanticEntry(Part, frozen=True, kw_only=True):
     accuracy: EstimateEntry = UNDEFINED
     group: Keys = None
     left_out: dict[str, int] = msgspec.field(default_factory=dict)
-    gap: MeaningGaps = MeaningGaps()
+    gap: dict[str, EstimateEntry] = msgspec.field(default_factory=dict)
     predicted_gap: float | None = None
-    bounds: Bounds | None = None
-    boundaries: Boundaries | None = None
+    bounds: dict[str, float | None] = msgspec.field(default_factory=dict)
+    boundaries: dict[str, float] = msgspec.field(default_factory=dict)
     regime_plane: list[PlaneCell] | None = None
     strata: list[Stratum] = msgspec.field(default_factory=list)
-    reliability: MeaningBins | None = None
+    reliability: dict[str, list[ReliabilityBin]] | None = None
     convergence: Convergence | None = None
     hardest: list[HardQuestion] = msgspec.field(default_factory=list)
     leading: Leading | None = None
@@ -374,4 +338,4 @@ class PooledMeanings(Part, frozen=True, kw_only=True):
     """Calibration over meanings of all models together."""
 
     models: int
-    reliability: MeaningBins | None = None
+    reliability: dict[str, list[ReliabilityBin]] | None = None

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from calibrant.documents.audits import (
-    Convergence,
-    MeaningBins,
+    DrawsPoint,
     PlaneCell,
     PooledMeanings,
+    ReliabilityBin,
     SemanticEntry,
     Stratum,
 )
@@ -18,6 +18,7 @@ from calibrant.report.charts.reliability import diagram_of_series
 from calibrant.report.charts.scales import in_points, points, short_number
 
 _ESTIMATORS = (("all draws (Sem1)", "second", "sem1"), ("held-out draws (Sem2)", "first", "sem2"))
+Bins = dict[str, list[ReliabilityBin]]
 _ERROR = Axis("calibration error, points", words=in_points, low=0)
 
 
@@ -31,7 +32,7 @@ def meaning_charts(
         if block.reliability:
             yield _reliability(block.reliability, block.name, number)
         if block.convergence:
-            yield _convergence(block.convergence, block.name, number)
+            yield _convergence(block.convergence.points, block.name, number)
         yield _strata(block, number)
         if block.regime_plane:
             yield _plane(block.regime_plane, block.name, number)
@@ -39,8 +40,8 @@ def meaning_charts(
 
 def meaning_reliability(block: SemanticEntry) -> Chart:
     """Return the diagram of the first block as the answer of an audit without other scores."""
-    bins = block.reliability or MeaningBins(sem1=[], sem2=[])
-    series = [(name, tone, getattr(bins, key)) for name, tone, key in _ESTIMATORS]
+    bins = block.reliability or {}
+    series = [(name, tone, bins[key]) for name, tone, key in _ESTIMATORS]
     title = f"Share of right answers against confidence by meaning, {block.model}"
     caption = (
         "Confidence of the most frequent meaning, read off all draws and off draws that did not "
@@ -49,21 +50,21 @@ def meaning_reliability(block: SemanticEntry) -> Chart:
     return diagram_of_series("answer", title, caption, series)
 
 
-def _reliability(bins: MeaningBins, name: str, number: int) -> Chart:
+def _reliability(bins: Bins, name: str, number: int) -> Chart:
     return diagram_of_series(
         f"meaning-reliability-{number}",
         f"{name}: share right against the share of the leading meaning",
         "On the dashed line the share of draws is the share of right answers; below it the model "
         "is over-confident. Larger points have more questions; lines are 95 % intervals. Sem1 "
         "counts all draws, Sem2 only those that did not choose the leading meaning.",
-        [(words, tone, getattr(bins, key)) for words, tone, key in _ESTIMATORS],
+        [(words, tone, bins[key]) for words, tone, key in _ESTIMATORS],
     )
 
 
-def _convergence(found: Convergence, model: str, number: int) -> Chart:
+def _convergence(steps: Sequence[DrawsPoint], model: str, number: int) -> Chart:
     marks: list[Mark] = []
     for name, tone, key in _ESTIMATORS:
-        errors: list[tuple[int, EstimateEntry]] = [(p.n, getattr(p, key)) for p in found.points]
+        errors: list[tuple[int, EstimateEntry]] = [(p.n, getattr(p, key)) for p in steps]
         marks.append(Band(_band(errors), tone))
         tips = [f"{n} draws: {in_points(e.number)} points" for n, e in errors]
         marks.append(Line([(n, e.number) for n, e in errors], tone, name, tips=tips))
@@ -92,8 +93,8 @@ def _strata(block: SemanticEntry, number: int) -> Chart:
         marks.append(Line([(x, getattr(row, key)) for x, row in rows], tone, name, tips=tips))
     marks += [Label(x, _top(row), f"{row.n:,}", "middle") for x, row in rows]
     if at := block.boundaries:
-        marks.append(Rule(at.jensen, "x", "low margin from here", dashed=True))
-        marks.append(Rule(at.large_margin, "x", "large margin from here", dashed=True))
+        marks.append(Rule(at["jensen"], "x", "low margin from here", dashed=True))
+        marks.append(Rule(at["large_margin"], "x", "large margin from here", dashed=True))
     return Chart(
         f"margins-{number}",
         f"{block.name}: calibration error by margin",

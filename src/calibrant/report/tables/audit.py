@@ -130,9 +130,9 @@ def _named_metrics(subject: str, entries: Sequence[AuditBlock]) -> Table:
         {
             subject: lambda e: e[0],
             "metric": lambda e: e[1],
-            "value": lambda e: number_cell(e[2].value, missing="-"),
-            "if calibrated": lambda e: number_cell(e[2].calibrated_mean, missing="-"),
-            "at most": lambda e: number_cell(e[2].calibrated_high, missing="-"),
+            "value": lambda e: number_cell(e[2]["value"], missing="-"),
+            "if calibrated": lambda e: number_cell(e[2]["calibrated_mean"], missing="-"),
+            "at most": lambda e: number_cell(e[2]["calibrated_high"], missing="-"),
         },
         "Metrics asked for by name",
         name=NAMED_METRICS,

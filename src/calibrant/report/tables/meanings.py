@@ -200,8 +200,8 @@ def semantic_tables(blocks: Sequence[SemanticEntry]) -> list[Block]:
                 "noise floor": lambda e: cells.number_cell(
                     e.noise_floor.sem2 and e.noise_floor.sem2.floor, missing="not tested"
                 ),
-                "Sem1 - Sem2": lambda e: cells.estimate_cell(e.gap.ece),
-                "confidence gap": lambda e: cells.estimate_cell(e.gap.confidence),
+                "Sem1 - Sem2": lambda e: cells.estimate_cell(e.gap["ece"]),
+                "confidence gap": lambda e: cells.estimate_cell(e.gap["confidence"]),
                 "predicted": "predicted_gap",
             },
             "Calibration by meaning (Sem-ECE)",
@@ -223,11 +223,12 @@ def _notes(block: SemanticEntry) -> list[Block]:
     if block.noise_floor.refused:
         texts.append(f"chance is not tested: {block.noise_floor.refused}.")
     texts += _clustering(block)
-    if (bounds := block.bounds) and bounds.near_an_edge > bounds.near_an_edge_allowed:
+    near, allowed = (block.bounds.get(f"near_an_edge{end}") or 0.0 for end in ("", "_allowed"))
+    if near > allowed:
         texts.append(
-            f"{100 * bounds.near_an_edge:.0f} % of the confidences lie within a standard error of "
-            f"a bin's edge. The theory of 'predicted' asks for far fewer than "
-            f"{100 * bounds.near_an_edge_allowed:.0f} %, so read it as a rough guide."
+            f"{100 * near:.0f} % of the confidences lie within a standard error of a bin's edge. "
+            f"The theory of 'predicted' asks for far fewer than {100 * allowed:.0f} %, so read it "
+            "as a rough guide."
         )
     hard = [row for row in block.hardest if row.gap > 0][:_HARD_SHOWN]
     notes = [Paragraph(f"{block.name}: {text}") for text in texts]
