@@ -202,6 +202,8 @@ class CompareViews(Part, frozen=True, kw_only=True):
     ia: CompareView = CompareView()
     da: CompareView = CompareView()
     ca: CompareView = CompareView()
+    sda: CompareView = CompareView()
+    sos: CompareView = CompareView()
 
 
 class CompareEntry(Part, frozen=True, kw_only=True):
@@ -215,6 +217,14 @@ class CompareEntry(Part, frozen=True, kw_only=True):
     n: int | None = None
     mean_confidence: EstimateEntry = UNDEFINED
     verification: Verification | None = None
+
+
+class SharedAnswers(Part, frozen=True, kw_only=True):
+    """What two models say where both have one outcome."""
+
+    n: int = 0
+    histogram_a: list[int] = msgspec.field(default_factory=list)
+    histogram_b: list[int] = msgspec.field(default_factory=list)
 
 
 class PairEntry(Part, frozen=True, kw_only=True):
@@ -234,3 +244,82 @@ class PairEntry(Part, frozen=True, kw_only=True):
     winner: str | None = None
     depends_on: str | None = None
     text: str | None = None
+    pattern: str | None = None
+    floor: float | None = None
+    ties: dict[str, dict[str, bool | None]] = msgspec.field(default_factory=dict)
+    better: dict[str, str | None] = msgspec.field(default_factory=dict)
+    shared: dict[str, SharedAnswers] | None = None
+
+
+class Rank(Part, frozen=True, kw_only=True):
+    """The ranks that the data leave open."""
+
+    low: int
+    high: int
+
+
+class Standing(Part, frozen=True, kw_only=True):
+    """One model in a league."""
+
+    model: str
+    score: EstimateEntry
+    accuracy: float | None
+    uninformative: bool
+    saturated: bool
+    placed: bool
+    beats: list[str]
+    tier: int | None = None
+    rank: Rank | None = None
+
+
+class WinMatrix(Part, frozen=True, kw_only=True):
+    """The verdict on each pair, of the model of a row against that of a column."""
+
+    models: list[str]
+    table: list[list[str | None]]
+
+
+class League(Part, frozen=True, kw_only=True):
+    """The order of the models by one confidence."""
+
+    method: str
+    entries: list[Standing]
+    win_matrix: WinMatrix
+    group: Keys = None
+
+
+class SelfPreference(Part, frozen=True, kw_only=True):
+    """How much more a model believes its own answers, at equal grade."""
+
+    judge: str
+    bias: EstimateEntry = UNDEFINED
+    on_right: EstimateEntry = UNDEFINED
+    on_wrong: EstimateEntry = UNDEFINED
+    method: str | None = None
+    group: Keys = None
+
+
+class Turns(Part, frozen=True, kw_only=True):
+    """How often the order of two models turns round at equal accuracy."""
+
+    cases: int
+    rates: dict[str, EstimateEntry] = msgspec.field(default_factory=dict)
+    resolved_reversals: dict[str, int] = msgspec.field(default_factory=dict)
+    verdicts: dict[str, int] = msgspec.field(default_factory=dict)
+    agreement: EstimateEntry = UNDEFINED
+    correlation: dict[str, EstimateEntry] = msgspec.field(default_factory=dict)
+    by_accuracy_gap: list[dict[str, Count | EstimateEntry]] = msgspec.field(default_factory=list)
+
+
+class Compared(Part, frozen=True, kw_only=True):
+    """Which method and group was compared."""
+
+    method: str | None = None
+    group: Keys = None
+
+
+class ComparedPart(Part, frozen=True, kw_only=True):
+    """One method and group of a comparison."""
+
+    keys: Compared
+    summary: Turns

@@ -143,8 +143,9 @@ class CompareFields(_Head, kind="compare"):
     not_compared: list[entries.DroppedBlock] | None
     dropped: dict[str, Any]
     multiplicity: entries.Multiplicity
-    league: Entries | None
-    summaries: Entries | None
+    league: list[entries.League] | None
+    summaries: list[entries.ComparedPart] | None
+    self_preference: list[entries.SelfPreference] | None
 
 
 class GroupsFields(_Head, kind="groups"):

@@ -1,11 +1,13 @@
 """Charts of a comparison: who is shown to be better, each gap at equal accuracy, blind spots."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
+from calibrant.claims import Claim
 from calibrant.core.method_words import method_name
-from calibrant.report.answers import claims_of, headline
+from calibrant.documents.entries import League, PairEntry, SharedAnswers, Standing, WinMatrix
+from calibrant.documents.fields import CompareFields
+from calibrant.report.answers import headline
 from calibrant.report.charts import chart
 from calibrant.report.charts.scales import count_words, in_points, points
 
@@ -27,34 +29,33 @@ _STATES = {
 }
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[chart.Chart]:
+def charts(document: CompareFields) -> Iterator[chart.Chart]:
     """Yield tiers with the win matrix, raw against aligned gaps, and both-wrong histograms."""
-    leagues = document.get("league") or []
-    if leagues:
-        yield _league(document, leagues)
-    if document["pairs"]:
-        yield _scatter(document["pairs"])
-    several = len({pair["method"] for pair in document["pairs"]}) > 1
-    shared = [p for p in document["pairs"] if p.get("shared") and p["shared"]["both_wrong"]["n"]]
+    if document.league:
+        yield _league(document.league, document.claims or [])
+    if document.pairs:
+        yield _scatter(document.pairs)
+    several = len({pair.method for pair in document.pairs}) > 1
+    known = [(pair, pair.shared["both_wrong"]) for pair in document.pairs if pair.shared]
+    shared = [(pair, half) for pair, half in known if half.n]
     more = f" The first {_HISTOGRAMS} of {len(shared)} pairs." if len(shared) > _HISTOGRAMS else ""
-    for number, pair in enumerate(shared[:_HISTOGRAMS], 1):
-        yield _both_wrong(pair, number, more, several=several)
+    for number, (pair, half) in enumerate(shared[:_HISTOGRAMS], 1):
+        yield _both_wrong(pair, half, number, more, several=several)
 
 
-def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -> chart.Chart:
+def _league(leagues: Sequence[League], claims: Sequence[Claim]) -> chart.Chart:
     """Return tiers and the win matrix of the confidence that tells most models apart."""
-    whole = [league for league in leagues if not league.get("group")] or leagues
+    whole = [league for league in leagues if not league.group] or leagues
     # The first sentence is about this confidence.
-    claims = claims_of(document)
     said = next(iter(headline(claims, 1)), None)
     first = next((claim.subject.get("method") for claim in claims if claim.text == said), None)
-    league = next((part for part in whole if part["method"] == first), whole[0])
-    entries = league["entries"][:_MODELS]
-    names = [str(entry["model"]) for entry in entries]
-    ends = frozenset(str(a["model"]) for a, b in pairwise(entries) if a["tier"] != b["tier"])
+    league = next((part for part in whole if part.method == first), whole[0])
+    entries = league.entries[:_MODELS]
+    names = [entry.model for entry in entries]
+    ends = frozenset(a.model for a, b in pairwise(entries) if a.tier != b.tier)
     title = "Who is better calibrated"
-    title += f", by {method_name(league['method'])}" if len(whole) > 1 else ""
-    unplaced = any(entry["tier"] is None for entry in entries)
+    title += f", by {method_name(league.method)}" if len(whole) > 1 else ""
+    unplaced = any(entry.tier is None for entry in entries)
     last = " Last: models without a place; the table says why." if unplaced else ""
     return chart.Chart(
         "answer",
@@ -66,23 +67,23 @@ def _league(document: Mapping[str, Any], leagues: Sequence[Mapping[str, Any]]) -
         chart.Axis("score", words=in_points),
         chart.Names(names, ends=ends, numbered=True),
         [_standing(entry) for entry in entries],
-        [chart.Panel(chart.Names(names, numbered=True), _matrix(league["win_matrix"], names))],
+        [chart.Panel(chart.Names(names, numbered=True), _matrix(league.win_matrix, names))],
     )
 
 
-def _standing(entry: Mapping[str, Any]) -> chart.Item:
-    score, name = entry["score"], str(entry["model"])
-    tip = f"{name}: {in_points(round(score['value'], 3))}{chart.between(score, in_points)}"
+def _standing(entry: Standing) -> chart.Item:
+    score, name = entry.score, entry.model
+    tip = f"{name}: {in_points(round(score.number, 3))}{chart.between(score, in_points)}"
     return chart.Item(
-        name, dots=[chart.Dot(score["value"], 0, *chart.bounds(score))], tip=tip, key=name
+        name, dots=[chart.Dot(score.number, 0, *chart.bounds(score))], tip=tip, key=name
     )
 
 
-def _matrix(matrix: Mapping[str, Any], names: Sequence[str]) -> list[chart.Cell]:
+def _matrix(matrix: WinMatrix, names: Sequence[str]) -> list[chart.Cell]:
     known = set(names)
     cells = []
-    for a, row in zip(matrix["models"], matrix["table"], strict=True):
-        for b, outcome in zip(matrix["models"], row, strict=True):
+    for a, row in zip(matrix.models, matrix.table, strict=True):
+        for b, outcome in zip(matrix.models, row, strict=True):
             if a == b and a in known:
                 cells.append(chart.Cell(a, b, ""))
             elif a in known and b in known:
@@ -92,7 +93,7 @@ def _matrix(matrix: Mapping[str, Any], names: Sequence[str]) -> list[chart.Cell]
     return cells
 
 
-def _scatter(pairs: Sequence[Mapping[str, Any]]) -> chart.Chart:
+def _scatter(pairs: Sequence[PairEntry]) -> chart.Chart:
     dots = [_pair(pair) for pair in pairs]
     wide = 1.15 * max(abs(dot.x) for dot in dots) or 0.01
     ends = [end for dot in dots for end in (dot.y, dot.low, dot.high) if end is not None]
@@ -120,32 +121,31 @@ def _scatter(pairs: Sequence[Mapping[str, Any]]) -> chart.Chart:
     )
 
 
-def _pair(pair: Mapping[str, Any]) -> chart.Dot:
-    aligned, raw = pair["gaps"]["sos"]["ece"], pair["gaps"]["raw"]["ece"]["value"]
-    tone, state = _STATES.get(pair["verdict"].replace("reversal", "depends"), _STATES[""])
+def _pair(pair: PairEntry) -> chart.Dot:
+    aligned, raw = pair.gaps.sos.ece, pair.gaps.raw.ece.number
+    tone, state = _STATES.get(str(pair.verdict).replace("reversal", "depends"), _STATES[""])
     tip = (
-        f"{pair['a']} - {pair['b']}, {pair['method']}: {points(raw)} as answered, "
-        f"{points(aligned['value'])}{chart.between(aligned, points)} at equal accuracy; {state}"
+        f"{pair.a} - {pair.b}, {pair.method}: {points(raw)} as answered, "
+        f"{points(aligned.number)}{chart.between(aligned, points)} at equal accuracy; {state}"
     )
-    key = f"{pair['a']}␟{pair['b']}"
-    return chart.Dot(
-        raw, aligned["value"], *chart.bounds(aligned), tone, size=0.3, tip=tip, key=key
-    )
+    key = f"{pair.a}␟{pair.b}"
+    return chart.Dot(raw, aligned.number, *chart.bounds(aligned), tone, size=0.3, tip=tip, key=key)
 
 
-def _both_wrong(pair: Mapping[str, Any], number: int, more: str, *, several: bool) -> chart.Chart:
-    half = pair["shared"]["both_wrong"]
-    title = f"Shared blind spots: {pair['a']} and {pair['b']}"
+def _both_wrong(
+    pair: PairEntry, half: SharedAnswers, number: int, more: str, *, several: bool
+) -> chart.Chart:
+    title = f"Shared blind spots: {pair.a} and {pair.b}"
     return chart.Chart(
         f"both-wrong-{number}",
-        title + (f", {pair['method']}" if several else ""),
-        f"Confidence of both models on the {half['n']:,} questions that both get wrong: mass on "
+        title + (f", {pair.method}" if several else ""),
+        f"Confidence of both models on the {half.n:,} questions that both get wrong: mass on "
         f"the right is over-confidence that neither can blame on hard luck.{more}",
         chart.Axis("confidence", low=0, high=1),
         chart.Axis("questions", words=count_words, low=0),
         [
-            _steps(half[f"histogram_{key}"], tone, str(pair[key]))
-            for key, tone in (("a", "first"), ("b", "second"))
+            _steps(half.histogram_a, "first", pair.a),
+            _steps(half.histogram_b, "second", pair.b),
         ],
     )
 

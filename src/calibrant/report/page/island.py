@@ -17,6 +17,7 @@ from calibrant.report.answers import (
     claim_tone,
     claims_by_entry,
     entry_tone,
+    group_words,
     key_of,
 )
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line
@@ -56,7 +57,7 @@ def _confidence(
         "model": entry.model,
         "method": entry.method,
         "words": method_words(entry.method),
-        "group": key.rpartition("␟")[2],
+        "group": group_words(entry.group),
         "tone": entry_tone(entry, about),
         "n": entry.n,
         "probability": entry.probability,
