@@ -180,7 +180,7 @@ def _direction_claims(
         above = (leading.gap.value or 0.0) >= 0
         sized = leading.gap if above else leading.gap.turned()
         outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
-        if leading.within and -margin < leading.within[0] and leading.within[1] < margin:
+        if leading.within and all(e is not None and abs(e) < margin for e in leading.within):
             outcome = "equivalent"
         yield (OVER if above else UNDER).claim(
             outcome,

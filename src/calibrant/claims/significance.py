@@ -250,7 +250,7 @@ def _judge_within(test: ErrorTest | None, level: float) -> None:
     """Say whether the rows could show it, and whether all four conditions hold."""
     if test is None:
         return
-    test["tested"] = test["reachable"] <= level
+    test["tested"] = test["reachable"] is not None and test["reachable"] <= level
     low = test["p_adjusted"] <= ALPHA
     test["holds"] = test["tested"] and low and test["accuracy_agrees"] and test["smooth"]
 

@@ -22,12 +22,17 @@ class ReliabilityBin(Part, frozen=True, kw_only=True):
 
     confidence: float
     rate: float
-    low: float
-    high: float
     n: Count
+    low: float | None = None
+    high: float | None = None
     lower: float | None = None
     upper: float | None = None
     without: list[float] = msgspec.field(default_factory=list)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval of the rate: the whole scale where nothing is known."""
+        return 0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
 
 
 class ReliabilityBand(Part, frozen=True, kw_only=True):
@@ -43,7 +48,7 @@ class ReliabilityCurve(Part, frozen=True, kw_only=True):
 
     bins: list[ReliabilityBin]
     curve: ReliabilityBand | None = None
-    histogram: list[int] | None = None
+    histogram: list[Count] | None = None
 
 
 class Thresholds(Part, frozen=True, kw_only=True):
@@ -68,9 +73,9 @@ class Test(TypedDict, total=False):
 class ErrorTest(Test, total=False):
     """Is the error within the margin: what was tested, where, and whether all conditions hold."""
 
-    upper: float
+    upper: float | None
     at_best: float | None
-    reachable: float
+    reachable: float | None
     accuracy_agrees: bool
     smooth: bool
     values: int
@@ -218,16 +223,16 @@ class Leading(Part, frozen=True, kw_only=True):
     """The meaning that leads the draws: how much is said of it, and how often it is right."""
 
     gap: EstimateEntry
-    confidence: float = 0.0
-    accuracy: float = 0.0
+    confidence: float | None = None
+    accuracy: float | None = None
     p_value: float | None = None
-    within: tuple[float, float] | None = None
+    within: list[float | None] = msgspec.field(default_factory=list)
 
 
 class Floor(Part, frozen=True, kw_only=True):
     """The error that chance alone would show, and the p-value of more than that."""
 
-    floor: float
+    floor: float | None = None
     p: float = 1.0
 
 
@@ -254,9 +259,9 @@ class Stratum(Part, frozen=True, kw_only=True):
     n: int
     sem1: float
     sem2: float
-    ece_gap: EstimateEntry = UNDEFINED
-    sem1_band: EstimateEntry = UNDEFINED
-    sem2_band: EstimateEntry = UNDEFINED
+    ece_gap: EstimateEntry | None = None
+    sem1_band: EstimateEntry | None = None
+    sem2_band: EstimateEntry | None = None
 
 
 class DrawsPoint(Part, frozen=True, kw_only=True):
@@ -284,10 +289,10 @@ class HardQuestion(Part, frozen=True, kw_only=True):
     """A question whose leading meaning is least settled."""
 
     question_id: str | int | float
-    sem1: float
-    sem2: float
+    sem1: float | None
+    sem2: float | None
     gap: float
-    margin: float
+    margin: float | None
     regime: str | None = None
     answers: list[DrawnAnswer] = msgspec.field(default_factory=list)
     text: str | None = None
@@ -312,7 +317,7 @@ class SemanticEntry(Part, frozen=True, kw_only=True):
     accuracy: EstimateEntry = UNDEFINED
     group: Keys = None
     left_out: dict[str, int] = msgspec.field(default_factory=dict)
-    gap: dict[str, EstimateEntry] = msgspec.field(default_factory=dict)
+    gap: dict[str, EstimateEntry | None] = msgspec.field(default_factory=dict)
     predicted_gap: float | None = None
     bounds: dict[str, float | None] = msgspec.field(default_factory=dict)
     boundaries: dict[str, float] = msgspec.field(default_factory=dict)

@@ -13,7 +13,7 @@ from calibrant.documents.audits import (
 )
 from calibrant.documents.entries import EstimateEntry
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
-from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Label, Line, Mark, Rule
+from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Label, Line, Mark, Rule, bounds
 from calibrant.report.charts.reliability import diagram_of_series
 from calibrant.report.charts.scales import in_points, points, short_number
 
@@ -79,8 +79,8 @@ def _convergence(steps: Sequence[DrawsPoint], model: str, number: int) -> Chart:
     )
 
 
-def _band(errors: Iterable[tuple[float, EstimateEntry]]) -> list[tuple[float, float, float]]:
-    ends = [(x, e.low, e.high) for x, e in errors]
+def _band(errors: Iterable[tuple[float, EstimateEntry | None]]) -> list[tuple[float, float, float]]:
+    ends = [(x, *bounds(e)) for x, e in errors]
     return [(x, low, high) for x, low, high in ends if low is not None and high is not None]
 
 
@@ -135,14 +135,14 @@ def _plane(cells: Sequence[PlaneCell], model: str, number: int) -> Chart:
 
 
 def _top(row: Stratum) -> float:
-    ends = (row.sem1_band.high, row.sem2_band.high)
+    ends = (bounds(band)[1] for band in (row.sem1_band, row.sem2_band))
     return max([row.sem1, row.sem2, *(end for end in ends if end is not None)])
 
 
 def _stratum(row: Stratum, name: str, error: float) -> str:
     words = f"{name}: {in_points(round(error, 4))} points, {row.n:,} questions"
     gap = row.ece_gap
-    if gap.value is None:
+    if gap is None or gap.value is None:
         return words
     # A difference of equal errors is 0 but for rounding.
     ends = [

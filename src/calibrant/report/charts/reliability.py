@@ -42,10 +42,10 @@ def _sides(bins: Sequence[ReliabilityBin]) -> Iterator[Label]:
     for below in (False, True):
         words = "says more than it knows" if below else "says less than it knows"
         left = 0.985 - _WIDE if below else 0.03
-        near = [b for b in bins if left - 0.03 <= b.confidence <= left + _WIDE + 0.03]
+        near = [b.ends for b in bins if left - 0.03 <= b.confidence <= left + _WIDE + 0.03]
         for height in _HEIGHTS:
             foot = height if below else 1 - height - _TALL / 2
-            if not any(b.low < foot + _TALL and b.high > foot - 0.03 for b in near):
+            if not any(low < foot + _TALL and high > foot - 0.03 for low, high in near):
                 yield Label(left + below * _WIDE, foot, words, "end" if below else "start")
                 break
 
@@ -122,7 +122,8 @@ def _words(bin_: ReliabilityBin, name: str) -> str:
         place = f"{percent(bin_.lower)} to {percent(bin_.upper)}"
     if bin_.without:
         place += f" without {', '.join(map(percent, bin_.without))}"
+    low, high = map(percent, bin_.ends)
     return (
         f"{name + ', ' if name else ''}{place}: right {percent(bin_.rate)} "
-        f"({percent(bin_.low)} to {percent(bin_.high)}), {bin_.n:,.0f} rows"
+        f"({low} to {high}), {bin_.n:,.0f} rows"
     )
