@@ -105,8 +105,8 @@ class View(TypedDict):
     """The mean gap under one assumption about the confidences that are missing."""
 
     value: float | None
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p_value: float
 
 
