@@ -44,6 +44,7 @@ def correction_sentence(rule: Multiplicity) -> str:
 
     Examples
     --------
+    >>> from calibrant.documents.entries import Family
     >>> print(correction_sentence(Multiplicity(control="holm", alpha=0.05, whole=Family(tests=4))))
     Verdicts rest on three tests of each confidence (calibration, mean gap, separation). All 4 \
 tests share one level: the chance of any false verdict is at most 5 %.
@@ -66,6 +67,7 @@ def pairs_rule(rule: Multiplicity) -> str:
 
     Examples
     --------
+    >>> from calibrant.documents.entries import Family
     >>> print(pairs_rule(Multiplicity(control="holm", alpha=0.02, whole=Family(pairs=26))))
     Which model is better is corrected by Holm's rule for 26 pairs: the chance of any false claim \
 is at most 2 %. Other verdicts are of each pair by itself.
