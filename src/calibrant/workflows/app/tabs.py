@@ -229,7 +229,7 @@ def _method_words(name: str) -> str:
 def _value_and_interval(estimate: EstimateEntry, unit: str) -> tuple[str, str]:
     writers = {"points": lambda value: points(value).lstrip("+"), "share": percent}
     write = writers.get(unit, "{:.2f}".format)
-    value, low, high = (estimate.value, estimate.low, estimate.high)
+    value, low, high = estimate.value, estimate.low, estimate.high
     interval = "" if low is None or high is None else f"{write(low)} to {write(high)}"
     return "–" if value is None else write(value), interval
 
