@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import calibrant
 from calibrant.core.document import dump_document, kind_of, plain
@@ -55,10 +55,11 @@ class Result(Fields):
 
         Examples
         --------
-        >>> Result.of_plain({"schema": "calibrant.audit/1", "results": []}).kind
-        'audit'
+        >>> type(Result.of_plain({"schema": "calibrant.audit/1", "results": []})).__name__
+        'AuditResult'
         """
-        made = super().__new__(cls)
+        of_kind = Result._of_kind.get(kind_of(document), cls) if cls is Result else cls
+        made = super().__new__(cast("type[Self]", of_kind))
         made._document, made.kind = document, kind_of(document)
         return made
 
