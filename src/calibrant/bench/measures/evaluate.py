@@ -84,12 +84,13 @@ def evaluate_multi_answer(
         every[model] = rows
         known = None if coverage is None else coverage.filter(pl.col("model") == model)
         setting = significance.Setting(draws, items, level, seed, model)
+        tests = significance.tests_against(rows, reference, chosen, setting)
         own = [
             {
                 "model": model,
                 "method": name,
                 **_entry(found, ks, chosen, probability=name not in ranking_methods, level=level),
-                "significance": significance.tests_against(rows, name, reference, chosen, setting),
+                "significance": tests[name],
                 **_correlations(found, known, ks, level),
             }
             for name, found in rows.items()

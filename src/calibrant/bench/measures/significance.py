@@ -79,59 +79,79 @@ def compare_aurocs(
     >>> compare_aurocs((good, right), (bad, right), leaves(["a"] * 400)).p < 0.01
     True
     """
-    if draws < 100:
-        raise InputError(f"a test needs at least 100 draws, got {draws}")
-    size = sum(leaf.rows.size for leaf in parts)
-    # More questions than there are would promise a precision that the data do not have.
-    drawn = size if items is None else min(items, size)
-    generator = as_generator(rng)
-    sums = [np.zeros(draws), np.zeros(draws)]
-    weights = np.zeros(draws)
-    for leaf in parts:
-        # Every part gives at least two questions: with fewer it has no AUROC at all.
-        share = max(2, round(drawn * leaf.rows.size / size))
-        taken = generator.integers(leaf.rows.size, size=(draws, share))
-        times = _times_taken(taken, leaf.rows.size)
-        areas = [
-            _resampled_areas(values[leaf.rows], correct[leaf.rows], times)
-            for values, correct in (first, second)
-        ]
-        defined = ~np.isnan(areas[0]) & ~np.isnan(areas[1])
-        weights += leaf.weight * defined
-        for total, area in zip(sums, areas, strict=True):
-            total += np.where(defined, leaf.weight * area, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        gaps = (sums[0] - sums[1]) / weights
-    return _comparison(first, second, parts, gaps[weights > 0], drawn, level)
+    return _Draws(parts, draws, items, as_generator(rng)).comparison(first, second, level)
 
 
-def _comparison(
-    first: tuple[Array, Array],
-    second: tuple[Array, Array],
-    parts: Sequence[Leaf],
-    gaps: Floats,
-    items: int,
-    level: float,
-) -> Comparison:
-    n = sum(leaf.rows.size for leaf in parts)
-    values = [macro_auroc(*method, parts).estimate.value for method in (first, second)]
-    if gaps.size == 0 or any(math.isnan(value) for value in values):
-        nothing = Estimate(math.nan, math.nan, math.nan, n=n, level=level)
-        return Comparison(nothing, math.nan, math.nan, int(gaps.size), items, math.nan, 1)
-    low, high = percentile_interval(gaps, level)
-    above = (1 + np.count_nonzero(gaps >= 0)) / (gaps.size + 1)
-    below = (1 + np.count_nonzero(gaps <= 0)) / (gaps.size + 1)
-    estimate = Estimate(
-        values[0] - values[1], low, high, n=n, level=level, interval="bootstrap-percentile"
-    )
-    p = float(min(1.0, 2 * min(above, below)))
-    rows = np.concatenate([leaf.rows for leaf in parts])
-    rarer = min(_rarer(correct[rows]) for _, correct in (first, second))
-    # Draws of fewer questions vary more than the questions at hand do.
-    spread = float(gaps.std(ddof=1)) * math.sqrt(items / n)
-    freedom = max(rarer - 1, 1)
-    student = _student_p(estimate.value, spread, freedom, p)
-    return Comparison(estimate, p, student, int(gaps.size), items, spread, freedom)
+class _Draws:
+    """Which questions each draw takes of the parts, and the AUROCs of methods there.
+
+    Methods on the same questions meet the same draws, so each of them is looked up once.
+    """
+
+    def __init__(
+        self, parts: Sequence[Leaf], draws: int, items: int | None, rng: np.random.Generator
+    ) -> None:
+        if draws < 100:
+            raise InputError(f"a test needs at least 100 draws, got {draws}")
+        self.parts = parts
+        self.draws = draws
+        self.n = sum(leaf.rows.size for leaf in parts)
+        # More questions than there are would promise a precision that the data do not have.
+        self.items = self.n if items is None else min(items, self.n)
+        self.times = []
+        for leaf in parts:
+            # Every part gives at least two questions: with fewer it has no AUROC at all.
+            share = max(2, round(self.items * leaf.rows.size / self.n))
+            taken = rng.integers(leaf.rows.size, size=(draws, share))
+            self.times.append(_times_taken(taken, leaf.rows.size))
+        self._known: dict[tuple[bytes, bytes], tuple[float, list[Floats]]] = {}
+
+    def areas(self, score: Array, correct: Array) -> tuple[float, list[Floats]]:
+        """Return the AUROC of a method on all questions, and by part those of the draws."""
+        key = score.tobytes(), correct.tobytes()
+        if key not in self._known:
+            drawn = [
+                _resampled_areas(score[leaf.rows], correct[leaf.rows], times)
+                for leaf, times in zip(self.parts, self.times, strict=True)
+            ]
+            self._known[key] = macro_auroc(score, correct, self.parts).estimate.value, drawn
+        return self._known[key]
+
+    def comparison(
+        self, first: tuple[Array, Array], second: tuple[Array, Array], level: float
+    ) -> Comparison:
+        """Compare two methods on these draws."""
+        (one, ones), (other, others) = self.areas(*first), self.areas(*second)
+        gaps = self._gaps(ones, others)
+        if gaps.size == 0 or math.isnan(one) or math.isnan(other):
+            nothing = Estimate(math.nan, math.nan, math.nan, n=self.n, level=level)
+            return Comparison(nothing, math.nan, math.nan, int(gaps.size), self.items, math.nan, 1)
+        low, high = percentile_interval(gaps, level)
+        above = (1 + np.count_nonzero(gaps >= 0)) / (gaps.size + 1)
+        below = (1 + np.count_nonzero(gaps <= 0)) / (gaps.size + 1)
+        estimate = Estimate(
+            one - other, low, high, n=self.n, level=level, interval="bootstrap-percentile"
+        )
+        p = float(min(1.0, 2 * min(above, below)))
+        rows = np.concatenate([leaf.rows for leaf in self.parts])
+        rarer = min(_rarer(correct[rows]) for _, correct in (first, second))
+        # Draws of fewer questions vary more than the questions at hand do.
+        spread = float(gaps.std(ddof=1)) * math.sqrt(self.items / self.n)
+        freedom = max(rarer - 1, 1)
+        student = _student_p(estimate.value, spread, freedom, p)
+        return Comparison(estimate, p, student, int(gaps.size), self.items, spread, freedom)
+
+    def _gaps(self, ones: Sequence[Floats], others: Sequence[Floats]) -> Floats:
+        """Return the difference of each draw that leaves a part with both AUROCs."""
+        sums, weights = np.zeros((2, self.draws)), np.zeros(self.draws)
+        for leaf, *both in zip(self.parts, ones, others, strict=True):
+            areas = np.array(both)
+            defined = ~np.isnan(areas).any(axis=0)
+            weights += leaf.weight * defined
+            sums += np.where(defined, leaf.weight * areas, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gaps: Floats = (sums[0] - sums[1]) / weights
+        return gaps[weights > 0]
 
 
 def _rarer(correct: Array) -> int:
@@ -225,20 +245,39 @@ class Setting:
     model: str
 
 
+class _Mix:
+    """The numbers of right answers whose questions are pooled, and the draws of those last met."""
+
+    def __init__(self, ks: Sequence[int], setting: Setting) -> None:
+        self.ks = ks
+        self.setting = setting
+        self._last: dict[str, tuple[list[bytes], _Draws]] = {}
+
+    def draws(self, kind: str, parts: Sequence[Leaf]) -> _Draws:
+        """Return the draws of a kind of test; they depend on the mix and the questions only."""
+        rows = [leaf.rows.tobytes() for leaf in parts]
+        last, found = self._last.get(kind, (None, None))
+        if found is None or last != rows:
+            own = self.setting
+            rng = named_stream(own.seed, "test", own.model, kind, self.ks)
+            found = _Draws(parts, own.draws, own.items, rng)
+            self._last[kind] = rows, found
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Pair:
     """Two methods on the questions that both have scored."""
 
     first: ScoreRows
     second: ScoreRows
-    mix: Sequence[int]
-    setting: Setting
+    mix: _Mix
 
     @classmethod
-    def of(cls, first: ScoreRows, second: ScoreRows, mix: Sequence[int], setting: Setting) -> _Pair:
+    def of(cls, first: ScoreRows, second: ScoreRows, mix: _Mix) -> _Pair:
         _, left, right = np.intersect1d(first.question, second.question, return_indices=True)
-        kept = np.isin(first.k[left], list(mix))
-        return cls(first.take(left[kept]), second.take(right[kept]), mix, setting)
+        kept = np.isin(first.k[left], list(mix.ks))
+        return cls(first.take(left[kept]), second.take(right[kept]), mix)
 
     @property
     def n(self) -> int:
@@ -253,34 +292,27 @@ class _Pair:
         """Compare on the first method's answers by domain or in one pool, or on the second's."""
         pooled = [Leaf("all", None, np.arange(self.n), 1.0)]
         outcome = self.second.correct if kind == "own" else self.first.correct
-        return compare_aurocs(
+        return self.mix.draws(
+            kind, pooled if kind == "pooled" else self.first.domains()
+        ).comparison(
             (self.first.confidence, outcome),
             (self.second.confidence, outcome),
-            pooled if kind == "pooled" else self.first.domains(),
-            draws=self.setting.draws,
-            items=self.setting.items,
-            level=self.setting.level,
-            # The draws depend on the mix only, so all methods meet the same questions.
-            rng=named_stream(self.setting.seed, "test", self.setting.model, kind, self.mix),
+            self.mix.setting.level,
         )
 
 
 def tests_against(
-    rows: Mapping[str, ScoreRows],
-    name: str,
-    reference: str,
-    mixes: Sequence[Sequence[int]],
-    setting: Setting,
-) -> list[dict[str, Any]]:
-    """Return the tests of one method against the reference, one per mix."""
-    if name == reference or reference not in rows:
-        return []
-    found = []
-    for mix in mixes:
-        pair = _Pair.of(rows[reference], rows[name], mix, setting)
-        if pair.n:
-            asked = int(np.isin(rows[reference].k, list(mix)).sum())
-            found.append(_entry(pair, reference, asked))
+    rows: Mapping[str, ScoreRows], reference: str, mixes: Sequence[Sequence[int]], setting: Setting
+) -> dict[str, list[dict[str, Any]]]:
+    """Return by method its tests against the reference, one per mix."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in rows}
+    for ks in mixes if reference in rows else ():
+        mix = _Mix(ks, setting)
+        asked = int(np.isin(rows[reference].k, list(ks)).sum())
+        for name in [name for name in rows if name != reference]:
+            pair = _Pair.of(rows[reference], rows[name], mix)
+            if pair.n:
+                found[name].append(_entry(pair, reference, asked))
     return found
 
 
@@ -288,7 +320,7 @@ def _entry(pair: _Pair, reference: str, asked: int) -> dict[str, Any]:
     macro, pooled = pair.test("macro"), pair.test("pooled")
     own = pair.test("own") if pair.outcomes_differ else macro
     return {
-        "mix": list(pair.mix),
+        "mix": list(pair.mix.ks),
         "n": pair.n,
         "items": macro.items,
         "not_shared": asked - pair.n,
@@ -337,9 +369,10 @@ def leading_method(
     if len(ranked) < 2:
         return None
     best, others = ranked[0], ranked[1:]
+    drawn = _Mix(mix, setting)
     against: list[dict[str, Any]] = []
     for name in others:
-        pair = _Pair.of(rows[best], rows[name], mix, setting)
+        pair = _Pair.of(rows[best], rows[name], drawn)
         tests = [pair.test("macro")] if pair.n else []
         tests += [pair.test("own")] if pair.n and pair.outcomes_differ else []
         defined = [test for test in tests if not math.isnan(test.p_student)]
