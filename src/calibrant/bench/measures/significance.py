@@ -292,9 +292,8 @@ class _Pair:
         """Compare on the first method's answers by domain or in one pool, or on the second's."""
         pooled = [Leaf("all", None, np.arange(self.n), 1.0)]
         outcome = self.second.correct if kind == "own" else self.first.correct
-        return self.mix.draws(
-            kind, pooled if kind == "pooled" else self.first.domains()
-        ).comparison(
+        draws = self.mix.draws(kind, pooled if kind == "pooled" else self.first.domains())
+        return draws.comparison(
             (self.first.confidence, outcome),
             (self.second.confidence, outcome),
             self.mix.setting.level,
@@ -309,7 +308,7 @@ def tests_against(
     for ks in mixes if reference in rows else ():
         mix = _Mix(ks, setting)
         asked = int(np.isin(rows[reference].k, list(ks)).sum())
-        for name in [name for name in rows if name != reference]:
+        for name in filter(reference.__ne__, rows):
             pair = _Pair.of(rows[reference], rows[name], mix)
             if pair.n:
                 found[name].append(_entry(pair, reference, asked))
