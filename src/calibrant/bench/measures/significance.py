@@ -94,7 +94,6 @@ class _Draws:
         if draws < 100:
             raise InputError(f"a test needs at least 100 draws, got {draws}")
         self.parts = parts
-        self.draws = draws
         self.n = sum(leaf.rows.size for leaf in parts)
         # More questions than there are would promise a precision that the data do not have.
         self.items = self.n if items is None else min(items, self.n)
@@ -134,30 +133,23 @@ class _Draws:
         )
         p = float(min(1.0, 2 * min(above, below)))
         rows = np.concatenate([leaf.rows for leaf in self.parts])
-        rarer = min(_rarer(correct[rows]) for _, correct in (first, second))
+        # The rarer outcome limits what an AUROC rests on.
+        right = [np.count_nonzero(correct[rows] > 0) for _, correct in (first, second)]
+        freedom = max(int(min(*right, *(self.n - hits for hits in right))) - 1, 1)
         # Draws of fewer questions vary more than the questions at hand do.
         spread = float(gaps.std(ddof=1)) * math.sqrt(self.items / self.n)
-        freedom = max(rarer - 1, 1)
         student = _student_p(estimate.value, spread, freedom, p)
         return Comparison(estimate, p, student, int(gaps.size), self.items, spread, freedom)
 
     def _gaps(self, ones: Sequence[Floats], others: Sequence[Floats]) -> Floats:
         """Return the difference of each draw that leaves a part with both AUROCs."""
-        sums, weights = np.zeros((2, self.draws)), np.zeros(self.draws)
-        for leaf, *both in zip(self.parts, ones, others, strict=True):
-            areas = np.array(both)
-            defined = ~np.isnan(areas).any(axis=0)
-            weights += leaf.weight * defined
-            sums += np.where(defined, leaf.weight * areas, 0.0)
+        areas = np.array([ones, others])
+        defined = ~np.isnan(areas).any(axis=0)
+        weight = defined * np.array([leaf.weight for leaf in self.parts])[:, None]
+        sums = np.where(defined, weight * areas, 0.0).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            gaps: Floats = (sums[0] - sums[1]) / weights
-        return gaps[weights > 0]
-
-
-def _rarer(correct: Array) -> int:
-    """Return the number of the rarer outcome: it limits what an AUROC rests on."""
-    right = np.count_nonzero(correct > 0)
-    return int(min(right, correct.size - right))
+            gaps: Floats = (sums[0] - sums[1]) / weight.sum(axis=0)
+        return gaps[defined.any(axis=0)]
 
 
 def _student_p(difference: float, spread: float, freedom: int, p: float) -> float:
