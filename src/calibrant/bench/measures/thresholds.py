@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from calibrant.bench.measures.leaves import leaves, mixes_of
+from calibrant.bench.measures.leaves import ScoreRows, mixes_of
 from calibrant.bench.measures.macro import macro_auroc
 from calibrant.confidence import METHODS, DrawTable, class_mass, score_table
 from calibrant.core.errors import InputError
@@ -196,19 +196,19 @@ def tune_scores(
     share, level, seed
         As in `tune_aggregation`; the smallest threshold wins a tie.
     """
-    by_tau = {float(part["tau"][0]): part for part in frame.partition_by("tau")}
+    by_tau = {float(part["tau"][0]): ScoreRows.of(part) for part in frame.partition_by("tau")}
     first = by_tau[min(by_tau)]
-    questions = (first["question_id"].to_list(), first["domain"].to_list())
+    questions = (first.question.tolist(), first.domain.tolist())
     development = development_part(*questions, share=share, seed=seed)
-    method = str(first["method"][0])
+    method = str(frame["method"][0])
     default = METHODS[method].default_tau or 0.0
     head = {
-        "model": first["model"][0],
+        "model": frame["model"][0],
         "method": method,
         "default": default,
         "development_questions": int(development.sum()),
     }
-    tried = {tau: _area(part, development, level) for tau, part in sorted(by_tau.items())}
+    tried = {tau: _area(rows, development, level) for tau, rows in sorted(by_tau.items())}
     defined = {tau: area.value for tau, area in tried.items() if not np.isnan(area.value)}
     if not defined:
         # Nothing else of the evaluation needs this threshold.
@@ -217,10 +217,10 @@ def tune_scores(
     best = max(defined, key=lambda tau: (defined[tau], -tau))
 
     def rest(tau: float, mix: Sequence[int]) -> Estimate | None:
-        part = by_tau.get(tau)
-        if part is None:
+        rows = by_tau.get(tau)
+        if rows is None:
             return None
-        return _area(part, ~development & part["k"].is_in(list(mix)).to_numpy(), level)
+        return _area(rows, ~development & np.isin(rows.k, list(mix)), level)
 
     return {
         **head,
@@ -230,13 +230,11 @@ def tune_scores(
         "development": tried[best],
         "mixes": [
             {"mix": mix, "tuned": rest(best, mix), "default": rest(default, mix)}
-            for mix in mixes_of(first["k"].to_list())
+            for mix in mixes_of(first.k.tolist())
         ],
     }
 
 
-def _area(part: pl.DataFrame, rows: NDArray[np.bool_], level: float) -> Estimate:
-    kept = part.filter(rows)
-    confidence, correct = (kept[name].cast(pl.Float64) for name in ("confidence", "correct"))
-    parts = leaves(kept["domain"].to_numpy())
-    return macro_auroc(confidence.to_numpy(), correct.to_numpy(), parts, level=level).estimate
+def _area(rows: ScoreRows, some: NDArray[np.bool_], level: float) -> Estimate:
+    kept = rows.take(some)
+    return macro_auroc(kept.confidence, kept.correct, kept.domains(), level=level).estimate
