@@ -45,6 +45,8 @@ UNUSED = (
     "narwhals",
     "pandas",
     "pyarrow",
+    "rich.progress",
+    "rich.table",
     "scipy.stats",
     "sklearn",
     "sqlite3",
@@ -79,6 +81,13 @@ def test_an_audit_of_a_plain_table_loads_what_it_needs(table):
     # A quarter of a second that a small table does without.
     assert "scipy.special" not in found
     assert sorted(found.intersection(UNUSED)) == []
+
+
+def test_numbers_that_differ_load_no_masked_arrays(tmp_path):
+    path = tmp_path / "scores.csv"
+    rows = [f"{i},{(i * 377 % 1000) / 1000},{int(i * 61 % 100 < 50)}" for i in range(600)]
+    path.write_text("\n".join(["question_id,confidence,correct", *rows]))
+    assert "numpy.ma" not in loaded("audit", path)
 
 
 def test_a_table_with_methods_loads_them(table, tmp_path):

@@ -163,7 +163,8 @@ def chosen_cuts(score: Floats, mass: Floats) -> Indices:
     by_share = np.searchsorted(mass / mass[-1], shares - 1e-12).clip(0, score.size - 1)
     # The last score that is not below a round threshold.
     reached = np.searchsorted(-score, -np.arange(_STEPS + 1) / _STEPS, side="right") - 1
-    return np.unique(np.concatenate([by_share, reached[reached >= 0], [score.size - 1]]))
+    places = np.sort(np.concatenate([by_share, reached[reached >= 0], [score.size - 1]]))
+    return places[np.diff(places, prepend=-1) > 0]
 
 
 def short_threshold(above: float, at: float) -> float:

@@ -244,7 +244,7 @@ def _error_rate(observed: cells.Cells, draws: cells.Cells, labels: int, plain: b
     if plain or value in (0.0, 1.0):
         return _wilson(value, labels)
     rates = 1.0 - draws.hits.sum(axis=1) / draws.weight.sum(axis=1)
-    low, high = np.quantile(rates, (0.025, 0.975)).tolist()
+    low, high = quantiles(rates, (0.025, 0.975)).tolist()
     if high - low <= ROUNDING:
         # One question, or questions that are all alike: resampling sees no spread.
         return _wilson(value, labels)

@@ -172,8 +172,8 @@ def _slope_ends(seen: Cells, drawn: Cells, usable: Mask, bins: int) -> tuple[flo
         rate = seen.hits[0] / seen.weight[0]
     slope = (np.diff(rate) * bins - 1.0)[pair]
     error = np.diff(rates, axis=1)[:, pair].std(axis=0) * bins
-    low = np.percentile(np.maximum(np.abs(slope) - _Z * error, 0.0), 75.0)
-    high = np.percentile(np.abs(slope) + _UPWARDS * error, 75.0)
+    low = quantiles(np.maximum(np.abs(slope) - _Z * error, 0.0), (0.75,))[0]
+    high = quantiles(np.abs(slope) + _UPWARDS * error, (0.75,))[0]
     return min(float(low), LIPSCHITZ_CAP), min(float(high), LIPSCHITZ_CAP)
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
+from calibrant.stats.bootstrap import quantiles
 
 _REFERENCE_LABELS = 1000
 
@@ -232,7 +233,7 @@ def _floor(value: float) -> int:
 
 LIPSCHITZ_CAP = 5.0
 MINIMUM_PER_BIN = 30
-_PERCENTILE = 75.0
+_QUANTILE = 0.75
 
 
 class SlopeEstimate(Struct, frozen=True):
@@ -283,5 +284,5 @@ def summarise_slopes(slopes: Floats, bins: int) -> SlopeEstimate:
     """Return the capped 75th percentile of the slopes, NaN when there is none."""
     if slopes.size == 0:
         return SlopeEstimate(float("nan"), bins, 0, capped=False)
-    raw = float(np.percentile(slopes, _PERCENTILE))
+    raw = float(quantiles(slopes, (_QUANTILE,))[0])
     return SlopeEstimate(min(raw, LIPSCHITZ_CAP), bins, slopes.size, capped=raw > LIPSCHITZ_CAP)

@@ -50,8 +50,10 @@ def find_repeats(confidence: Array, correct: Array) -> Repeats | None:
     """
     if confidence.size < LEAST_ROWS:
         return None
+    # Without counts `np.unique` would load the module of masked arrays.
+    outcomes = np.unique(correct, return_counts=True)[0]
     counts = np.concatenate(
-        [np.unique(confidence[correct == y], return_counts=True)[1] for y in np.unique(correct)]
+        [np.unique(confidence[correct == y], return_counts=True)[1] for y in outcomes]
     )
     times = int(np.gcd.reduce(counts))
     if times > 1 and _by_chance(counts.size) <= _CHANCE:
