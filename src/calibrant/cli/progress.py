@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING, Any
 
 from calibrant.claims.monitor import announcement
 from calibrant.core.errors import printable
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 _SHOWN_AFTER_S = 1.0
+
+
+def _bar(*fields: str, enabled: bool = True, **options: Any) -> Progress:
+    """Return a bar on standard error; nothing is drawn where that is no terminal."""
+    # Loaded here: most work ends before a bar is shown.
+    from rich import progress
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return progress.Progress(
+        # A model's name in brackets is no style.
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        *(progress.TextColumn(f"{{task.fields[{name}]}}") for name in fields),
+        progress.TimeRemainingColumn(compact=True),
+        console=console,
+        disable=not enabled or not console.is_terminal,
+        **options,
+    )
 
 
 class RunBar:
@@ -25,18 +45,7 @@ class RunBar:
 
     def __init__(self, *, enabled: bool) -> None:
         self._speaks = enabled
-        console = Console(stderr=True)
-        self._progress = Progress(
-            # A model's name in brackets is no style.
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TextColumn("{task.fields[cost]}"),
-            TimeRemainingColumn(compact=True),
-            console=console,
-            disable=not enabled or not console.is_terminal,
-        )
+        self._progress = _bar("rate", "cost", enabled=enabled)
         self._task: Any = None
         self._priced = False
         self._arrived: dict[Any, int] = {}
@@ -80,16 +89,7 @@ class StepBar:
     """A bar on standard error for work that takes a while; it is gone when the work is done."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(compact=True),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._progress: Progress | None = None
         self._task: Any = None
         self._began = time.monotonic()
 
@@ -97,14 +97,16 @@ class StepBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        if self._progress is not None:
+            self._progress.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Show how much is done; what ends at once is not shown at all."""
-        if self._task is None and time.monotonic() - self._began > _SHOWN_AFTER_S:
+        if self._progress is None and time.monotonic() - self._began > _SHOWN_AFTER_S:
+            self._progress = _bar(transient=True)
             self._progress.start()
             self._task = self._progress.add_task(what, total=total)
-        if self._task is not None:
+        if self._progress is not None:
             self._progress.update(self._task, completed=done, total=total)
 
 

@@ -149,7 +149,8 @@ class _Draws:
         sums = np.where(defined, weight * areas, 0.0).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             gaps: Floats = (sums[0] - sums[1]) / weight.sum(axis=0)
-        return gaps[defined.any(axis=0)]
+        kept: Floats = gaps[defined.any(axis=0)]
+        return kept
 
 
 def _student_p(difference: float, spread: float, freedom: int, p: float) -> float:

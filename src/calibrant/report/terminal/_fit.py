@@ -7,10 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
-from rich import box
 from rich.cells import cell_len
 from rich.console import RenderableType
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from calibrant.core.hints import Hint
@@ -159,6 +157,10 @@ def _room(width: int, columns: int) -> int:
 
 def _drawn(table: _Written, widths: Sequence[int]) -> list[RenderableType]:
     """Return the table below a free line and its title, above its note, both in full width."""
+    # Loaded here: the short view has none.
+    from rich import box
+    from rich.table import Table as RichTable
+
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     for place, (name, width) in enumerate(zip(table.columns, widths, strict=True)):
         justify: Literal["left", "right"] = "left" if place < table.labels else "right"
