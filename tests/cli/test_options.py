@@ -45,7 +45,7 @@ def here(folder, monkeypatch):
 REFUSED = {
     "audit --model": ("topic,method", "model is one column, got 2: topic,method"),
     "audit --weights": ("confidence,correct", "weights is one column, got 2"),
-    "audit --correct": ("correct,k", "correct is one column, got 2"),
+    "audit --correct": ("correct,k", "columns for confidence: 1, columns for correct: 2"),
     "audit --confidence": ("confidence,confidence", "a column is named twice for confidence"),
     "audit --level": ("nan", "--level lies between 0 and 1, got nan"),
     "audit --html": ("-", "--html names a file or a folder; only --json goes to standard output"),

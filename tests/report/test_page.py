@@ -3,11 +3,13 @@
 import re
 from unittest import mock
 
+import msgspec
 import pytest
 from hostile import hostile_document, hostile_questions
 from html_tags import tags_of
 
 import calibrant as cal
+from calibrant.documents.audits import SemanticEntry
 from calibrant.report import render_html, render_markdown
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Number
@@ -94,7 +96,11 @@ def test_report_verb_reads_results_and_tables(document, tmp_path):
 
 def _hard_block(text):
     row = {"question_id": "q7", "sem1": 0.5, "sem2": 0.2, "margin": 0.1, "gap": 0.3}
-    return {"model": "m", "left_out": {}, "hardest": [{**row, "regime": "near tie", "text": text}]}
+    block = {"model": "m", "left_out": {}, "hardest": [{**row, "regime": "near tie", "text": text}]}
+    estimate = {"value": 0.1}
+    return msgspec.convert(
+        {**block, "sem1": estimate, "sem2": estimate, "questions": 1}, SemanticEntry
+    )
 
 
 def test_hard_questions_are_named_by_their_text_and_shown_whole_when_asked():

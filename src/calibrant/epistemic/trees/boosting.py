@@ -133,8 +133,8 @@ def boosted_trees(
     --------
     >>> x = np.arange(100.0)[:, None]
     >>> (tree,) = boosted_trees(x, np.sign(x[:, 0] - 49.5), Growth(1, 15, 0.0), 1, 0.5)
-    >>> tree.threshold[0], tree.leaf_values().tolist()
-    (48.5, [-0.5, 0.5])
+    >>> float(tree.threshold[0]), tree.leaf_values().tolist()
+    (49.5, [-0.5, 0.5])
     """
     cuts = [bin_edges(column, _MOST_BINS) for column in matrix.T]
     codes = np.array(list(map(np.searchsorted, cuts, matrix.T)))
