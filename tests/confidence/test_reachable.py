@@ -87,7 +87,7 @@ def test_selfcheck_asks_once_for_every_sample(tmp_path: Path) -> None:
 def test_scoring_options_of_a_study(tmp_path: Path) -> None:
     given = {"about": "greedy", "variant": "paper", "tau": 0.2, "similarity": "lexical"}
     assert config(tmp_path, scoring=given).scoring.given == given
-    assert Options(**config(tmp_path, scoring=given).scoring).tau == 0.2
+    assert Options(**config(tmp_path, scoring=given).scoring.given).tau == 0.2
     for bad in ({"about": "best"}, {"tau": -1.0}, {"abuot": "greedy"}):
         with pytest.raises(CalibrantError):
             config(tmp_path, scoring=bad)
