@@ -368,20 +368,16 @@ def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
 
 def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
     """Return where the best of the most accurate may answer alone; costs are not known here."""
-    if not _can_read(document.get("settings") or {}, "decide"):
-        return None
     known = [entry for entry in entries if (entry.get("accuracy") or {}).get("value") is not None]
     methods = list(dict.fromkeys(entry["method"] for entry in known))
     known = [e for e in known if e["method"] in methods[:1] and e.get("group") is None]
-    if len(known) < 2:
+    if len(known) < 2 or not _can_read(document.get("settings") or {}, "decide"):
         return None
     league = next(found for found in document["league"] if found["method"] == methods[0])
-    most = max(known, key=lambda entry: entry["accuracy"]["value"])
-    least = most["accuracy"]["low"]
+    least = max(known, key=lambda entry: entry["accuracy"]["value"])["accuracy"]["low"] or 0.0
     # Models whose accuracies cannot be told apart are told apart by their confidence.
-    near = {e["model"] for e in known if least is None or (e["accuracy"]["high"] or 1.0) >= least}
-    ranked = [row["model"] for row in league["entries"] if row["model"] in near]
-    best = ranked[0] if ranked and least is not None else most["model"]
+    near = {e["model"] for e in known if (e["accuracy"]["high"] or 1.0) >= least}
+    best = next(row["model"] for row in league["entries"] if row["model"] in near)
     one = {"only_model": best} | ({"only_method": methods[0]} if len(methods) > 1 else {})
     if any(row["uninformative"] for row in league["entries"] if row["model"] == best):
         # No threshold tells its right answers from the wrong ones.
