@@ -14,19 +14,19 @@ from pathlib import Path
 from benchmarks.harness import ROOT
 
 from calibrant.semantics.text.normalise import Normaliser
-from calibrant.semantics.text.words import read_names, word_list
+from calibrant.semantics.text.words import read_names
 
 TARGET = ROOT / "src" / "calibrant" / "semantics" / "text" / "cldr_names.txt"
-LOCALES = word_list(
+_SPOKEN = (
     "en de fr es pt it nl sv da nb fi pl cs hu ro bg hr uk ru el tr ar he fa hi bn th vi id ja ko "
     "zh zh_Hant ca"
 )
+LOCALES = _SPOKEN.split()
 # Short names in Latin letters are words of other languages too often.
 SHORTEST_LATIN = {"country": 5, "language": 6}
 # Names that mean something else in an English answer: a city, a spice, people, a province.
-OTHER_MEANING = frozenset(
-    word_list("tunis chili swiss guine corea georgie dominique congo equateur")
-)
+_OTHER = "tunis chili swiss guine corea georgie dominique congo equateur"
+OTHER_MEANING = frozenset(_OTHER.split())
 HEADER = """\
 # Names of countries and languages in {count} languages, each line: kind, tab, English name, others.
 # Source: Unicode CLDR, as packaged in babel {babel} (made by studies/_cldr_names.py).

@@ -127,7 +127,7 @@ def mmlu_groups(page):
             DATA / "scores" / "mmlu_pro_16_models.parquet",
             features=["category", "token_length"],
             confidence=method,
-            only_models=["gpt-4o-2024-08-06"],
+            models=["gpt-4o-2024-08-06"],
             on_invalid="drop",
         ).to_dict()
         page.text(
@@ -284,7 +284,7 @@ def _mmlu(models, sizes, strategies):
         features=["category", "token_length"],
         confidence="logit_perplexity_confidence",
         on_invalid="drop",
-        splits=SPLITS,
+        random_splits=SPLITS,
         strategies=strategies,
     ).to_dict()
     return result["results"][0], result["dropped"]
@@ -315,7 +315,7 @@ def _open_qa():
         confidence="repo_seq_confidence",
         question="dataset,question_id",
         on_invalid="drop",
-        splits=SPLITS,
+        random_splits=SPLITS,
         strategies=(*BASELINES, "router_knn"),
     ).to_dict()
     return result["results"][0], result["dropped"]
@@ -346,7 +346,7 @@ def _local():
         features=["source", "tokens"],
         embed="text",
         on_invalid="drop",
-        splits=SPLITS,
+        random_splits=SPLITS,
         strategies=(*BASELINES, "router_knn"),
     ).to_dict()  # fmt: skip
     return result["results"][0], result["dropped"]
@@ -369,7 +369,7 @@ def _adult_cascade():
         price={"p_lr3": 1, "p_hgb": 10},
         features=ADULT,
         decision="class",
-        splits=SPLITS,
+        random_splits=SPLITS,
         strategies=(*BASELINES, "risk_boosting"),
     ).to_dict()
     return result["results"][0], result["dropped"]

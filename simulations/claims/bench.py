@@ -103,6 +103,7 @@ def document(world: Scores, n: int, rng: np.random.Generator):
     }
     setting = Setting(DRAWS, n, 0.95, int(rng.integers(2**31)), "m")
     mixes = [[1], list(KS)]
+    tests = tests_against(rows, names[0], mixes, setting)
     results = []
     for name, own in rows.items():
         ends = [own.of_k([end]) for end in (KS[0], KS[-1])]
@@ -113,7 +114,7 @@ def document(world: Scores, n: int, rng: np.random.Generator):
                 "method": name,
                 "mixes": [{"auroc": area}],
                 "change": {"from": KS[0], "to": KS[-1], "gap": gap_change(*ends)},
-                "significance": tests_against(rows, name, names[0], mixes, setting),
+                "significance": tests[name],
             }
         )
     correct_comparisons(test for entry in results for test in entry["significance"])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 import numpy as np
 
 from calibrant.claims.label import label_claims
 from calibrant.core.document import plain
+from calibrant.documents.labels import LabelEntry
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.stopping import claim_bounds, stop_decision
 from simulations._planning_audit import audit_block
@@ -53,7 +55,14 @@ def claims_of(loop, goals):
         "more_labels": None,
         "more_for_precision": None,
     }
-    return label_claims(plain([entry]), goals)
+    return told(entry, goals)
+
+
+def told(entry, goals):
+    """Return the claims about one entry."""
+    whole = {"n": ITEMS, "labelled": 0, "mean_confidence": 0.0, **entry}
+    read = msgspec.convert(plain([whole]), list[LabelEntry])
+    return label_claims(read, precision=goals["precision"], threshold=goals["threshold"])
 
 
 def bounded(loop, goals):
@@ -98,7 +107,7 @@ def decided(rng, *, world, judge, design, pool, share, budget):
         loop.label(25)
         if loop.count < 50:
             continue
-        (claim,) = label_claims(plain([bounded(loop, goals)]), goals)
+        (claim,) = told(bounded(loop, goals), goals)
         if claim.outcome == "shown":
             below = "below" in claim.text
             return [Said(claim.id, True, below == (truth >= threshold))]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 import numpy as np
 
 from calibrant.claims.plan import leaderboard_claims, plan_claims
 from calibrant.core.document import plain
+from calibrant.documents.plans import ClaimPlanEntry
 from calibrant.planning.labelling.power import claim_chance, claim_for_labels, labels_for_claim
 from calibrant.planning.ranking import leaderboard
 from simulations.claims.harness import Said, World
@@ -17,10 +19,8 @@ LEAST = 0.75
 
 
 def entry(p, needed, shows):
-    return {
-        "model": "m", "method": "confidence", "group": None, "items": p.size,
-        "needed": needed, "shows": shows,
-    }  # fmt: skip
+    about = {"model": "m", "method": "confidence", "group": None, "items": p.size}
+    return msgspec.convert(plain({**about, "needed": needed, "shows": shows}), ClaimPlanEntry)
 
 
 def forecasts(p, threshold, labels, other):
@@ -33,8 +33,8 @@ def forecasts(p, threshold, labels, other):
     needed = {
         "threshold": threshold,
         "power": 0.8,
-        "calibrated": plans[0.0].to_dict(),
-        "half": plans[half].to_dict(),
+        "calibrated": plans[0.0],
+        "half": plans[half],
     }
     (claim,) = plan_claims([entry(p, needed, None)])
     chance = [
