@@ -25,6 +25,7 @@ from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.spot import spot_check
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.core.document import plain
+from calibrant.documents import typed
 from calibrant.metrics import auroc
 from simulations.claims.harness import RUNS, Said, World
 
@@ -121,13 +122,14 @@ def document(world: Scores, n: int, rng: np.random.Generator):
     areas = {entry["method"]: entry["mixes"][-1]["auroc"].value for entry in results}
     first = leading_method(rows, areas, mixes[-1], setting)
     leading = [] if first is None else [{"model": "m", **first}]
-    return plain({"reference": names[0], "leading": leading, "results": results})
+    head = {"schema": "calibrant.multi_answer/1"}
+    return plain({**head, "reference": names[0], "leading": leading, "results": results})
 
 
 def evaluated(rng, world: Scores, n: int, areas, gaps):
     made = document(world, n, rng)
     reference = made["reference"]
-    for claim in evaluation_claims(made, COMPARISON_MARGIN):
+    for claim in evaluation_claims(typed(made), COMPARISON_MARGIN):
         name = claim.subject["method"]
         asserts = claim.outcome in ("shown", "equivalent")
         if claim.id == BEST:
@@ -243,15 +245,20 @@ def checked(rng, plant, number=20):
                 [chosen[place], *every], 0, rng)  # fmt: skip
         else:
             chosen[place] = replace(chosen[place], references=())
-    for claim in question_claims(plain({**check_questions(chosen), "spot_check": None})):
+    for claim in question_claims(checked_document(chosen, None)):
         yield Said(claim.id, True, (claim.id == HOLD) == (plant is not None))
+
+
+def checked_document(questions, ticks):
+    """Return what the claims read of a check."""
+    head = {"schema": "calibrant.bench_check/1"}
+    return typed(plain({**head, **check_questions(questions), "spot_check": ticks}))
 
 
 def ticked(rng, wrong, number):
     """A person ticks a sample; the share of wrong questions is known."""
     ticks = {f"q{i}": bool(right) for i, right in enumerate(rng.random(number) >= wrong)}
-    made = {**check_questions([]), "spot_check": spot_check(ticks)}
-    for claim in question_claims(plain(made)):
+    for claim in question_claims(checked_document([], spot_check(ticks))):
         if claim.id == SHARE:
             yield Said(claim.id, True, wrong > most_wrong_of(ticks))
 

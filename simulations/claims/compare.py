@@ -21,6 +21,7 @@ from simulations._comparison_worlds import (
     RARE,
     chances,
     evidence_of,
+    facts,
     true_verdicts,
     verdict_of,
 )
@@ -60,7 +61,7 @@ def pair(rng, *, world, n, accuracies):
     models = [(model.confidence, model.correct) for model in world.draw(rng, n)]
     _, (evidence,) = evidence_of(models, rng, resamples=RESAMPLES)
     (found,) = decide_pairs([evidence])
-    false = verdict_of(found) not in true_verdicts(world.name)
+    false = verdict_of(found) not in true_verdicts(facts(world.name))
     for word, name in VERDICTS.items():
         yield Said(name, found.word == word, found.word == word and false)
     shown = adjusted([evidence.p_accuracy])[0] <= 0.05
@@ -144,7 +145,7 @@ def judges(rng, *, n, pool, side):
 def _pairs(world, n):
     drawn = world.draw(np.random.default_rng(7), 200_000)
     accuracies = [float(model.chance.mean()) for model in drawn]
-    power = tuple(VERDICTS[word.partition(":")[0]] for word, _ in true_verdicts(world.name))
+    power = tuple(VERDICTS[word.partition(":")[0]] for word, _ in true_verdicts(facts(world.name)))
     power += (ACCURATE,) if world.name == "calibrated .50/.75" and n == 1_000 else ()
     run = partial(pair, world=world, n=n, accuracies=accuracies)
     yield World(f"{world.name}, n = {n:,}", run, power if n > 400 else ())

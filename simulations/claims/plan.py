@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.claims.plan import leaderboard_claims, plan_claims
 from calibrant.core.document import plain
+from calibrant.documents import typed
 from calibrant.documents.plans import ClaimPlanEntry
 from calibrant.planning.labelling.power import claim_chance, claim_for_labels, labels_for_claim
 from calibrant.planning.ranking import leaderboard
@@ -120,7 +121,7 @@ def ranked(rng, *, metric, models, n, together, truth):
         for pair in board["pairs"]
         if not pair["tie"] and value[int(pair["a"])] <= value[int(pair["b"])] + 1e-3
     }
-    leader, order = leaderboard_claims(plain(board))
+    leader, order = leaderboard_claims(typed(plain(board)))
     first = leader.subject["model"]
     yield Said(leader.id, leader.outcome == "shown", any(a == first for a, _ in wrong))
     yield Said(order.id, order.outcome == "shown", bool(wrong))
