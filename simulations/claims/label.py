@@ -73,7 +73,8 @@ def bounded(loop, goals):
         "model": "m",
         "method": "confidence",
         "labelled": loop.count,
-        "stop": {"bounds": bounds},
+        "stop": {"stop": False, "reason": "", "half_width": (high - low) / 2, "interval": bounds}
+        | {"bounds": bounds},
         "more_labels": None,
     }
 
