@@ -1,6 +1,7 @@
 """The Sem-ECE part of an audit: from draws with a meaning and a grade."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,23 +27,20 @@ _SPLITS = 200
 SECOND_CLASS, SECOND_GRADE = "second_class_id", "second_correct"
 
 
-def _numbers(options: AuditOptions) -> dict[str, Any]:
-    """Return how the numbers are made."""
-    return {
-        "bins": options.meaning_bins, "level": options.level, "resamples": options.resamples
-    }  # fmt: skip
-
-
 def semantic_blocks(
     draws: pl.DataFrame, options: AuditOptions, texts: pl.DataFrame | None = None
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return a Sem-ECE block per model and group; an engine may share them out."""
     one = partial(_semantic_block, options=options)
     parts = list(_parts(draws, options.by))
     mapper = map if options.engine is None else engine_named(options.engine).map
     blocks = list(mapper(one, parts))
     if texts is not None:
-        _show_texts([row for block in blocks for row in block["hardest"]], texts)
+        hardest = [row for block in blocks for row in block["hardest"]]
+        ids = [str(row["question_id"]) for row in hardest]
+        known = dict(texts.filter(pl.col("question_id").is_in(ids)).iter_rows())
+        for row in hardest:
+            row["text"] = known.get(str(row["question_id"]))
     return blocks
 
 
@@ -58,40 +56,27 @@ def _parts(
                 yield {name: str(value)}, own
 
 
-def _show_texts(hardest: list[dict[str, Any]], texts: pl.DataFrame) -> None:
-    ids = [str(row["question_id"]) for row in hardest]
-    known = dict(texts.filter(pl.col("question_id").is_in(ids)).iter_rows())
-    for row in hardest:
-        row["text"] = known.get(str(row["question_id"]))
-
-
 def _semantic_block(
-    found: tuple[dict[str, str] | None, pl.DataFrame], *, options: AuditOptions
+    group_and_rows: tuple[dict[str, str] | None, pl.DataFrame], *, options: AuditOptions
 ) -> dict[str, Any]:
-    group, part = found
-    model = part["model"][0]
+    group, rows = group_and_rows
+    model = rows["model"][0]
     names = ("sem_ece", model) if group is None else ("sem_ece", model, *group.items())
-    rng = named_stream(options.seed, *names)
-    columns = (_ids(part), class_numbers(part["class_id"]), _grades(part["correct"]))
+    draws = _Draws(rows, options, named_stream(options.seed, *names))
     block = semantic.sem_ece_block(
-        *columns,
-        splits=_splits(*columns),
+        *draws.columns,
+        splits=_splits(*draws.columns),
         unlimited_draws=options.unlimited_draws,
-        rng=rng,
-        **_numbers(options),
+        **draws.how,
     )
-    _show_answers(block["hardest"], part)
+    _show_answers(block["hardest"], rows)
     more = {
-        "ver": _stated(part, options, rng),
-        "judging": _judging(part, block, options, rng),
-        "clustering_shift": _strict_shift(part, options, rng),
-        "right_joined_shift": _joined_shift(part, options, rng),
+        "ver": draws.stated(),
+        "judging": draws.judging(block),
+        "clustering_shift": draws.strict_shift(),
+        "right_joined_shift": draws.joined_shift(),
     }
     return {"model": model, "group": group, **block, **more}
-
-
-def _ids(part: pl.DataFrame) -> Array:
-    return part["question_id"].to_numpy()
 
 
 def _grades(column: pl.Series) -> Floats:
@@ -105,128 +90,121 @@ def _splits(*columns: Array) -> Any:
     return "exact" if exact_cost(pool.counts, half) <= _AFFORDABLE else _SPLITS
 
 
-def _stated(
-    part: pl.DataFrame, options: AuditOptions, rng: np.random.Generator
-) -> dict[str, Any] | None:
-    """Return Ver-ECE of confidences that the same draws state, with and without imputation."""
-    if "stated_confidence" not in part.columns or part["stated_confidence"].is_null().all():
-        return None
-    graded = part.filter(pl.col("correct").is_not_null())
-    columns = (_ids(graded), graded["stated_confidence"].to_numpy(), _grades(graded["correct"]))
-    found = {
-        name: semantic.ver_ece(*columns, impute=impute, rng=rng, **_numbers(options))
-        for name, impute in (("left_out", None), ("imputed", 1.0))
-    }
-    return {
-        "ece": found["left_out"].ece,
-        "ece_imputed": found["imputed"].ece,
-        "imputed": 1.0,
-        "parse_failures": found["left_out"].parse_failures,
-        "questions_without": found["left_out"].questions_without,
-    }
+@dataclass
+class _Draws:
+    """Draws with a meaning and a grade, and how their numbers are made."""
+
+    rows: pl.DataFrame
+    options: AuditOptions
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.ids = self.rows["question_id"].to_numpy()
+        self.meanings = (class_numbers(self.rows["class_id"]), _grades(self.rows["correct"]))
+        self.columns = (self.ids, *self.meanings)
+        options = self.options
+        self.how: Any = {"bins": options.meaning_bins, "level": options.level, "rng": self.rng}
+        self.how["resamples"] = options.resamples
+
+    def stated(self) -> dict[str, object] | None:
+        """Return Ver-ECE of confidences that the same draws state, with and without imputation."""
+        rows = self.rows
+        if "stated_confidence" not in rows.columns or rows["stated_confidence"].is_null().all():
+            return None
+        rows = rows.filter(pl.col("correct").is_not_null())
+        ids, said = (rows[name].to_numpy() for name in ("question_id", "stated_confidence"))
+        columns = (ids, said, _grades(rows["correct"]))
+        left_out = semantic.ver_ece(*columns, impute=None, **self.how)
+        imputed = semantic.ver_ece(*columns, impute=1.0, **self.how)
+        return {
+            "ece": left_out.ece,
+            "ece_imputed": imputed.ece,
+            "imputed": 1.0,
+            "parse_failures": left_out.parse_failures,
+            "questions_without": left_out.questions_without,
+        }
+
+    def judging(self, block: Mapping[str, Any]) -> dict[str, object] | None:
+        """Return intervals that also cover errors of classes and grades by a second judge."""
+        if not {SECOND_CLASS, SECOND_GRADE} <= set(self.rows.columns):
+            return None
+        second = (class_numbers(self.rows[SECOND_CLASS]), _grades(self.rows[SECOND_GRADE]))
+        errors = semantic.judge_errors(self.ids, self.meanings, second)
+        pool, how = semantic.pool_draws(*self.columns), {"bins": self.how["bins"], "rng": self.rng}
+        judged = semantic.judged_intervals(pool, block["sem1"], block["sem2"], errors, **how)
+        return {
+            "sem1": judged.sem1,
+            "sem2": judged.sem2,
+            "shift": {"sem1": judged.shift1, "sem2": judged.shift2},
+            "errors": {name: getattr(errors, name) for name in ("apart", "together", "grade")},
+            "questions": errors.questions,
+        }
+
+    def strict_shift(self) -> dict[str, object] | None:
+        """Return how far both errors move if only answers of the same letters are one meaning.
+
+        That is the strictest way to put answers together: what clustering can matter at most on
+        this side. None where the draws have no answers, or no class holds two wordings.
+        """
+        if "answer" not in self.rows.columns:
+            return None
+        wording = self.rows["answer"].cast(pl.String).str.strip_chars().str.to_lowercase()
+        classes = self.rows["class_id"].cast(pl.String)
+        return self._moved(pl.struct(classes, wording).rank("dense").cast(pl.Float64))
+
+    def joined_shift(self) -> dict[str, object] | None:
+        """Return how far both errors move if all answers graded right count as one meaning.
+
+        A grader accepts 'Vivaldi' and 'Antonio Vivaldi' where the classes keep them apart. It is
+        a bound and no better estimate: only right answers are put together, by their grade.
+        """
+        right = self.rows["correct"].cast(pl.Float64, strict=False) == 1
+        classes = self.rows["class_id"].cast(pl.String).rank("dense").cast(pl.Float64)
+        return self._moved(pl.when(right).then(0.0).otherwise(classes))
+
+    def _moved(self, other: pl.Expr) -> dict[str, object] | None:
+        """Return both errors minus those with other classes; None where they are the same."""
+        kept = pl.when(self.rows["class_id"].is_null()).then(None).otherwise(other)
+        classes = self.rows.select(kept.alias("other"))["other"].to_numpy()
+        others = (classes, self.meanings[1])
+        shift = semantic.clustering_shift(
+            self.ids, self.meanings, others, splits=_SPLITS, **self.how
+        )
+        if shift.same_partition == 1:
+            return None
+        return {"sem1": shift.sem1, "sem2": shift.sem2, "same_partition": shift.same_partition}
 
 
-def _judging(
-    part: pl.DataFrame, block: Mapping[str, Any], options: AuditOptions, rng: np.random.Generator
-) -> dict[str, Any] | None:
-    """Return intervals that also cover errors of classes and grades, where a second judge is."""
-    if SECOND_CLASS not in part.columns or SECOND_GRADE not in part.columns:
-        return None
-    first = (class_numbers(part["class_id"]), _grades(part["correct"]))
-    second = (class_numbers(part[SECOND_CLASS]), _grades(part[SECOND_GRADE]))
-    errors = semantic.judge_errors(_ids(part), first, second)
-    pool = semantic.pool_draws(_ids(part), *first)
-    judged = semantic.judged_intervals(
-        pool, block["sem1"], block["sem2"], errors, bins=options.meaning_bins, rng=rng
-    )
-    return {
-        "sem1": judged.sem1,
-        "sem2": judged.sem2,
-        "shift": {"sem1": judged.shift1, "sem2": judged.shift2},
-        "errors": {name: getattr(errors, name) for name in ("apart", "together", "grade")},
-        "questions": errors.questions,
-    }
-
-
-def _strict_shift(
-    part: pl.DataFrame, options: AuditOptions, rng: np.random.Generator
-) -> dict[str, Any] | None:
-    """Return how far both errors move if only answers of the same letters count as one meaning.
-
-    That is the strictest way to put answers together: what clustering can matter at most on this
-    side. None where the draws have no answers, or no class holds two wordings.
-    """
-    if "answer" not in part.columns:
-        return None
-    wording = part["answer"].cast(pl.String).str.strip_chars().str.to_lowercase()
-    finer = pl.struct(part["class_id"].cast(pl.String), wording).rank("dense").cast(pl.Float64)
-    return _moved(part, finer, options, rng)
-
-
-def _joined_shift(
-    part: pl.DataFrame, options: AuditOptions, rng: np.random.Generator
-) -> dict[str, Any] | None:
-    """Return how far both errors move if all answers that are graded right count as one meaning.
-
-    A grader accepts 'Vivaldi' and 'Antonio Vivaldi' where the classes keep them apart. It is a
-    bound and no better estimate: only right answers are put together, by their grade.
-    """
-    right = part["correct"].cast(pl.Float64, strict=False) == 1
-    own = part["class_id"].cast(pl.String).rank("dense").cast(pl.Float64)
-    return _moved(part, pl.when(right).then(0.0).otherwise(own), options, rng)
-
-
-def _moved(
-    part: pl.DataFrame, other: pl.Expr | pl.Series, options: AuditOptions, rng: Any
-) -> dict[str, Any] | None:
-    """Return both errors minus those with other classes; None where the classes are the same."""
-    kept = pl.when(part["class_id"].is_null()).then(None).otherwise(other)
-    classes = part.select(kept.alias("other"))["other"].to_numpy()
-    grades = _grades(part["correct"])
-    found = semantic.clustering_shift(
-        _ids(part),
-        (class_numbers(part["class_id"]), grades),
-        (classes, grades),
-        splits=_SPLITS,
-        rng=rng,
-        **_numbers(options),
-    )
-    if found.same_partition == 1:
-        return None
-    return {"sem1": found.sem1, "sem2": found.sem2, "same_partition": found.same_partition}
-
-
-def pooled_block(draws: pl.DataFrame, options: AuditOptions) -> dict[str, Any] | None:
+def pooled_block(draws: pl.DataFrame, options: AuditOptions) -> dict[str, object] | None:
     """Return both calibration errors and their reliability over all models together.
 
     A question that several models answer counts once per model; intervals take its answers for
     one unit. None where there is one model.
     """
-    if draws["model"].n_unique() < 2:
+    models = draws["model"].n_unique()
+    if models < 2:
         return None
     pairs = draws.select(pl.struct("question_id", "model").rank("dense")).to_series()
-    columns = (pairs.to_numpy(), class_numbers(draws["class_id"]), _grades(draws["correct"]))
-    pool = semantic.pool_draws(*columns)
     rng = named_stream(options.seed, "sem_ece", "pooled")
-    scores = semantic.question_scores(pool, splits=_splits(*columns), rng=rng)
+    paired = _Draws(draws.with_columns(pairs.alias("question_id")), options, rng)
+    pool = semantic.pool_draws(*paired.columns)
+    scores = semantic.question_scores(pool, splits=_splits(*paired.columns), rng=rng)
     question = dict(zip(pairs.to_list(), draws["question_id"].to_list(), strict=True))
     units = np.array([question[pair] for pair in scores.ids.tolist()])
-    shared: dict[str, Any] = {"units": units, **_numbers(options)}
-    found: dict[str, Any] = {
-        "models": draws["model"].n_unique(),
+    estimates, bins = {}, {}
+    stated = {"sem1": (scores.sem1, scores.label1), "sem2": (scores.sem2, scores.label2)}
+    for name, columns in stated.items():
+        ece = metric_estimates(*columns, names=("ece",), units=units, **paired.how)["ece"]
+        estimates[name] = ece
+        bins[name] = reliability_bins(*columns, bins=options.meaning_bins).to_dict()
+    return {
+        "models": models,
         "questions": int(scores.ids.size),
         "left_out": pool.left_out,
         "bins": options.meaning_bins,
-        "reliability": {},
+        "reliability": bins,
+        **estimates,
     }
-    for name, confidence, grade in (
-        ("sem1", scores.sem1, scores.label1),
-        ("sem2", scores.sem2, scores.label2),
-    ):
-        found[name] = metric_estimates(confidence, grade, names=("ece",), rng=rng, **shared)["ece"]
-        bins = reliability_bins(confidence, grade, bins=options.meaning_bins)
-        found["reliability"][name] = bins.to_dict()
-    return found
 
 
 def _show_answers(hardest: list[dict[str, Any]], draws: pl.DataFrame) -> None:
