@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from calibrant.clients.endpoints.embeddings import open_embedder
-from calibrant.collect.config import StudyConfig
+from calibrant.collect.config import SemanticsConfig, StudyConfig
 from calibrant.collect.endpoints import open_client
 from calibrant.collect.plan import Question
 from calibrant.collect.prices import load_prices, price_of
@@ -24,21 +24,22 @@ def answer_in(question: Question, text: str) -> str | None:
     return extract_answer(text, kind=question.kind, choices=question.choices or None).answer
 
 
+def rules_of(chosen: SemanticsConfig) -> Options:
+    """Return the options of `annotate` without a judge."""
+    embedder = open_embedder() if chosen.embeddings else None
+    return Options(
+        clustering=chosen.clustering, grading=chosen.grading, embedder=embedder, math=chosen.math
+    )
+
+
 @contextmanager
 def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
     """Yield the options of `annotate`; a judge asks through the study's ledger and its caps."""
-    chosen = config.semantics
-    embedder = open_embedder() if chosen.embeddings else None
-    common = Options(
-        clustering=chosen.clustering,
-        grading=chosen.grading,
-        embedder=embedder,
-        math=chosen.math,
-    )
-    if chosen.judge is None:
+    chosen, common = config.semantics, rules_of(config.semantics)
+    judge = chosen.judge
+    if judge is None:
         yield common
         return
-    judge = chosen.judge
     client = open_client(judge, source=str(study.config_path))
     price = price_of(judge, load_prices(config.budget.prices))
     with open_judge(

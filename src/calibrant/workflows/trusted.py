@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import import_module, util
 from pathlib import Path
@@ -13,11 +14,11 @@ from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.epistemic import load_policy
 from calibrant.workflows.serve import open_engine
-from calibrant.workflows.serving.engine import Engine, Told
-from calibrant.workflows.serving.shapes import as_completion, asked_of
+from calibrant.workflows.serving.engine import Engine, Reply
+from calibrant.workflows.serving.shapes import Answer, asked_of
 
 T = TypeVar("T")
-Messages: TypeAlias = str | Sequence[Mapping[str, Any]]
+Messages: TypeAlias = str | Sequence[Mapping[str, object]]
 """A question: its text, or messages as a chat model takes them."""
 OPENAI_KEY = "OPENAI_API_KEY"
 
@@ -57,12 +58,10 @@ class Trusted:
     both. ``chat.completions.create`` takes the place of an OpenAI client's.
     """
 
-    def __init__(
-        self, engine: Engine, folder: tempfile.TemporaryDirectory[str] | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, places: ExitStack) -> None:
         self._engine = engine
-        self._folder = folder
-        self._loop: OwnLoop | None = None
+        self._places = places
+        self._loop = OwnLoop()
         self._is_open = False
         self.chat = _Chat(self)
 
@@ -85,13 +84,11 @@ class Trusted:
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run to its end what would be awaited inside an event loop."""
-        self._loop = self._loop or OwnLoop()
         return self._loop.run(work)
 
     async def aask(self, messages: Messages, **known: Any) -> TrustedAnswer:
         """Ask a question inside an event loop; see `ask`."""
-        told = await self._ask({"messages": _turns(messages), "calibrant": known})
-        return _answer(told)
+        return _answer(await self._ask({"messages": _turns(messages), "calibrant": known}))
 
     def score(self, messages: Messages, answer: str, **known: Any) -> TrustedAnswer:
         """Say how probable it is that an answer at hand is right, whoever gave it.
@@ -115,35 +112,34 @@ class Trusted:
         """Score an answer inside an event loop; see `score`."""
         await self._open()
         asked = asked_of({"messages": _turns(messages), "calibrant": known})
-        told = await self._engine.score(asked, answer)
-        return replace(_answer(told), promise="none for an answer at hand")
+        reply = await self._engine.score(asked, answer)
+        return replace(_answer(reply), promise="none for an answer at hand")
 
-    async def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def complete(self, body: Mapping[str, object]) -> dict[str, object]:
         """Return a chat completion with the field ``calibrant``, or raise DeferredError."""
-        told = await self._ask({k: v for k, v in body.items() if k != "model"})
-        if told.decision == "defer":
-            raise DeferredError(_answer(told))
+        reply = await self._ask({k: v for k, v in body.items() if k != "model"})
+        if reply.decision == "defer":
+            raise DeferredError(_answer(reply))
         number = self._engine.counts["questions"]
-        return as_completion(told, told.answer or "", told.response, number)
+        return Answer(reply, reply.answer or "", reply.response, number).body
 
     async def _open(self) -> None:
         if not self._is_open:
             await self._engine.open()
             self._is_open = True
 
-    async def _ask(self, body: Mapping[str, Any]) -> Told:
+    async def _ask(self, body: Mapping[str, object]) -> Reply:
         await self._open()
         return await self._engine.ask(asked_of(body))
 
     async def aclose(self) -> None:
         """Close connections and ledger."""
         await self._engine.close()
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._places.close()
 
     def close(self) -> None:
         """Close connections and ledger."""
-        with self._loop or OwnLoop() as loop:
+        with self._loop as loop:
             loop.run(self.aclose())
 
     def __enter__(self) -> Trusted:
@@ -199,36 +195,26 @@ def trusted(
         endpoints = dict(client)
     else:
         endpoints = {} if address is None else dict.fromkeys(models, str(address).rstrip("/"))
-    folder = tempfile.TemporaryDirectory() if ledger is None else None
-    try:
+    with ExitStack() as places:
+        if ledger is None:
+            ledger = Path(places.enter_context(tempfile.TemporaryDirectory())) / "served.sqlite"
         engine = open_engine(
             policy,
             endpoints=endpoints,
             keys={} if key_env is None else dict.fromkeys(models, key_env),
             price=dict.fromkeys(models, 1.0),
             per_token=False,
-            ledger=Path(folder.name) / "served.sqlite" if folder is not None else Path(str(ledger)),
+            ledger=ledger,
             measured_by=measured_by,
             mend=mend,
         )
-    except BaseException:
-        if folder is not None:
-            folder.cleanup()
-        raise
-    return Trusted(engine, folder)
+        return Trusted(engine, places.pop_all())
 
 
-def _answer(told: Told) -> TrustedAnswer:
-    return TrustedAnswer(
-        told.answer,
-        told.probability,
-        told.interval,
-        told.decision,
-        told.promise,
-        told.why if told.degraded is None else told.degraded,
-        told.model,
-        told.cost,
-    )
+def _answer(reply: Reply) -> TrustedAnswer:
+    why = reply.why if reply.degraded is None else reply.degraded
+    same = ("probability", "interval", "decision", "promise", "model", "cost")
+    return TrustedAnswer(reply.answer, why=why, **{name: getattr(reply, name) for name in same})
 
 
 class _Chat:
@@ -242,7 +228,7 @@ class _Chat:
         """The same object: what an OpenAI client calls by two names."""
         return self
 
-    def create(self, *, messages: Sequence[Mapping[str, Any]], **body: Any) -> Any:
+    def create(self, *, messages: Sequence[Mapping[str, object]], **body: Any) -> Any:
         """Return a chat completion with the field ``calibrant``, or raise DeferredError.
 
         Parameters
@@ -255,7 +241,7 @@ class _Chat:
         """
         return self._trusted.wait_for(self.acreate(messages=messages, **body))
 
-    async def acreate(self, *, messages: Sequence[Mapping[str, Any]], **body: Any) -> Any:
+    async def acreate(self, *, messages: Sequence[Mapping[str, object]], **body: Any) -> Any:
         """Return a chat completion inside an event loop; see `create`."""
         if body.get("stream"):
             raise InputError("a trusted answer is not streamed: it is judged as a whole")
@@ -266,7 +252,7 @@ class _Chat:
         return import_module("openai.types.chat").ChatCompletion.model_validate(made)
 
 
-class _Fields(dict[str, Any]):
+class _Fields(dict[str, object]):
     """A completion whose fields are attributes, where the openai package is not installed."""
 
     def __getattr__(self, name: str) -> Any:
@@ -279,7 +265,5 @@ class _Fields(dict[str, Any]):
         return _Fields(value) if isinstance(value, dict) else value
 
 
-def _turns(messages: Messages) -> list[Mapping[str, Any]]:
-    if isinstance(messages, str):
-        return [{"role": "user", "content": messages}]
-    return list(messages)
+def _turns(messages: Messages) -> list[Mapping[str, object]]:
+    return [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)

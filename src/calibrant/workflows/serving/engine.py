@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import orjson
 from msgspec import Struct
 
 from calibrant.clients.dispatch.commit import GroupCommit
+from calibrant.epistemic.saved import Cell, Row, Said, Step
 from calibrant.records.ledger import Ledger
 from calibrant.records.mend_map import MendMap
-from calibrant.workflows.serving.measure import Asked, Measure, Measured, UpstreamError
+from calibrant.workflows.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
 
 RECENT = 200
 """Questions of late that are held against the labelled ones."""
@@ -85,7 +85,7 @@ class Served(Struct, frozen=True):
         return max(0, (self.expires - dt.datetime.now(dt.UTC).date()).days)
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class Reply(Struct, frozen=True, kw_only=True):
     """What became of a question: what its caller is told, then what that rests on.
 
     `decision` is ``answer``, ``defer`` or ``degraded``: a stronger model was wanted and failed, and
@@ -110,10 +110,10 @@ class Told(Struct, frozen=True, kw_only=True):
     degraded: str | None
     answer: str | None
     model: str | None
-    response: Mapping[str, Any] | None
+    response: Mapping[str, object] | None
 
     @property
-    def said(self) -> dict[str, Any]:
+    def said(self) -> dict[str, object]:
         """What a caller is told about an answer, beside the answer."""
         return {name: getattr(self, name) for name in self.__struct_fields__[:-3]}
 
@@ -144,14 +144,14 @@ class Engine:
         Whether questions are left to somebody else while a shift or a broken promise is known.
     """
 
-    decide: Callable[[Mapping[str, Any], Mapping[str, Any]], Any]
+    decide: Callable[[Row, Mapping[str, Said]], Step]
     measures: Mapping[str, Measure]
     ledger: Ledger
     rows: Path
     policy: Served
     price: Mapping[str, float] = field(default_factory=dict)
     per_token: bool = False
-    describe: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    describe: Callable[[Row], Row] | None = None
     mends: Mapping[str, MendMap] = field(default_factory=dict)
     defer_shifted: bool = False
     shift: str | None = None
@@ -164,7 +164,7 @@ class Engine:
     seconds: float = 0.0
     first_words: float = 0.0
     """Seconds until the first words of streams, all together."""
-    recent: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    recent: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=RECENT))
     breakers: dict[str, Breaker] = field(default_factory=dict)
     _flights: dict[tuple[str, bytes], asyncio.Task[Measured]] = field(default_factory=dict)
     _commit: GroupCommit | None = None
@@ -187,42 +187,39 @@ class Engine:
             await self._commit.leave()
         self.ledger.close()
 
-    async def ask(self, asked: Asked) -> Told:
+    async def ask(self, asked: Asked) -> Reply:
         """Ask models until the policy is content, and keep what became of the question."""
         started = time.perf_counter()
-        question = {"text": asked.text, **asked.known}
+        question: Row = {"text": asked.text, **asked.known}
         if self.describe is not None:
             question = self.describe(question)
-        found: dict[str, Measured] = {}
-        known: dict[str, Any] = {}
+        measured: dict[str, Measured] = {}
         cost, failure = 0.0, None
-        step = self.decide(question, known)
-        while step.action == "ask" and step.model in self.measures and step.model not in found:
+        step = self.decide(question, {})
+        while step.action == "ask" and step.model in self.measures and step.model not in measured:
             try:
-                measured, paid = await self._measured(step.model, asked)
+                measured[step.model], paid = await self._measured(step.model, asked)
             except UpstreamError as error:
                 self.counts["failures"] += 1
-                if not found:
+                if not measured:
                     raise
                 failure = f"{step.model} could not be asked: {error}"
                 break
             cost += paid
-            found[step.model], known[step.model] = measured, _row(measured)
-            step = self.decide(question, known)
-        told = self._told(step, found, cost, failure)
-        self._keep(asked, told, time.perf_counter() - started)
-        _note_in_span(told)
-        return told
+            step = self.decide(question, {name: _row(one) for name, one in measured.items()})
+        reply = self._reply(step, measured, cost, failure)
+        self._keep(asked, reply, time.perf_counter() - started)
+        _note_in_span(reply)
+        return reply
 
-    async def score(self, asked: Asked, answer: str) -> Told:
+    async def score(self, asked: Asked, answer: str) -> Reply:
         """Say how probable it is that an answer at hand is right; it is neither kept nor given."""
-        model = next(iter(self.measures))
-        measured = await self.measures[model].score(asked, answer)
-        known = {model: _row(measured)}
-        step = self.decide({"text": asked.text, **asked.known}, known)
+        model, measure = next(iter(self.measures.items()))
+        measured = await measure.score(asked, answer)
+        step = self.decide({"text": asked.text, **asked.known}, {model: _row(measured)})
         paid = self._price(model, measured)
         self.cost += paid
-        return self._told(step, {model: measured}, paid, None)
+        return self._reply(step, {model: measured}, paid, None)
 
     async def _measured(self, model: str, asked: Asked) -> tuple[Measured, float]:
         """Ask one model; who asks the same at the same time shares the answer and its cost."""
@@ -254,25 +251,27 @@ class Engine:
         used = measured.new_tokens if self.per_token else measured.new_calls
         return self.price.get(model, 0.0) * used
 
-    def _told(
-        self, step: Any, found: dict[str, Measured], cost: float, failure: str | None
-    ) -> Told:
-        model = step.model if step.action == "answer" else next(reversed(found), None)
-        at_hand = None if model is None else found[model]
+    def _reply(
+        self, step: Step, measured: dict[str, Measured], cost: float, failure: str | None
+    ) -> Reply:
+        model = step.model if step.action == "answer" else next(reversed(measured), None)
+        at_hand = NOTHING if model is None else measured[model]
         troubled = self.defer_shifted and (self.shift or self.expired)
         decision = "answer" if step.action == "answer" and not troubled else "defer"
-        confidence = None if at_hand is None else at_hand.confidence
-        probability, interval = self._probability(model, confidence)
         if failure is not None:
             decision = "degraded"
-        return Told(
+        probability, interval = at_hand.confidence, None
+        mend = self.mends.get(model or "")
+        if mend is not None and probability is not None:
+            interval, probability = mend.interval(probability), mend.probability(probability)
+        return Reply(
             decision=decision,
             answered_by=model if decision != "defer" else None,
-            asked=tuple(found),
+            asked=tuple(measured),
             probability=probability,
             interval=interval,
-            confidence=confidence,
-            why="" if at_hand is None else at_hand.why,
+            confidence=at_hand.confidence,
+            why=at_hand.why,
             risk=step.risk,
             cost=cost,
             policy=self.policy.id,
@@ -282,19 +281,10 @@ class Engine:
             ends_when=self.policy.ends_when,
             shift=self.shift,
             degraded=failure,
-            answer=None if at_hand is None else at_hand.answer,
+            answer=at_hand.answer,
             model=model,
-            response=None if at_hand is None else at_hand.response,
+            response=at_hand.response,
         )
-
-    def _probability(
-        self, model: str | None, confidence: float | None
-    ) -> tuple[float | None, tuple[float, float] | None]:
-        """Return the chance that an answer is right and its interval, where a map tells it."""
-        fitted = self.mends.get(model or "")
-        if fitted is None or confidence is None:
-            return confidence, None
-        return fitted.probability(confidence), fitted.interval(confidence)
 
     def _promise_for(self, decision: str) -> str:
         """Return what is promised of this very answer."""
@@ -306,27 +296,27 @@ class Engine:
             return f"none: it ended on {self.policy.expires}"
         return self.policy.promise
 
-    def _keep(self, asked: Asked, told: Told, seconds: float) -> None:
+    def _keep(self, asked: Asked, reply: Reply, seconds: float) -> None:
         self.counts["questions"] += 1
-        self.counts[told.decision] += 1
-        self.answered_by[told.answered_by or "nobody"] += 1
-        self.cost += told.cost
+        self.counts[reply.decision] += 1
+        self.answered_by[reply.answered_by or "nobody"] += 1
+        self.cost += reply.cost
         self.seconds += seconds
-        row = {
+        row: dict[str, object] = {
             "question_id": asked.question_id,
             "question": asked.text,
             **{k: v for k, v in asked.known.items() if isinstance(v, str | int | float)},
-            "model": told.model,
+            "model": reply.model,
             "method": self.policy.labelled_as,
-            "answer": told.answer,
-            "confidence": told.confidence,
-            "probability": told.probability,
-            "decision": told.decision,
-            "policy": told.policy,
-            "cost": told.cost,
+            "answer": reply.answer,
+            "confidence": reply.confidence,
+            "probability": reply.probability,
+            "decision": reply.decision,
+            "policy": reply.policy,
+            "cost": reply.cost,
             "seconds": seconds,
-            "promised": not told.promise.startswith("none"),
-            "shift": told.shift,
+            "promised": not reply.promise.startswith("none"),
+            "shift": reply.shift,
             # A replay of recorded traffic says itself when a question was asked.
             "time": asked.known.get("time") or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
@@ -334,7 +324,7 @@ class Engine:
         with self.rows.open("ab") as file:
             file.write(orjson.dumps(row, default=str) + b"\n")
 
-    def totals(self) -> dict[str, Any]:
+    def totals(self) -> dict[str, object]:
         """Return questions, decisions and cost since the start."""
         return {
             "questions": self.counts["questions"],
@@ -348,23 +338,23 @@ class Engine:
         }
 
 
-def _note_in_span(told: Told) -> None:
+def _note_in_span(reply: Reply) -> None:
     """Tell the span that asks, where the program traces with OpenTelemetry."""
     if "opentelemetry.trace" not in sys.modules:
         return
     known = {
-        "gen_ai.evaluation.name": f"calibrant.{told.method}",
-        "gen_ai.evaluation.score.value": told.probability,
-        "gen_ai.evaluation.score.label": told.decision,
-        "gen_ai.evaluation.explanation": told.why,
-        "gen_ai.request.model": told.model,
+        "gen_ai.evaluation.name": f"calibrant.{reply.method}",
+        "gen_ai.evaluation.score.value": reply.probability,
+        "gen_ai.evaluation.score.label": reply.decision,
+        "gen_ai.evaluation.explanation": reply.why,
+        "gen_ai.request.model": reply.model,
     }
     attributes = {name: value for name, value in known.items() if value is not None}
     span = import_module("opentelemetry.trace").get_current_span()
     span.add_event("gen_ai.evaluation.result", attributes)
 
 
-def _row(measured: Measured) -> dict[str, Any]:
+def _row(measured: Measured) -> dict[str, Cell]:
     """Return what a policy may know of an answer: its confidence, its length, what was said."""
     lengths = dict.fromkeys(_TOKENS, measured.tokens)
     return {**lengths, **measured.extra, "confidence": measured.confidence}

@@ -4,23 +4,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 from aiohttp import web
+from msgspec.structs import replace
 
 from calibrant.core.errors import InputError
 from calibrant.core.loopback import Loopback
-from calibrant.workflows.serving.engine import Engine, Told
+from calibrant.workflows.serving.engine import Engine, Reply
 from calibrant.workflows.serving.measure import PassedOn, UpstreamError
-from calibrant.workflows.serving.shapes import (
-    as_chat,
-    as_completion,
-    as_response,
-    asked_of,
-    chat_events,
-    response_events,
-)
+from calibrant.workflows.serving.shapes import Answer, as_chat, asked_of
 from calibrant.workflows.serving.watching import Watch
 
 _MOST_BODY = 4 * 1024 * 1024
@@ -96,29 +89,31 @@ class Front:
     # -- requests --------------------------------------------------------------------------
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
-        return await self._served(request, await _body(request), lambda a: a, chat_events)
+        return await self._served(request, await _body(request), Answer.as_chat, Answer.chat_events)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         """Answer in the shape of the Responses interface; texts only."""
         body = await _body(request)
         asked = {**as_chat(body), "stream": body.get("stream")}
-        return await self._served(request, asked, as_response, response_events)
+        return await self._served(request, asked, Answer.as_response, Answer.response_events)
 
     async def _served(
         self,
         request: web.Request,
-        body: Mapping[str, Any],
-        shape: Callable[[dict[str, Any]], dict[str, Any]],
-        events: Callable[[dict[str, Any]], Iterator[bytes]],
+        body: Mapping[str, object],
+        shape: Callable[[Answer], Mapping[str, object]],
+        events: Callable[[Answer], Iterator[bytes]],
     ) -> web.StreamResponse:
         began = time.perf_counter()
         try:
-            told, answer = await self._answer(body)
+            reply, answer = await self._answer(body)
         except UpstreamError as error:
             return _failed(error)
-        headers = self._headers(told)
+        headers = _headers(reply)
         if answer is None:
-            return _json(self._deferred(told), 409, headers)
+            message = "The policy leaves this question to somebody else."
+            told = {"message": message, "type": "deferred", "code": "deferred"}
+            return _json({"error": told, "calibrant": reply.said}, 409, headers)
         if not body.get("stream"):
             return _json(shape(answer), 200, headers)
         response = web.StreamResponse(
@@ -132,54 +127,32 @@ class Front:
         await response.write_eof()
         return response
 
-    async def _answer(self, body: Mapping[str, Any]) -> tuple[Told, dict[str, Any] | None]:
+    async def _answer(self, body: Mapping[str, object]) -> tuple[Reply, Answer | None]:
         """Return what became of a request, and the answer; None where it is deferred by status."""
         started = time.perf_counter()
         asked = asked_of(body)
         try:
-            told = await self.engine.ask(asked)
-            answer: dict[str, Any] | None = None
-            if told.decision != "defer":
-                answer = self._completion(told, told.answer or "", told.response)
+            reply = await self.engine.ask(asked)
+            number = self.engine.counts["questions"]
+            answer = None
+            if reply.decision != "defer":
+                answer = Answer(reply, reply.answer or "", reply.response, number)
             elif self.defer.startswith("text:"):
-                answer = self._completion(told, self.defer.removeprefix("text:"), None)
+                answer = Answer(reply, self.defer.removeprefix("text:"), None, number)
             elif self.fallback is not None:
-                found = await self.fallback.measure(asked)
-                answer = self._completion(told, found.answer, found.response)
-                answer["calibrant"]["answered_by"] = self.defer
+                other = await self.fallback.measure(asked)
+                by_other = replace(reply, answered_by=self.defer)
+                answer = Answer(by_other, other.answer or "", other.response, number)
         except UpstreamError as error:
             self._log(started, "failed", None, str(error))
             raise
-        self._log(started, told.decision, told, told.degraded)
-        return told, answer
+        self._log(started, reply.decision, reply, reply.degraded)
+        return reply, answer
 
-    def _completion(
-        self, told: Told, text: str, response: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        number = self.engine.counts["questions"]
-        return as_completion(told, text, response, number)
-
-    @staticmethod
-    def _deferred(told: Told) -> dict[str, Any]:
-        message = "The policy leaves this question to somebody else."
-        return {
-            "error": {"message": message, "type": "deferred", "code": "deferred"},
-            "calibrant": told.said,
-        }
-
-    @staticmethod
-    def _headers(told: Told) -> dict[str, str]:
-        said = ((name, getattr(told, name)) for name in _IN_HEADERS)
-        return {
-            f"X-Calibrant-{name.replace('_', '-').title()}": _header(value)
-            for name, value in said
-            if value is not None
-        }
-
-    def _log(self, started: float, decision: str, told: Told | None, failure: str | None) -> None:
+    def _log(self, started: float, decision: str, reply: Reply | None, failure: str | None) -> None:
         if not self.log_requests:
             return
-        known = {name: getattr(told, name, None) for name in ("model", "confidence", "cost")}
+        known = {name: getattr(reply, name, None) for name in ("model", "confidence", "cost")}
         seconds = round(time.perf_counter() - started, 4)
         line = {"time": time.time(), "decision": decision, **known, "seconds": seconds}
         sys.stderr.buffer.write(orjson.dumps({**line, "failure": failure}) + b"\n")
@@ -225,7 +198,16 @@ class Front:
         return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
 
 
-def _header(value: Any) -> str:
+def _headers(reply: Reply) -> dict[str, str]:
+    said = ((name, getattr(reply, name)) for name in _IN_HEADERS)
+    return {
+        f"X-Calibrant-{name.replace('_', '-').title()}": _header(value)
+        for name, value in said
+        if value is not None
+    }
+
+
+def _header(value: object) -> str:
     text = " to ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
     return " ".join(text.encode("ascii", "replace").decode().split())
 
@@ -233,14 +215,13 @@ def _header(value: Any) -> str:
 def _failed(error: UpstreamError) -> web.Response:
     """Return the answer to a request whose model could not be asked."""
     status = error.status if error.status in _HANDED_ON else 502
-    known = {"message": str(error), "type": "upstream", "code": error.status}
-    headers = {}
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(error.retry_after)))
-    return _json({"error": known}, status or 502, headers)
+    said = {"message": str(error), "type": "upstream", "code": error.status}
+    wait = error.retry_after
+    headers = None if wait is None else {"Retry-After": str(max(1, round(wait)))}
+    return _json({"error": said}, status or 502, headers)
 
 
-async def _body(request: web.Request) -> dict[str, Any]:
+async def _body(request: web.Request) -> dict[str, object]:
     try:
         body = orjson.loads(await request.read())
     except orjson.JSONDecodeError as error:
@@ -250,7 +231,9 @@ async def _body(request: web.Request) -> dict[str, Any]:
     return body
 
 
-def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+def _json(
+    value: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> web.Response:
     return web.Response(
         body=orjson.dumps(value, default=str),
         status=status,

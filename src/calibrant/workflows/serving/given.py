@@ -1,7 +1,6 @@
 """How sure is a model of an answer that somebody else gives? Measured as its own answers were."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -73,13 +72,12 @@ class GivenAnswer:
         return Outcome(ask, (LedgeredDraw(0, done, cached=True),))
 
 
-def about_given(row: Mapping[str, Any], answer: str, question: str) -> tuple[float | None, str]:
-    """Return the confidence of a row for the answer at hand, and why it says nothing of it."""
-    own = str(row["answer"] or "")
+def silent_about(answer: str, own: str, question: str) -> str:
+    """Say why the confidence in the model's own answer says nothing of the one at hand, if so."""
     same = cluster_answers([answer, own], question=question)
     if own and same[0] == same[1]:
-        return row["confidence"], ""
-    return None, f"the model answers {own!r} itself, and this method says nothing of other answers"
+        return ""
+    return f"the model answers {own!r} itself, and this method says nothing of other answers"
 
 
 def _probe(ask: Ask) -> str:

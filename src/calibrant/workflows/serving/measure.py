@@ -5,11 +5,11 @@ import hashlib
 import math
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import orjson
 import polars as pl
@@ -17,7 +17,7 @@ import polars as pl
 from calibrant.clients import Dispatcher
 from calibrant.clients.asks import Ask
 from calibrant.clients.endpoints.factory import open_client
-from calibrant.clients.protocol import Completion, Request
+from calibrant.clients.protocol import Completion, Json, Request
 from calibrant.collect.config import StudyConfig
 from calibrant.collect.endpoints import open_client as open_study_client
 from calibrant.collect.needs import select_probes
@@ -26,11 +26,11 @@ from calibrant.collect.recipe import recipe_config
 from calibrant.collect.runner import collect
 from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import ClientError, InputError
+from calibrant.epistemic.saved import Row
 from calibrant.records.ledger import Ledger
 from calibrant.semantics.annotate import annotate
-from calibrant.semantics.options import Options as SemanticOptions
-from calibrant.workflows.meanings import answer_in
-from calibrant.workflows.serving.given import GivenAnswer, about_given, check_scorable, scoring_of
+from calibrant.workflows.meanings import answer_in, rules_of
+from calibrant.workflows.serving.given import GivenAnswer, check_scorable, scoring_of, silent_about
 
 PATIENCE_S = 60.0
 PATIENCE: dict[str, Any] = {"max_attempts": 3, "patience_s": 8.0}
@@ -53,9 +53,9 @@ class UpstreamError(Exception):
 class Asked:
     """A caller's question: its own request, its text, and what it says about it."""
 
-    body: Mapping[str, Any]
+    body: Mapping[str, Json]
     text: str
-    known: Mapping[str, Any] = field(default_factory=dict)
+    known: Row = field(default_factory=dict)
 
     @property
     def question_id(self) -> str:
@@ -72,34 +72,18 @@ class Measured:
     `response` is the endpoint's own, where the caller's request was passed on.
     """
 
-    answer: str
+    answer: str | None
     confidence: float | None
     why: str
     tokens: int = 0
     new_calls: int = 0
     new_tokens: int = 0
-    response: Mapping[str, Any] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    response: Mapping[str, object] | None = None
+    extra: Row = field(default_factory=dict)
 
 
-class Measure(Protocol):
-    """One model, asked in the way that was certified."""
-
-    def key(self, asked: Asked) -> bytes:
-        """Return what makes two questions the same call."""
-
-    async def measure(self, asked: Asked) -> Measured:
-        """Ask, and return the answer with its confidence, or raise UpstreamError."""
-
-    async def score(self, asked: Asked, answer: str) -> Measured:
-        """Return how sure the model is of an answer at hand."""
-
-    @property
-    def calls(self) -> int:
-        """Calls that one question takes at most."""
-
-    async def close(self) -> None:
-        """Close the connections."""
+NOTHING = Measured(None, None, "")
+"""Before any model was asked."""
 
 
 # -- the caller's own request, scored by its own tokens --------------------------------------------
@@ -160,7 +144,7 @@ class PassedOn:
         """Return the request as it is sent."""
         return orjson.dumps(self._body(asked), option=orjson.OPT_SORT_KEYS)
 
-    def _body(self, asked: Asked) -> dict[str, Any]:
+    def _body(self, asked: Asked) -> dict[str, Json]:
         more = {"logprobs": True} if self._method in PASSED_ON else {}
         return {**asked.body, **more}
 
@@ -171,21 +155,19 @@ class PassedOn:
         once = self._reuse or body.get("temperature") == 0
         purpose = "served" if once else f"served:{secrets.token_hex(8)}"
         async with patience():
-            outcomes = [o async for o in self._dispatcher.ask_all([Ask(request, purpose)])]
-        problem = outcomes[0].problem
-        if problem is not None:
+            (outcome,) = [o async for o in self._dispatcher.ask_all([Ask(request, purpose)])]
+        if (problem := outcome.problem) is not None:
             raise UpstreamError(problem.message, problem.status, problem.retry_after)
-        draw = outcomes[0].draws[0]
+        draw = outcome.draws[0]
         done = draw.completion
-        tokens = done.usage.completion_tokens
-        new = 0 if draw.cached else 1
+        tokens, new = done.usage.completion_tokens, int(not draw.cached)
         said = dict((done.response or {}).get("calibrant") or {})
         confidence, why = self._confidence(done, said)
         return Measured(
             done.text, confidence, why, tokens, new, new * tokens, done.response, extra=said
         )
 
-    def _confidence(self, done: Completion, said: Mapping[str, Any]) -> tuple[float | None, str]:
+    def _confidence(self, done: Completion, said: Row) -> tuple[float | None, str]:
         if self._method == ENDPOINT:
             stated = said.get("confidence")
             if isinstance(stated, int | float) and 0 <= stated <= 1:
@@ -278,11 +260,9 @@ class AsInStudy:
             if problem is not None:
                 raise UpstreamError(problem.message, problem.status, problem.retry_after)
         how = scoring_of(self._method)
-        said, confidence, why = await asyncio.to_thread(self._scored, question, draws, how)
-        if confidence is not None:
-            row = {"answer": said, "confidence": confidence}
-            confidence, silent = about_given(row, answer, question.text)
-            why = silent or why
+        own, confidence, why = await asyncio.to_thread(self._scored, question, draws, how)
+        if confidence is not None and (silent := silent_about(answer, own, question.text)):
+            confidence, why = None, silent
         counts = dispatcher.progress
         return Measured(
             answer, confidence, why, counts.completion_tokens, counts.calls,
@@ -307,10 +287,7 @@ class AsInStudy:
             },
             schema_overrides={"choices": pl.List(pl.String)},
         )
-        chosen = self.config.semantics
-        rules = SemanticOptions(
-            clustering=chosen.clustering, grading=chosen.grading, math=chosen.math
-        )
+        rules = rules_of(self.config.semantics)
         filled, semantics = annotate(draws, table, options=rules)
         how = {**self.config.scoring.given, **(about or {})}
         scored = score_table(
@@ -320,6 +297,10 @@ class AsInStudy:
             return "", None, "no confidence could be computed"
         row = scored.scores.row(0, named=True)
         return str(row["answer"] or ""), row["confidence"], _why(semantics, row, self._method)
+
+
+Measure: TypeAlias = PassedOn | AsInStudy
+"""One model, asked in the way that was certified."""
 
 
 @asynccontextmanager
@@ -336,12 +317,13 @@ async def patience() -> AsyncIterator[None]:
 
 
 def _question(asked: Asked) -> Question:
-    choices = tuple(map(str, asked.known.get("choices") or ()))
+    offered = asked.known.get("choices")
+    choices = tuple(map(str, offered)) if isinstance(offered, Iterable) else ()
     kind = str(asked.known.get("kind") or ("choice" if choices else "open"))
     return Question(asked.question_id, asked.text, kind, choices)
 
 
-def _why(semantics: pl.DataFrame, row: Mapping[str, Any], method: str) -> str:
+def _why(semantics: pl.DataFrame, row: Mapping[str, object], method: str) -> str:
     sampled = semantics.filter(pl.col("purpose") == "answer") if semantics.height else semantics
     if sampled.height > 1 and method in ("consistency", "sem1", "sem2", "sca"):
         most = sampled["class_id"].drop_nulls().value_counts(sort=True)

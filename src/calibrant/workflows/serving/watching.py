@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from calibrant.core.errors import CalibrantError, InputError
+from calibrant.epistemic.guard import GuardCheck
 from calibrant.records.label_store import LabelStore
 from calibrant.records.tables import read_table
 from calibrant.verbs.monitor import monitor
@@ -41,7 +41,7 @@ class Watch:
 
     engine: Engine
     policy: str | Path
-    check: Callable[[Any], Any] | None = None
+    check: Callable[[pl.DataFrame], GuardCheck] | None = None
     labels: Path | None = None
     every_s: float = EVERY_S
     _task: asyncio.Task[None] | None = None
@@ -73,23 +73,18 @@ class Watch:
         async with self._looking:
             count = self.engine.counts["questions"]
             if self.check is not None and count - self._seen >= RECENT:
-                self._seen, rows = count, list(self.engine.recent)
-                self.engine.shift = await asyncio.to_thread(self._shift, rows)
+                self._seen = count
+                rows = pl.DataFrame(list(self.engine.recent), infer_schema_length=None)
+                with contextlib.suppress(InputError):
+                    # What is unlike the labelled questions, in a sentence.
+                    found = await asyncio.to_thread(self.check, rows)
+                    self.engine.shift = None if found.holds else found.text
             if labels and self.labels is not None and self.engine.expired is None:
-                self.engine.expired = await asyncio.to_thread(self._broken)
+                self.engine.expired = await asyncio.to_thread(self._broken, self.labels)
 
-    def _shift(self, rows: list[dict[str, Any]]) -> str | None:
-        """Return what is unlike the labelled questions, in a sentence."""
-        assert self.check is not None
-        with contextlib.suppress(InputError):
-            found = self.check(pl.DataFrame(rows, infer_schema_length=None))
-            return None if found.holds else str(found.text)
-        return self.engine.shift
-
-    def _broken(self) -> str | None:
+    def _broken(self, labels: Path) -> str | None:
         """Return why the promise is broken, as the labels show it."""
-        assert self.labels is not None
-        labelled = with_labels(served_rows(self.engine.rows), self.labels)
+        labelled = with_labels(served_rows(self.engine.rows), labels)
         if labelled.height in (0, self._labelled):
             return None
         self._labelled = labelled.height
