@@ -119,9 +119,8 @@ def document(world: Scores, n: int, rng: np.random.Generator):
             }
         )
     correct_comparisons(test for entry in results for test in entry["significance"])
-    areas = {entry["method"]: entry["mixes"][-1]["auroc"].value for entry in results}
-    first = leading_method(rows, areas, mixes[-1], setting)
-    leading = [] if first is None else [{"model": "m", **first}]
+    first = leading_method(rows, mixes[-1], setting)
+    leading = [] if first is None else [first]
     head = {"schema": "calibrant.multi_answer/1"}
     return plain({**head, "reference": names[0], "leading": leading, "results": results})
 

@@ -1,13 +1,12 @@
 """Confidence where several answers are right: per number of answers and on mixes."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import special
 
 from calibrant.bench.measures import macro, significance
@@ -72,33 +71,21 @@ def evaluate_multi_answer(
         )
     ks = sorted(set(frame["k"].to_list()))
     chosen = [sorted(mix) for mix in mixes] if mixes is not None else mixes_of(ks)
-    results: list[dict[str, Any]] = []
-    every: dict[str, dict[str, ScoreRows]] = {}
-    leading: list[dict[str, Any]] = []
-    for by_model in frame.partition_by("model", maintain_order=True):
-        model = str(by_model["model"][0])
-        rows = {
-            str(part["method"][0]): ScoreRows.of(part)
-            for part in by_model.partition_by("method", maintain_order=True)
-        }
-        every[model] = rows
-        known = None if coverage is None else coverage.filter(pl.col("model") == model)
-        setting = significance.Setting(draws, items, level, seed, model)
-        tests = significance.tests_against(rows, reference, chosen, setting)
-        own = [
-            {
-                "model": model,
-                "method": name,
-                **_entry(found, ks, chosen, probability=name not in ranking_methods, level=level),
-                "significance": tests[name],
-                **_correlations(found, known, ks, level),
-            }
-            for name, found in rows.items()
-        ]
-        areas = {entry["method"]: entry["mixes"][-1]["auroc"].value for entry in own}
-        first = significance.leading_method(rows, areas, chosen[-1], setting)
-        leading += [] if first is None else [{"model": model, **first}]
-        results += own
+    scores: dict[str, dict[str, ScoreRows]] = {}
+    blocks = frame.partition_by("model", "method", maintain_order=True, as_dict=True)
+    for (model, method), block in blocks.items():
+        scores.setdefault(str(model), {})[str(method)] = ScoreRows.of(block)
+    settings = {name: significance.Setting(draws, items, level, seed, name) for name in scores}
+    tests = {
+        name: significance.tests_against(rows, reference, chosen, settings[name])
+        for name, rows in scores.items()
+    }
+    leading = (
+        significance.leading_method(rows, chosen[-1], settings[name])
+        for name, rows in scores.items()
+    )
+    methods = dict.fromkeys(method for by_method in scores.values() for method in by_method)
+    probability = [method for method in methods if method not in ranking_methods]
     return {
         "schema": "calibrant.multi_answer/1",
         "k": ks,
@@ -107,166 +94,135 @@ def evaluate_multi_answer(
         "reference": reference,
         "test": {"draws": draws, "items": items, "two_sided": True},
         "multiplicity": significance.correct_comparisons(
-            test for entry in results for test in entry["significance"]
+            test for by_method in tests.values() for own in by_method.values() for test in own
         ),
-        "leading": leading,
-        "between_models": between_models(every, coverage, _probabilities(results), ks, level),
-        "results": results,
+        "leading": [entry for entry in leading if entry is not None],
+        "between_models": between_models(scores, coverage, probability, ks, level),
+        "results": [
+            {
+                "model": model,
+                "method": method,
+                **_entry(rows, ks, chosen, method in probability, level),
+                "significance": tests[model][method],
+                **_correlations(rows, coverage, model, ks, level),
+            }
+            for model, by_method in scores.items()
+            for method, rows in by_method.items()
+        ],
         "coverage": _coverage_table(frame, coverage, level),
     }
 
 
-def _probabilities(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(entry["method"] for entry in results if entry["probability"]))
-
-
 def _entry(
-    rows: ScoreRows,
-    ks: Sequence[int],
-    mixes: Sequence[Sequence[int]],
-    *,
-    probability: bool,
-    level: float,
-) -> dict[str, Any]:
-    # A score that is no probability may have any size.
+    rows: ScoreRows, ks: Sequence[int], mixes: Sequence[list[int]], probability: bool, level: float
+) -> dict[str, object]:
+    # A score that is no probability may have any size, and no gap.
     bounds = _SHARE if probability else None
-    by_k = [_of_k(rows.of_k([k]), k, level, bounds) for k in ks]
+
+    def means(some: ScoreRows, parts: Sequence[Leaf]) -> dict[str, Estimate]:
+        confidence = macro.macro_mean(some.confidence, parts, level=level, bounds=bounds)
+        accuracy = macro.macro_rate(some.correct, parts, level=level)
+        return {"accuracy": accuracy.estimate, "confidence": confidence.estimate}
+
+    sides = [rows.of_k([k]) for k in ks]
+    whole = [means(side, side.leaves()) for side in sides]
+    few, many = sides[0], sides[-1]
+    changes = {
+        name: macro.difference(first, whole[-1][name]) if few.n and many.n else None
+        for name, first in whole[0].items()
+    }
+    gap = gap_change(few, many, level=level) if probability and len(ks) > 1 else None
     return {
         "probability": probability,
-        "n": int(rows.correct.size),
-        "by_k": by_k,
-        "change": _change(rows, by_k, probability, level),
+        "n": rows.n,
+        "by_k": [
+            {
+                "k": k,
+                "n": side.n,
+                **estimates,
+                "domains": [
+                    {"domain": domain, **means(side, list(parts))}
+                    for domain, parts in groupby(side.leaves(), lambda leaf: leaf.domain)
+                ],
+            }
+            for k, side, estimates in zip(ks, sides, whole, strict=True)
+        ],
+        "change": {"from": ks[0], "to": ks[-1], **changes, "gap": gap},
         "mixes": [_of_mix(rows.of_k(mix), mix, probability, level) for mix in mixes],
     }
 
 
-def _of_k(
-    rows: ScoreRows, k: int, level: float, bounds: tuple[float, float] | None
-) -> dict[str, Any]:
-    parts = rows.leaves()
+def _of_mix(
+    rows: ScoreRows, mix: Sequence[int], probability: bool, level: float
+) -> dict[str, object]:
+    pair, squares = (rows.confidence, rows.correct), (rows.confidence - rows.correct) ** 2
 
-    def confidence(some: Sequence[Leaf]) -> macro.Macro:
-        return macro.macro_mean(rows.confidence, some, level=level, bounds=bounds)
+    def area(parts: Sequence[Leaf]) -> Estimate:
+        return macro.macro_auroc(*pair, parts, level=level).estimate
 
+    def brier(parts: Sequence[Leaf]) -> Estimate:
+        return macro.macro_mean(squares, parts, level=level, bounds=_SHARE).estimate
+
+    parts, graded = rows.domains(), probability and rows.n > 0
+    areas = [area([part]) for part in parts]
     return {
-        "k": k,
-        "n": int(rows.correct.size),
-        "accuracy": macro.macro_rate(rows.correct, parts, level=level).estimate,
-        "confidence": confidence(parts).estimate,
-        "domains": _by_domain(
-            parts,
-            {
-                "accuracy": lambda some: macro.macro_rate(rows.correct, some, level=level),
-                "confidence": confidence,
-            },
-        ),
-    }
-
-
-def _by_domain(
-    parts: Sequence[Leaf], measures: Mapping[str, Callable[[Sequence[Leaf]], macro.Macro]]
-) -> list[dict[str, Any]]:
-    return [
-        {"domain": domain}
-        | {
-            name: measure([leaf for leaf in parts if leaf.domain == domain]).estimate
-            for name, measure in measures.items()
-        }
-        for domain in dict.fromkeys(leaf.domain for leaf in parts)
-    ]
-
-
-def _change(
-    rows: ScoreRows, by_k: Sequence[Mapping[str, Any]], probability: bool, level: float
-) -> dict[str, Any]:
-    """Return how accuracy, confidence and their gap change from few right answers to many."""
-    few, many = by_k[0], by_k[-1]
-    found: dict[str, Any] = {"from": few["k"], "to": many["k"]}
-    for name in ("accuracy", "confidence"):
-        known = few["n"] and many["n"]
-        found[name] = macro.difference(few[name], many[name]) if known else None
-    # A score that is no probability has no gap.
-    sides = [rows.of_k([end["k"]]) for end in (few, many)]
-    tested = probability and len(by_k) > 1
-    found["gap"] = gap_change(*sides, level=level) if tested else None
-    return found
-
-
-def _of_mix(rows: ScoreRows, mix: Sequence[int], probability: bool, level: float) -> dict[str, Any]:
-    parts = rows.domains()
-    area = macro.macro_auroc(rows.confidence, rows.correct, parts, level=level)
-    entry: dict[str, Any] = {
         "mix": list(mix),
-        "n": int(rows.correct.size),
-        "auroc": area.estimate,
-        "left_out": list(area.left_out),
-        "auroc_math_by_kind": macro.macro_auroc(
-            rows.confidence, rows.correct, rows.leaves(), level=level
-        ).estimate,
-        "ece": None,
-        "brier": None,
-    }
-    measures = {
-        "auroc": lambda some: macro.macro_auroc(rows.confidence, rows.correct, some, level=level)
-    }
-    if probability and rows.correct.size:
-        squares = (rows.confidence - rows.correct) ** 2
-        entry["brier"] = macro.macro_mean(squares, parts, level=level, bounds=_SHARE).estimate
-        entry["ece"] = macro.macro_ece(rows.confidence, rows.correct, parts, level=level)
-        measures["brier"] = lambda some: macro.macro_mean(squares, some, level=level, bounds=_SHARE)
-    entry["domains"] = _by_domain(parts, measures)
-    return entry
-
-
-def _correlations(
-    rows: ScoreRows, coverage: pl.DataFrame | None, ks: Sequence[int], level: float
-) -> dict[str, Any]:
-    return {
-        "coverage_correlation": _correlation(rows, coverage, level),
-        "coverage_correlation_by_k": [
-            {"k": k, "correlation": _correlation(rows.of_k([k]), coverage, level)} for k in ks
+        "n": rows.n,
+        "auroc": area(parts),
+        "left_out": [p.name for p, own in zip(parts, areas, strict=True) if math.isnan(own.value)],
+        "auroc_math_by_kind": area(rows.leaves()),
+        "ece": macro.macro_ece(*pair, parts, level=level) if graded else None,
+        "brier": brier(parts) if graded else None,
+        "domains": [
+            {"domain": part.domain, "auroc": own, **({"brier": brier([part])} if graded else {})}
+            for part, own in zip(parts, areas, strict=True)
         ],
     }
 
 
-def _correlation(rows: ScoreRows, coverage: pl.DataFrame | None, level: float) -> Estimate | None:
-    if coverage is None:
-        return None
-    known = dict(zip(coverage["question_id"], coverage["coverage"], strict=True))
-    both = [index for index, name in enumerate(rows.question.tolist()) if name in known]
-    if not both:
-        return Estimate(math.nan, math.nan, math.nan, n=0, level=level)
-    values = [known[rows.question[index]] for index in both]
-    return macro.spearman(values, rows.confidence[both], level=level)
+def _correlations(
+    rows: ScoreRows, coverage: pl.DataFrame | None, model: str, ks: Sequence[int], level: float
+) -> dict[str, object]:
+    known: dict[str, float] | None = None
+    if coverage is not None:
+        own = coverage.filter(pl.col("model") == model)
+        known = dict(zip(own["question_id"], own["coverage"], strict=True))
+
+    def correlation(some: ScoreRows) -> Estimate | None:
+        if known is None:
+            return None
+        both = [place for place, name in enumerate(some.question.tolist()) if name in known]
+        values = [known[some.question[place]] for place in both]
+        return macro.spearman(values, some.confidence[both], level=level)
+
+    return {
+        "coverage_correlation": correlation(rows),
+        "coverage_correlation_by_k": [
+            {"k": k, "correlation": correlation(rows.of_k([k]))} for k in ks
+        ],
+    }
 
 
 def _coverage_table(
     frame: pl.DataFrame, coverage: pl.DataFrame | None, level: float
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return the mean coverage by model and k, over domains like everything else."""
     if coverage is None:
         return []
     columns = [c for c in ("question_id", "model", "k", "domain", "subtype") if c in frame.columns]
     joined = frame.select(columns).unique().join(coverage, on=["question_id", "model"])
-    found = []
-    for part in joined.sort("model", "k", "question_id").partition_by(
-        ["model", "k"], maintain_order=True
-    ):
+    ordered = joined.sort("model", "k", "question_id")
+    by_k = ordered.partition_by("model", "k", maintain_order=True, as_dict=True)
+    entries: list[dict[str, object]] = []
+    for (model, k), part in by_k.items():
         subtype = part["subtype"].fill_null("").to_numpy() if "subtype" in columns else None
         parts = leaves(part["domain"].to_numpy(), subtype)
         values = part["coverage"].to_numpy().astype(np.float64)
-        found.append(
-            {
-                "model": part["model"][0],
-                "k": part["k"][0],
-                "coverage": macro.macro_mean(values, parts, level=level).estimate,
-                # Questions with 0, 1, .. known answers; the last number is six and more (Fig. 10).
-                "questions": np.bincount(
-                    np.minimum(values.astype(np.int64), _MANY), minlength=_MANY + 1
-                ).tolist(),
-            }
-        )
-    return found
+        # Questions with 0, 1, .. known answers; the last number is six and more (Fig. 10).
+        numbers = np.bincount(np.minimum(values.astype(np.int64), _MANY), minlength=_MANY + 1)
+        mean = macro.macro_mean(values, parts, level=level).estimate
+        entries.append({"model": model, "k": k, "coverage": mean, "questions": numbers.tolist()})
+    return entries
 
 
 def gap_change(few: ScoreRows, many: ScoreRows, *, level: float = 0.95) -> dict[str, Any] | None:
@@ -293,14 +249,14 @@ def gap_change(few: ScoreRows, many: ScoreRows, *, level: float = 0.95) -> dict[
     >>> round(found["value"].value, 3), found["p_value"] < 0.001
     (-0.3, True)
     """
-    names = {leaf.name for leaf in few.leaves()} & {leaf.name for leaf in many.leaves()}
-    sides = [_side(rows, names) for rows in (few, many)]
-    if not names or any(side is None for side in sides):
+    shared = {leaf.name for leaf in few.leaves()} & {leaf.name for leaf in many.leaves()}
+    parts = [[leaf for leaf in rows.leaves() if leaf.name in shared] for rows in (few, many)]
+    if not shared or any(leaf.rows.size < 2 for own in parts for leaf in own):
         return None
-    before, after = (side for side in sides if side is not None)
-    value = after.mean - before.mean
-    error = math.hypot(before.error, after.error)
-    freedom = error**4 / sum(side.fourth for side in (before, after))
+    before, after = _side(few, parts[0]), _side(many, parts[1])
+    value = (after.confidence - after.accuracy) - (before.confidence - before.accuracy)
+    error = math.hypot(math.sqrt(before.square), math.sqrt(after.square))
+    freedom = error**4 / (before.fourth + after.fourth)
     reach = float(special.stdtrit(freedom, (1 + level) / 2)) * error
     low, high = max(value - reach, -2.0), min(value + reach, 2.0)
     return {
@@ -313,44 +269,32 @@ def gap_change(few: ScoreRows, many: ScoreRows, *, level: float = 0.95) -> dict[
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    mean: float
-    error: float
-    fourth: float
-    accuracy: float
+class _Side(NamedTuple):
+    """Means at one end, the square of the error of their gap, and what its freedom is made of."""
+
     confidence: float
+    accuracy: float
+    square: float
+    fourth: float
     n: int
 
 
-def _side(rows: ScoreRows, names: set[str]) -> _Side | None:
-    parts = [leaf for leaf in rows.leaves() if leaf.name in names]
-    total = sum(leaf.weight for leaf in parts)
-    if not parts or any(leaf.rows.size < 2 for leaf in parts):
-        return None
-    weights = [leaf.weight / total for leaf in parts]
-    confidence = _weighted(rows.confidence, parts, weights)
-    accuracy = _weighted(rows.correct, parts, weights)
-    variances = [
-        _variance(rows.confidence[leaf.rows], rows.correct[leaf.rows]) / leaf.rows.size
-        for leaf in parts
-    ]
-    squares = [weight**2 * variance for weight, variance in zip(weights, variances, strict=True)]
-    fourth = sum(
-        square**2 / (leaf.rows.size - 1) for square, leaf in zip(squares, parts, strict=True)
-    )
-    n = sum(leaf.rows.size for leaf in parts)
-    error = math.sqrt(sum(squares))
-    return _Side(confidence - accuracy, error, fourth, accuracy, confidence, n)
-
-
-def _weighted(values: NDArray[Any], parts: Sequence[Leaf], weights: Sequence[float]) -> float:
-    return float(
-        sum(weight * values[leaf.rows].mean() for weight, leaf in zip(weights, parts, strict=True))
-    )
-
-
-def _variance(confidence: NDArray[Any], correct: NDArray[Any]) -> float:
-    """Return the variance of confidence minus grade with one right and one wrong answer more."""
-    mean = confidence.mean()
-    return float(np.var(np.append(confidence - correct, (mean - 1.0, mean)), ddof=1))
+def _side(rows: ScoreRows, parts: Sequence[Leaf]) -> _Side:
+    total, n = sum(leaf.weight for leaf in parts), 0
+    confidence = accuracy = squares = fourth = 0.0
+    for leaf in parts:
+        said, right, weight = (
+            rows.confidence[leaf.rows],
+            rows.correct[leaf.rows],
+            leaf.weight / total,
+        )
+        mean = said.mean()
+        # The variance of confidence minus grade with one right and one wrong answer more.
+        variance = float(np.var(np.append(said - right, (mean - 1.0, mean)), ddof=1))
+        square = weight**2 * (variance / leaf.rows.size)
+        confidence += float(weight * mean)
+        accuracy += float(weight * right.mean())
+        squares += square
+        fourth += square**2 / (leaf.rows.size - 1)
+        n += leaf.rows.size
+    return _Side(confidence, accuracy, squares, fourth, n)

@@ -82,6 +82,11 @@ class ScoreRows:
     domain: Array
     subtype: Array | None
 
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.correct.size)
+
     @classmethod
     def of(cls, frame: pl.DataFrame) -> ScoreRows:
         """Read the rows of one model and method from a table of scores."""

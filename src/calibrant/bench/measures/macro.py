@@ -30,24 +30,23 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """The mean over parts, the values within them, and the parts where it is undefined."""
+    """The mean over parts, and the parts where it is undefined."""
 
     estimate: Estimate
-    parts: tuple[tuple[Leaf, Part], ...]
     left_out: tuple[str, ...]
 
 
-def part_mean(values: Array) -> Part:
+def _part_mean(values: Array) -> Part:
     """Return a mean with its standard error."""
     n = int(values.size)
     error = float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-    return Part(float(values.mean()) if n else math.nan, error, n)
+    return Part(float(values.mean()), error, n)
 
 
-def part_auroc(confidence: Array, correct: Array) -> Part:
+def _part_auroc(confidence: Array, correct: Array) -> Part:
     """Return the AUROC of one part; NaN where all answers are right or all are wrong."""
     n = int(correct.size)
-    if n == 0 or correct.min() == correct.max():
+    if correct.min() == correct.max():
         return Part(math.nan, math.nan, n)
     ranked = ranking.Ranked.of(confidence, correct, None)
     area, influence = ranking.area_under_curve(ranked)
@@ -88,14 +87,21 @@ def macro_mean(
     """
 
     def interval(value: float, error: float, n: int, level: float) -> tuple[float, float]:
-        return _mean_interval(value, error, n, level, bounds)
+        if error > 0:
+            low, high = intervals.wald_interval(value, error, level, units=n)
+        elif bounds is None:
+            return math.nan, math.nan
+        else:
+            unseen = intervals.unseen_share(n, level)
+            low, high = (value + unseen * (bound - value) for bound in bounds)
+        return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
 
-    return _macro(lambda rows: part_mean(values[rows]), parts, level, interval)
+    return _macro(lambda rows: _part_mean(values[rows]), parts, level, interval)
 
 
 def macro_rate(correct: Array, parts: Sequence[Leaf], *, level: float = 0.95) -> Macro:
     """Return the mean over parts of the share of right answers; the interval is Wilson's."""
-    return _macro(lambda rows: part_mean(correct[rows]), parts, level, _wilson)
+    return _macro(lambda rows: _part_mean(correct[rows]), parts, level, _wilson)
 
 
 def macro_auroc(
@@ -115,7 +121,7 @@ def macro_auroc(
     >>> found.estimate.value, found.left_out
     (1.0, ('b',))
     """
-    return _macro(lambda rows: part_auroc(confidence[rows], correct[rows]), parts, level, _logit)
+    return _macro(lambda rows: _part_auroc(confidence[rows], correct[rows]), parts, level, _logit)
 
 
 def _macro(
@@ -124,41 +130,26 @@ def _macro(
     level: float,
     interval: Callable[[float, float, int, float], tuple[float, float]],
 ) -> Macro:
-    found = _with_errors([(leaf, of_rows(leaf.rows)) for leaf in parts])
-    defined = [(leaf, part) for leaf, part in found if not math.isnan(part.value)]
-    left_out = tuple(leaf.name for leaf, part in found if math.isnan(part.value))
-    n = sum(part.n for _, part in defined)
-    total = sum(leaf.weight for leaf, _ in defined)
+    measured = _with_errors([(leaf, of_rows(leaf.rows)) for leaf in parts])
+    left_out = tuple(leaf.name for leaf, part in measured if math.isnan(part.value))
+    defined = [(leaf, part) for leaf, part in measured if not math.isnan(part.value)]
     if not defined:
-        nothing = Estimate(math.nan, math.nan, math.nan, n=0, level=level)
-        return Macro(nothing, tuple(found), left_out)
+        return Macro(Estimate(math.nan, math.nan, math.nan, n=0, level=level), left_out)
+    n, total = sum(part.n for _, part in defined), sum(leaf.weight for leaf, _ in defined)
     value = sum(leaf.weight * part.value for leaf, part in defined) / total
     error = math.sqrt(sum((leaf.weight * part.error / total) ** 2 for leaf, part in defined))
     low, high = interval(value, error, n, level) if math.isfinite(error) else (math.nan, math.nan)
-    return Macro(Estimate(value, low, high, n=n, level=level), tuple(found), left_out)
+    return Macro(Estimate(value, low, high, n=n, level=level), left_out)
 
 
-def _with_errors(found: list[tuple[Leaf, Part]]) -> list[tuple[Leaf, Part]]:
+def _with_errors(measured: list[tuple[Leaf, Part]]) -> list[tuple[Leaf, Part]]:
     """Give a part of one question, which has no spread, the pooled spread of the others."""
-    spread = [(p.n - 1, p.error**2 * p.n) for _, p in found if p.n > 1 and p.error >= 0]
+    spread = [(p.n - 1, p.error**2 * p.n) for _, p in measured if p.n > 1 and p.error >= 0]
     freedom = sum(n for n, _ in spread)
     if not freedom:
-        return found
+        return measured
     pooled = math.sqrt(sum(n * variance for n, variance in spread) / freedom)
-    return [(leaf, Part(part.value, pooled, 1) if part.n == 1 else part) for leaf, part in found]
-
-
-def _mean_interval(
-    value: float, error: float, n: int, level: float, bounds: tuple[float, float] | None
-) -> tuple[float, float]:
-    if error > 0:
-        low, high = intervals.wald_interval(value, error, level, units=n)
-    elif bounds is None:
-        return math.nan, math.nan
-    else:
-        unseen = intervals.unseen_share(n, level)
-        low, high = (value + unseen * (bound - value) for bound in bounds)
-    return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
+    return [(leaf, Part(part.value, pooled, 1) if part.n == 1 else part) for leaf, part in measured]
 
 
 def _logit(value: float, error: float, n: int, level: float) -> tuple[float, float]:

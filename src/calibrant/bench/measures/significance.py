@@ -333,11 +333,8 @@ def _entry(pair: _Pair, reference: str, asked: int) -> dict[str, Any]:
 
 
 def leading_method(
-    rows: Mapping[str, ScoreRows],
-    areas: Mapping[str, float],
-    mix: Sequence[int],
-    setting: Setting,
-) -> dict[str, Any] | None:
+    rows: Mapping[str, ScoreRows], mix: Sequence[int], setting: Setting
+) -> dict[str, object] | None:
     """Test the method with the largest AUROC against every other one.
 
     Whoever reads the largest of many numbers has chosen it, so its p-value is the largest of
@@ -348,30 +345,31 @@ def leading_method(
     ----------
     rows
         Scores of one model, by method.
-    areas
-        Macro AUROC of every method on the mix; NaN where it is undefined.
     mix
         Numbers of right answers that are pooled.
     setting
         How to compare.
     """
-    ranked = sorted(
-        (name for name in areas if not math.isnan(areas[name])), key=lambda n: -areas[n]
-    )
-    if len(ranked) < 2:
+    pooled = {name: own.of_k(mix) for name, own in rows.items()}
+    areas = {
+        name: macro_auroc(own.confidence, own.correct, own.domains()).estimate.value
+        for name, own in pooled.items()
+    }
+    defined = [name for name, area in areas.items() if not math.isnan(area)]
+    best, *others = sorted(defined, key=lambda name: -areas[name]) or [""]
+    if not others:
         return None
-    best, others = ranked[0], ranked[1:]
     drawn = _Mix(mix, setting)
-    against: list[dict[str, Any]] = []
+    against, p_values = [], []
     for name in others:
         pair = _Pair.of(rows[best], rows[name], drawn)
         tests = [pair.test("macro")] if pair.n else []
         tests += [pair.test("own")] if pair.n and pair.outcomes_differ else []
-        defined = [test for test in tests if not math.isnan(test.p_student)]
-        if not defined or len(defined) < len(tests):
+        if not tests or any(math.isnan(test.p_student) for test in tests):
             continue
         # The comparison has to hold for the answers of either method.
-        weakest = min(defined, key=_signed_distance)
+        weakest = min(tests, key=_signed_distance)
+        p_values.append(weakest.p_student if weakest.difference.value > 0 else 1.0)
         against.append(
             {
                 "method": name,
@@ -379,13 +377,17 @@ def leading_method(
                 "difference": weakest.difference,
                 "error": weakest.error,
                 "freedom": weakest.freedom,
-                "p_student": weakest.p_student if weakest.difference.value > 0 else 1.0,
+                "p_student": p_values[-1],
             }
         )
-    p_values = [test["p_student"] for test in against]
-    p_value = min(1.0, len(p_values) * max(p_values)) if p_values else None
-    return {"method": best, "mix": list(mix), "methods": len(ranked), "p_value": p_value,
-            "against": against}  # fmt: skip
+    return {
+        "model": setting.model,
+        "method": best,
+        "mix": list(mix),
+        "methods": len(defined),
+        "p_value": min(1.0, len(p_values) * max(p_values)) if p_values else None,
+        "against": against,
+    }
 
 
 def _signed_distance(test: Comparison) -> float:
