@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
 from msgspec import convert
 from threadpoolctl import threadpool_limits
 
@@ -48,25 +48,40 @@ _NO_PROBABILITY = (
 # So many times as many of them take longer than other processes need to start.
 _MANY = 4
 
-Made: TypeAlias = Callable[[Sequence[SourceBlock]], list[dict[str, Any]]]
-
 
 def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> AuditResult:
     """Build the document of an audit from its opened input."""
-    meanings = [] if source.draws is None else _meanings(source, options)
+    meanings: list[dict[str, object]] = []
+    pooled: dict[str, object] = {}
+    if source.draws is not None:
+        # Loaded here, with the library for tables: most audits hold no draws.
+        from calibrant.verbs.semantic import pooled_block, semantic_blocks
+
+        meanings = semantic_blocks(source.draws, options, source.texts)
+        pooled = {"sem_ece_pooled": plain(pooled_block(source.draws, options))}
     entries = _entries(source, options, margin)
     multiplicity = adjust_p_values(entries)
     blocks = convert(entries, list[AuditBlock])
     data = source.coverage()
     data["warnings"][:0] = grading_warnings(blocks)
     data["warnings"] += [*explained_warnings(blocks), *unequal_warnings(blocks)]
-    told = audit_claims(blocks, margin, convert(data["models"], list[Coverage]))
+    of_scores = audit_claims(blocks, margin, convert(data["models"], list[Coverage]))
     # Whoever brings sampled answers asks about their meanings, before any score made of them.
     leading = meanings and source.head.get("samples")
-    tested = [claim for claim in told if leading and _is_of_meanings(claim)]
+    tested = [claim for claim in of_scores if leading and _is_of_meanings(claim)]
     of_meanings = _meaning_claims(meanings, blocks, margin, tested)
-    rest = [claim for claim in told if claim not in tested]
+    rest = [claim for claim in of_scores if claim not in tested]
     claims = [*of_meanings, *rest] if leading else [*rest, *of_meanings]
+    # A table that is read in parts may name its questions.
+    has_ids = "question_id" in source.reading.get("columns", {})
+    next_step = step_of_checks(source.head, claims) or step_of_audit(
+        source.head,
+        claims,
+        blocks,
+        # Rows weigh unequally, and not only questions by their number of rows.
+        weighted=any(b.effective_n is not None and b.questions == b.n for b in blocks),
+        paired=bool(data.get("questions_shared_by_all", has_ids)),
+    )
     head = {
         **source.head,
         "level": options.level,
@@ -76,35 +91,17 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "reading": source.reading,
         "data": data,
         "claims": [claim.to_dict() for claim in claims],
-        "next": step_of_checks(source.head, claims)
-        or step_of_audit(
-            source.head,
-            claims,
-            blocks,
-            weighted=_weighted(blocks),
-            paired=bool(data.get("questions_shared_by_all", _has_ids(source.reading))),
-        ),
+        "next": next_step,
         "multiplicity": multiplicity,
         "dropped": dict(source.dropped),
         "dropped_rows": dict(source.dropped_rows),
         "emptied_models": list(source.emptied),
     }
-    own = _claims_by_entry(told)
-    results = [{**entry, "verdict": _verdict(entry, own[_place(entry)])} for entry in entries]
-    document = {**plain(head), "results": results, "sem_ece": plain(meanings)}
-    if source.draws is not None:
-        from calibrant.verbs.semantic import pooled_block
-
-        document["sem_ece_pooled"] = plain(pooled_block(source.draws, options))
-    return AuditResult.of_plain(document)
-
-
-def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:
-    """Return the calibration over meanings, where the data holds draws with their classes."""
-    # Loaded here, with the library for tables: most audits hold no draws.
-    from calibrant.verbs.semantic import semantic_blocks
-
-    return semantic_blocks(source.draws, options, source.texts)
+    about = _claims_by_entry(of_scores)
+    results = [{**entry, "verdict": _verdict(entry, about[_place(entry)])} for entry in entries]
+    return AuditResult.of_plain(
+        {**plain(head), "results": results, "sem_ece": plain(meanings), **pooled}
+    )
 
 
 def _is_of_meanings(claim: Claim) -> bool:
@@ -114,8 +111,8 @@ def _is_of_meanings(claim: Claim) -> bool:
 
 
 def _meaning_claims(
-    meanings: list[dict[str, Any]],
-    told: Sequence[AuditBlock],
+    meanings: list[dict[str, object]],
+    blocks: Sequence[AuditBlock],
     margin: float,
     tested: Sequence[Claim],
 ) -> list[Claim]:
@@ -124,13 +121,13 @@ def _meaning_claims(
     # Loaded here: most audits hold no draws.
     from calibrant.claims.sem_ece import meaning_claims
 
-    return meaning_claims(convert(plain(meanings), list[SemanticEntry]), told, margin, tested)
+    return meaning_claims(convert(plain(meanings), list[SemanticEntry]), blocks, margin, tested)
 
 
-def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:
-    made = partial(_made, options=options, margin=margin)
+def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, object]]:
+    work = _Work(options, margin)
     with _quiet_and_steady():
-        return list((_parallel if source.parallel else _in_turn)(made, source.blocks()))
+        return list((work.parallel if source.parallel else work.in_turn)(source.blocks()))
 
 
 @contextmanager
@@ -142,113 +139,116 @@ def _quiet_and_steady() -> Iterator[None]:
         yield
 
 
-def _parallel(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, Any]]:
-    # Loaded here: only the blocks of a streamed table are worked on side by side.
-    from calibrant.inputs.streams.engines import LocalEngine
+class _Work(NamedTuple):
+    """What becomes of blocks: their entries, side by side or in turn."""
 
-    return LocalEngine().map(lambda block: made([block])[0], blocks)
+    options: AuditOptions
+    margin: float
 
+    def parallel(self, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, object]]:
+        """Yield the entries of a streamed table."""
+        # Loaded here: only the blocks of a streamed table are worked on side by side.
+        from calibrant.inputs.streams.engines import LocalEngine
 
-def _in_turn(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, Any]]:
-    for few, run in groupby(blocks, lambda block: block.few):
-        if few:
-            yield from chain.from_iterable(_few(made, list(run)))
-            continue
-        # Of blocks with many rows one is in memory at a time.
-        for block in run:
-            yield from made([block])
+        return LocalEngine().map(lambda block: self.entries([block])[0], blocks)
 
+    def in_turn(self, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, object]]:
+        """Yield the entries of a table in memory; blocks of few rows are worked on together."""
+        for few, run in groupby(blocks, lambda block: block.few):
+            if not few:
+                # Of blocks with many rows one is in memory at a time.
+                for block in run:
+                    yield from self.entries([block])
+                continue
+            parts = list(batches(list(run), _HELD))
+            if len(parts) < _MANY:
+                yield from chain.from_iterable(map(self.entries, parts))
+                continue
+            # Loaded here: hardly an audit holds so many models.
+            from calibrant.inputs.streams.engines import ProcessEngine
 
-def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[dict[str, Any]]]:
-    parts = list(batches(blocks, _HELD))
-    if len(parts) < _MANY:
-        yield from map(made, parts)
-        return
-    # Loaded here: hardly an audit holds so many models.
-    from calibrant.inputs.streams.engines import ProcessEngine
+            yield from chain.from_iterable(ProcessEngine().map(self.elsewhere, parts))
 
-    yield from ProcessEngine().map(partial(_made_elsewhere, made), parts)
+    def elsewhere(self, found: Sequence[SourceBlock]) -> list[dict[str, object]]:
+        """Return the entries of some blocks in another process."""
+        with _quiet_and_steady():
+            return self.entries(found)
 
+    def entries(self, found: Sequence[SourceBlock]) -> list[dict[str, object]]:
+        """Return the entries of some blocks; those of few rows are worked on together."""
+        streams = [one.stream(self.options.seed) for one in found]
+        blocks = [one.made(stream) for one, stream in zip(found, streams, strict=True)]
+        work_ahead(blocks, streams)
+        entries = [self.entry(*three) for three in zip(found, blocks, streams, strict=True)]
+        scored = [number for number, block in enumerate(blocks) if block.probability]
+        verified = verifications_of([blocks[k] for k in scored], [streams[k] for k in scored])
+        for number, verification in zip(scored, verified, strict=True):
+            entries[number]["verification"] = verification
+        return [
+            plain(entry | {"notes": _notes(block, one)})
+            for entry, block, one in zip(entries, blocks, found, strict=True)
+        ]
 
-def _made_elsewhere(made: Made, some: Sequence[SourceBlock]) -> list[dict[str, Any]]:
-    with _quiet_and_steady():
-        return made(some)
+    def entry(
+        self, found: SourceBlock, block: RowBlock | CellBlock, stream: Stream
+    ) -> dict[str, Any]:
+        """Return the metrics and the evidence of one block."""
+        metrics = block.estimates()
+        if found.accuracy is not None:
+            metrics["accuracy"] = found.accuracy()
+        entry: dict[str, Any] = {
+            "model": found.keys["model"],
+            "method": found.keys["method"],
+            "group": found.group,
+            "n": block.n,
+            "questions": block.questions,
+            "probability": block.probability,
+            "metrics": metrics,
+        }
+        if self.options.named_metrics and block.probability:
+            # Loaded here, and with a stream of its own: what was not asked for changes nothing.
+            from calibrant.metrics.row_block import named_values
 
+            rows, rng = cast("RowBlock", block), self.rng("named metrics", found)
+            entry["named_metrics"] = named_values(rows, self.options.named_metrics, rng)
+        if block.shares is not None:
+            entry["effective_n"] = block.effective
+        if block.errors:
+            entry["sketch_error"] = block.errors
+        if block.probability:
+            explained = _explained(found, block)
+            if explained:
+                entry["explained"] = explained
+            lost = _missing(found, block, metrics)
+            entry["calibration_test"] = classic_test(block)
+            entry["significance"] = block_tests(block, metrics, self.margin, lost)
+            if lost is not None:
+                entry["missing"] = lost
+            entry["reliability"] = {
+                "bins": block.diagram(),
+                "curve": block.reliability_curve(_CURVE_POINTS, stream).to_dict(),
+                "histogram": block.histogram(_HISTOGRAM_BINS),
+            }
+            entry["thresholds"] = block.threshold_counts().to_dict()
+        self.carry_grades(entry, found)
+        return entry
 
-def _made(
-    some: Sequence[SourceBlock], *, options: AuditOptions, margin: float
-) -> list[dict[str, Any]]:
-    """Return the entries of some blocks; those of few rows are worked on together."""
-    streams = [found.stream(options.seed) for found in some]
-    blocks = [found.made(stream) for found, stream in zip(some, streams, strict=True)]
-    work_ahead(blocks, streams)
-    entries = [_entry(*one, options, margin) for one in zip(some, blocks, streams, strict=True)]
-    scored = [number for number, block in enumerate(blocks) if block.probability]
-    verified = verifications_of([blocks[k] for k in scored], [streams[k] for k in scored])
-    for number, found in zip(scored, verified, strict=True):
-        entries[number]["verification"] = found
-    return [
-        plain(entry | {"notes": _notes(block, found)})
-        for entry, block, found in zip(entries, blocks, some, strict=True)
-    ]
+    def carry_grades(self, entry: dict[str, Any], found: SourceBlock) -> None:
+        """Say how sure the grades are where the program made them; checks enter the numbers."""
+        graded = found.graded()
+        if graded is None:
+            return
+        # Loaded here, and with a stream of its own: most outcomes come with the data.
+        from calibrant.stats.graded.summary import grading_summary
 
+        how = {"probability": entry["probability"], "level": self.options.level}
+        entry["grading"] = grading_summary(graded, self.rng("grading", found), **how)
+        if entry["grading"]["odds_factor"] is None:
+            take_checks(entry, self.margin, self.options.level)
 
-def _entry(
-    found: SourceBlock,
-    block: RowBlock | CellBlock,
-    stream: Stream,
-    options: AuditOptions,
-    margin: float,
-) -> dict[str, Any]:
-    """Return the metrics and the evidence of one block."""
-    metrics = block.estimates()
-    if found.accuracy is not None:
-        metrics["accuracy"] = found.accuracy()
-    entry: dict[str, Any] = {
-        "model": found.keys["model"],
-        "method": found.keys["method"],
-        "group": found.group,
-        "n": block.n,
-        "questions": block.questions,
-        "probability": block.probability,
-        "metrics": metrics,
-    }
-    if options.named_metrics and block.probability:
-        entry["named_metrics"] = _named_metrics(found, block, options)
-    if block.shares is not None:
-        entry["effective_n"] = block.effective
-    if block.errors:
-        entry["sketch_error"] = block.errors
-    if block.probability:
-        explained = _explained(found, block)
-        if explained:
-            entry["explained"] = explained
-        lost = _missing(found, block, metrics)
-        entry["calibration_test"] = classic_test(block)
-        entry["significance"] = block_tests(block, metrics, margin, lost)
-        if lost is not None:
-            entry["missing"] = lost
-        entry["reliability"] = _reliability(block, stream)
-        entry["thresholds"] = block.threshold_counts().to_dict()
-    _carry_grades(entry, found, options, margin)
-    return entry
-
-
-def _carry_grades(
-    entry: dict[str, Any], found: SourceBlock, options: AuditOptions, margin: float
-) -> None:
-    """Say how sure the grades are where the program made them; checks enter the numbers."""
-    graded = found.graded()
-    if graded is None:
-        return
-    # Loaded here, and with a stream of its own: most outcomes come with the data.
-    from calibrant.stats.graded.summary import grading_summary
-
-    rng = named_stream(options.seed, "grading", *map(str, found.keys.values()))
-    how = {"probability": entry["probability"], "level": options.level}
-    entry["grading"] = grading_summary(graded, rng, **how)
-    if entry["grading"]["odds_factor"] is None:
-        take_checks(entry, margin, options.level)
+    def rng(self, name: str, found: SourceBlock) -> np.random.Generator:
+        """Return a stream of its own for what is not part of every audit."""
+        return named_stream(self.options.seed, name, *map(str, found.keys.values()))
 
 
 def _explained(found: SourceBlock, block: RowBlock | CellBlock) -> dict[str, float]:
@@ -271,16 +271,6 @@ def _missing(
     return missing_entry(block.cell_error.sums, metrics["confidence_gap"], found.missing)
 
 
-def _has_ids(reading: Mapping[str, Any]) -> bool:
-    """Return whether a table that is read in parts names its questions."""
-    return "question_id" in reading.get("columns", {})
-
-
-def _weighted(entries: Iterable[AuditBlock]) -> bool:
-    """Return whether rows weigh unequally, and not only questions by their number of rows."""
-    return any(entry.effective_n is not None and entry.questions == entry.n for entry in entries)
-
-
 def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:
     undefined = [f"{name} is undefined: {reason}" for name, reason in block.undefined.items()]
     few = []
@@ -289,27 +279,10 @@ def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:
     return [*sorted(undefined), *few, *found.notes]
 
 
-def _named_metrics(found: SourceBlock, block: Any, options: AuditOptions) -> dict[str, Any]:
-    # Loaded here, and with a stream of its own: what was not asked for changes nothing.
-    from calibrant.metrics.row_block import named_values
-
-    stream = named_stream(options.seed, "named metrics", *map(str, found.keys.values()))
-    return named_values(block, options.named_metrics, stream)
-
-
-def _reliability(block: RowBlock | CellBlock, rng: Stream) -> dict[str, Any]:
-    """Return what a reliability diagram shows."""
-    return {
-        "bins": block.diagram(),
-        "curve": block.reliability_curve(_CURVE_POINTS, rng).to_dict(),
-        "histogram": block.histogram(_HISTOGRAM_BINS),
-    }
-
-
-def _verdict(entry: Mapping[str, Any], own: Sequence[Claim]) -> dict[str, str]:
+def _verdict(entry: Mapping[str, object], claims: Sequence[Claim]) -> dict[str, str]:
     """Return the verdict of an entry: a word for programs, and its sentences."""
-    word = calibration_word(own) if entry["probability"] else "not-a-probability"
-    texts = [claim.text for claim in own] or [_NO_PROBABILITY]
+    word = calibration_word(claims) if entry["probability"] else "not-a-probability"
+    texts = [claim.text for claim in claims] or [_NO_PROBABILITY]
     return {"calibration": word, "how": texts[0], "sure": " ".join(texts[1:])}
 
 
