@@ -23,12 +23,12 @@ KINDS = {
     "demo": "lists.demo_blocks",
     "grade": "meanings.grade_blocks",
     "groups": "groups.blocks",
-    "import_logs": "import_logs.blocks",
+    "import_logs": "lists.import_blocks",
     "init": "lists.init_blocks",
     "label": "monitor.label_blocks",
     "leaderboard": "plan.leaderboard_blocks",
     "mend": "decide.mend_blocks",
-    "methods": "methods.blocks",
+    "methods": "lists.methods_blocks",
     "models": "lists.models_blocks",
     "monitor": "monitor.blocks",
     "multi_answer": "calibrant.bench.tables.blocks",
@@ -54,8 +54,7 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     module, _, name = KINDS[kind].rpartition(".")
     place = module if "." in module else f"{__name__}.{module}"
     build = getattr(importlib.import_module(place), name)
-    blocks: list[Paragraph | Table] = build(result)
-    return [*blocks, *wrong_table(result)]
+    return [*build(result), *wrong_table(result)]
 
 
 def said_first(document: Mapping[str, Any]) -> list[Claim]:

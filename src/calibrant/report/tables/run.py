@@ -1,7 +1,8 @@
 """Tables of a run and of a study: what it would send, what it got, what came out, who was asked."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from calibrant.claims.words import count as counted
@@ -13,108 +14,86 @@ from calibrant.report.cells import Cell, estimate_cell, money_cell, number_cell
 _FAILURES_SHOWN = 5
 
 
-def blocks(document: RunFields) -> list[Block]:
+def blocks(document: RunFields) -> Iterator[Block]:
     """Return what a person wants to know before or after a run."""
     if document.get("probe"):
         return _probed(document)
-    if document["dry_run"]:
-        return [*_repaired(document), *_plan(document), *_unavailable(document)]
-    place = Paragraph(f"Tables, results and report.html are in {document.study}.")
-    return [
-        *_stopped(document),
-        *_repaired(document),
-        *_got(document),
-        *_remarks(document),
-        *_scores(document),
-        *_not_scored(document),
-        place,
-    ]
+    after = (_stopped, _repaired, _got, _remarks, _scores, _not_scored, _place)
+    parts = (_repaired, _plan, _unavailable) if document["dry_run"] else after
+    return chain.from_iterable(part(document) for part in parts)
 
 
-def _stopped(document: RunFields) -> list[Block]:
+def _stopped(document: RunFields) -> Iterator[Block]:
     """Say first that a cap was reached: everything below rests on what was asked until then."""
-    if not document.get("stopped"):
-        return []
-    text = f"Stopped at a cap: {document['stopped']}. Everything paid for is kept and used."
-    return [Paragraph(text, strong=True)]
+    if cap := document.get("stopped"):
+        text = f"Stopped at a cap: {cap}. Everything paid for is kept and used."
+        yield Paragraph(text, strong=True)
 
 
-def _repaired(document: RunFields) -> list[Block]:
-    repair = document.get("repair")
-    if repair is None:
-        return []
-    if repair["backup"] is None:
+def _repaired(document: RunFields) -> Iterator[Block]:
+    if repair := document.get("repair"):
         text = f"The ledger is sound: all {repair['draws']:,} answers can be read."
-        return [Paragraph(text, strong=True)]
-    return [
-        Paragraph(
-            f"The ledger was damaged: {repair['draws']:,} answers are saved, {repair['lost']:,} "
-            f"are lost and asked for again. The old file is {repair['backup']}.",
-            strong=True,
-        )
-    ]
+        if repair["backup"] is not None:
+            text = (
+                f"The ledger was damaged: {repair['draws']:,} answers are saved, "
+                f"{repair['lost']:,} are lost and asked for again. The old file is "
+                f"{repair['backup']}."
+            )
+        yield Paragraph(text, strong=True)
 
 
-def _probed(document: RunFields) -> list[Block]:
+def _probed(document: RunFields) -> Iterator[Block]:
     """Say what each endpoint takes, and what it refuses in its own words."""
-    said: list[Block] = []
     for one in document["probe"]:
         if one["problem"]:
-            said.append(Paragraph(f"{one['model']} does not answer: {one['problem']}", strong=True))
+            yield Paragraph(f"{one['model']} does not answer: {one['problem']}", strong=True)
             continue
         text = f"{one['model']} answers '{one['answer'].strip()}' in {one['seconds']:.1f} s"
         text += f" as {one['answered_by']}." if one["answered_by"] else "."
-        said.append(Paragraph(text, strong=True))
-        said.append(Paragraph(f"It takes {', '.join(one['takes']) or 'no setting'}."))
+        yield Paragraph(text, strong=True)
+        yield Paragraph(f"It takes {', '.join(one['takes']) or 'no setting'}.")
         for name, words in one["refuses"].items():
-            said.append(Paragraph(f"It refuses {name}: {words}"))
+            yield Paragraph(f"It refuses {name}: {words}")
         if one["thinking_tokens"]:
-            said.append(Paragraph(f"It spent {one['thinking_tokens']:,} tokens on thinking."))
+            yield Paragraph(f"It spent {one['thinking_tokens']:,} tokens on thinking.")
         if one["cut_off"]:
-            said.append(Paragraph("The answer was cut off: raise thinking_tokens of the model."))
-    return said
+            yield Paragraph("The answer was cut off: raise thinking_tokens of the model.")
 
 
 # -- before a run ----------------------------------------------------------------------------
 
 
-def _plan(document: RunFields) -> list[Block]:
-    total = document["plan"]["total"]
-    wanted, held = total["draws_wanted"], total["draws_held"]
-    if total["calls"] == 0:
-        text = f"Nothing to send: all {wanted:,} draws are in the ledger."
-    else:
+def _plan(document: RunFields) -> Iterator[Block]:
+    rows, total = document["plan"]["rows"], document["plan"]["total"]
+    text = f"Nothing to send: all {total['draws_wanted']:,} draws are in the ledger."
+    if total["calls"]:
+        cost = total["cost"]
+        price = "at a cost that is unknown" if cost is None else f"for at most {money_cell(cost)}"
         text = (
-            f"{document.questions:,} questions, {wanted:,} draws, {held:,} of them in the "
-            f"ledger: {total['calls']:,} calls to send, {_cost(total['cost'])}. "
-            "Nothing was sent."
+            f"{document.questions:,} questions, {total['draws_wanted']:,} draws, "
+            f"{total['draws_held']:,} of them in the ledger: {total['calls']:,} calls to send, "
+            f"{price}. Nothing was sent."
         )
+    yield Paragraph(text, strong=True)
     note = (
         "Prompt tokens are estimated from the length of the texts. Reply tokens and cost are the "
         "most they can be."
     )
-    notes = dict.fromkeys(row["note"] for row in document["plan"]["rows"] if row.get("note"))
-    return [
-        Paragraph(text, strong=True),
-        table_of(
-            document["plan"]["rows"],
-            {
-                "model": "model",
-                "probe": "probe",
-                "draws": "draws_wanted",
-                "in ledger": "draws_held",
-                "calls": "calls",
-                "prompt tokens": "prompt_tokens",
-                "reply tokens": "completion_tokens",
-                "cost": lambda e: money_cell(e["cost"]),
-            },
-            note=" ".join([note, *notes]),
-            labels=2,
-        ),
-    ]
+    columns: Columns = {
+        "model": "model",
+        "probe": "probe",
+        "draws": "draws_wanted",
+        "in ledger": "draws_held",
+        "calls": "calls",
+        "prompt tokens": "prompt_tokens",
+        "reply tokens": "completion_tokens",
+        "cost": lambda e: money_cell(e["cost"]),
+    }
+    notes = dict.fromkeys(row["note"] for row in rows if row.get("note"))
+    yield table_of(rows, columns, note=" ".join([note, *notes]), labels=2)
 
 
-def _unavailable(document: RunFields) -> list[Block]:
+def _unavailable(document: RunFields) -> Iterator[Block]:
     rows = [
         {"model": model["model"], "method": method, "reason": reason}
         for model in document.models
@@ -123,119 +102,116 @@ def _unavailable(document: RunFields) -> list[Block]:
     return _reasons(rows, "Methods that cannot be served")
 
 
-def _reasons(rows: Sequence[Mapping[str, Any]], title: str) -> list[Block]:
+def _reasons(rows: Sequence[Mapping[str, str]], title: str) -> Iterator[Block]:
     columns: Columns = {"model": "model", "method": "method", "because": "reason"}
-    return [table_of(rows, columns, title, labels=3, folded=True)] if rows else []
+    if rows:
+        yield table_of(rows, columns, title, labels=3, folded=True)
 
 
 # -- after a run -----------------------------------------------------------------------------
 
 
-def _got(document: RunFields) -> list[Block]:
-    parts: list[Block] = []
+def _got(document: RunFields) -> Iterator[Block]:
+    priced = {model["model"]: model["priced"] for model in document.models}
     for entry in document["counts"]:
         draws = entry["draws_new"] + entry["draws_cached"]
         tokens = entry["prompt_tokens"] + entry["completion_tokens"]
-        priced = next(m["priced"] for m in document.models if m["model"] == entry["model"])
-        price = money_cell(entry["cost"]) if priced else "unknown cost"
-        parts.append(
-            Paragraph(
-                f"{entry['model']}: {draws:,} draws, {entry['draws_cached']:,} from the ledger; "
-                f"{entry['calls']:,} calls, {tokens:,} tokens, {price}, "
-                f"{entry['elapsed_s']:.1f} s.",
-                strong=True,
-            )
+        price = money_cell(entry["cost"]) if priced[entry["model"]] else "unknown cost"
+        text = (
+            f"{entry['model']}: {draws:,} draws, {entry['draws_cached']:,} from the ledger; "
+            f"{entry['calls']:,} calls, {tokens:,} tokens, {price}, {entry['elapsed_s']:.1f} s."
         )
-    return parts
+        yield Paragraph(text, strong=True)
 
 
-def _remarks(document: RunFields) -> list[Block]:
-    parts: list[Block] = []
+def _remarks(document: RunFields) -> Iterator[Block]:
     for finding in document["findings"]:
-        parts.append(Paragraph(f"Note on {finding['model']}: {finding['message']}"))
+        yield Paragraph(f"Note on {finding['model']}: {finding['message']}")
     for model, count in document["skipped_second_turns"].items():
         if count:
-            parts.append(
-                Paragraph(
-                    f"{model}: {count:,} of {document.questions:,} greedy replies hold no "
-                    "answer, so nothing was asked about them."
-                )
+            yield Paragraph(
+                f"{model}: {count:,} of {document.questions:,} greedy replies hold no answer, so "
+                "nothing was asked about them."
             )
-    unread = document["unread"]
-    if unread:
+    if unread := document["unread"]:
         worst = max(unread, key=lambda entry: entry["unread"])
-        parts.append(
-            Paragraph(
-                f"In some replies no confidence or vote could be read, most in "
-                f"{worst['model']} / {worst['method']}: {worst['unread']:,}. They are left out, "
-                "not imputed."
-            )
+        yield Paragraph(
+            "In some replies no confidence or vote could be read, most in "
+            f"{worst['model']} / {worst['method']}: {worst['unread']:,}. They are left out, not "
+            "imputed."
         )
-    return parts + _failures(document["failures"])
+    failures = document["failures"]
+    if failures["count"]:
+        reasons = Counter(entry["reason"] for entry in failures["shown"])
+        title = f"{failures['count']:,} requests were set aside"
+        yield _numbers(dict(reasons.most_common(_FAILURES_SHOWN)), ("reason", "times"), title)
 
 
-def _failures(failures: Mapping[str, Any]) -> list[Block]:
-    if not failures["count"]:
-        return []
-    reasons = Counter(entry["reason"] for entry in failures["shown"])
-    rows = tuple(
-        (reason, number_cell(count)) for reason, count in reasons.most_common(_FAILURES_SHOWN)
-    )
-    title = f"{failures['count']:,} requests were set aside"
-    return [Table(("reason", "times"), rows, title=title)]
+def _numbers(numbers: Mapping[str, int], columns: tuple[str, str], title: str) -> Table:
+    rows = ((name, number_cell(number)) for name, number in numbers.items())
+    return Table(columns, tuple(rows), title)
 
 
-def _scores(document: RunFields) -> list[Block]:
-    results = document.results
-    if not results:
-        return [Paragraph("No question could be scored.")]
+def _scores(document: RunFields) -> Iterator[Block]:
+    if not document.results:
+        yield Paragraph("No question could be scored.")
+        return
     note = "n counts scored and graded questions. '-': the score is no probability."
-    lacking = {entry["method"] for entry in document["methods"] if not entry["available"]}
-    if lacking:
-        note += Hint(
-            " {0} without inputs: {full} says why.", counted(len(lacking), "method")
-        ).shell()
+    if lacking := {entry["method"] for entry in document["methods"] if not entry["available"]}:
+        without = counted(len(lacking), "method")
+        note += Hint(" {0} without inputs: {full} says why.", without).shell()
+
+    def number(name: str, *, always: bool = False) -> Callable[[Any], Cell]:
+        return lambda e: estimate_cell(e.get(name), digits=2) if always or e["probability"] else "-"
+
     columns: Columns = {
         "model": "model",
         "method": "method",
         "n": "n",
-        "accuracy": lambda e: estimate_cell(e.get("accuracy"), digits=2),
-        "confidence": lambda e: _of_probability(e, "mean_confidence"),
-        "ECE": lambda e: _of_probability(e, "ece"),
-        "AUROC": lambda e: estimate_cell(e.get("auroc"), digits=2),
+        "accuracy": number("accuracy", always=True),
+        "confidence": number("mean_confidence"),
+        "ECE": number("ece"),
+        "AUROC": number("auroc", always=True),
     }
-    return [table_of(results, columns, "What came of it", note=note, labels=2)]
+    yield table_of(document.results, columns, "What came of it", note=note, labels=2)
 
 
-def _of_probability(entry: Mapping[str, Any], name: str) -> Cell:
-    return estimate_cell(entry.get(name), digits=2) if entry["probability"] else "-"
-
-
-def _not_scored(document: RunFields) -> list[Block]:
+def _not_scored(document: RunFields) -> Iterator[Block]:
     rows = [entry for entry in document["methods"] if not entry["available"]]
     return _reasons(rows, "Methods without their inputs")
 
 
-def _cost(cost: float | None) -> str:
-    return "at a cost that is unknown" if cost is None else f"for at most {money_cell(cost)}"
+def _place(document: RunFields) -> Iterator[Block]:
+    yield Paragraph(f"Tables, results and report.html are in {document.study}.")
 
 
 # -- a study ----------------------------------------------------------------------------------
 
 
-def study_blocks(document: StudyFields) -> list[Block]:
+def study_blocks(document: StudyFields) -> Iterator[Block]:
     """Return the blocks of a ``calibrant.study/1`` document."""
-    parts: list[Block] = [Paragraph(_sentence(document), strong=True)]
+    yield Paragraph(_sentence(document), strong=True)
     if document.asked:
-        parts.append(_asked(document.asked))
+        columns: Columns = {
+            "model": "model",
+            "purpose": "purpose",
+            "draws": "draws",
+            "prompt tokens": lambda e: number_cell(e.get("prompt_tokens")),
+            "reply tokens": lambda e: number_cell(e.get("completion_tokens")),
+            "cut off": lambda e: number_cell(e.get("cut_off")),
+            "cost": lambda e: money_cell(e.get("cost")),
+        }
+        note = "'Cut off': replies that reached their longest length, as one-token votes always do."
+        yield table_of(document.asked, columns, "What was asked", note=note, labels=2)
     if document.prompts:
-        parts.append(_prompts(document.prompts))
+        names = ("purpose", "prompt", "models", "system", "user", "examples")
+        columns = {**{name: name for name in names}, "most tokens": "max_tokens"}
+        note = "Names in braces are filled in for each question; worked examples go before it."
+        yield table_of(document.prompts, columns, "Prompts", note=note, labels=5, folded=True)
     if document.graders:
-        rows = tuple((name, number_cell(count)) for name, count in document.graders.items())
-        parts.append(Table(("grader", "answers"), rows, title="Who graded"))
+        yield _numbers(document.graders, ("grader", "answers"), "Who graded")
     versions = ", ".join(f"{name} {number}" for name, number in document.versions.items())
-    parts.append(Paragraph(f"Made with {versions}."))
-    return parts
+    yield Paragraph(f"Made with {versions}.")
 
 
 def _sentence(document: StudyFields) -> str:
@@ -248,38 +224,8 @@ def _sentence(document: StudyFields) -> str:
     purposes = len({entry["purpose"] for entry in document.asked})
     costs = [entry.get("cost") for entry in document.asked]
     known = [cost for cost in costs if cost is not None]
-    price = f" for ${sum(known):,.2f}" if costs and len(known) == len(costs) else ""
+    price = f" for ${sum(known):,.2f}" if costs and known == costs else ""
     unknown = "" if price else " What they cost is not known."
     by = f" of {models}" if models else ""
     kinds = f" to {purposes} kinds of prompt" if purposes > 1 else ""
     return f"{document.name}: {draws:,} answers{by}{kinds}{price}.{unknown}"
-
-
-def _asked(entries: Sequence[Mapping[str, Any]]) -> Table:
-    return table_of(
-        entries,
-        {
-            "model": "model",
-            "purpose": "purpose",
-            "draws": "draws",
-            "prompt tokens": lambda e: number_cell(e.get("prompt_tokens")),
-            "reply tokens": lambda e: number_cell(e.get("completion_tokens")),
-            "cut off": lambda e: number_cell(e.get("cut_off")),
-            "cost": lambda e: money_cell(e.get("cost")),
-        },
-        "What was asked",
-        note="'Cut off': replies that reached their longest length, as one-token votes always do.",
-        labels=2,
-    )
-
-
-def _prompts(entries: Sequence[Mapping[str, Any]]) -> Table:
-    names = ("purpose", "prompt", "models", "system", "user", "examples")
-    return table_of(
-        entries,
-        {**{name: name for name in names}, "most tokens": "max_tokens"},
-        "Prompts",
-        note="Names in braces are filled in for each question; worked examples go before it.",
-        labels=5,
-        folded=True,
-    )
