@@ -58,17 +58,16 @@ def reach(
     cost = np.asarray(spent.mean(axis=1))
     if target.budget is not None:
         careful = mixing.careful_costs(spent, largest_cost, target.budget, questions)
-        found = mixing.at_budget(careful, accuracy, target.budget * float(largest_cost.mean()))
-        if found is not None:
-            found = mixing.mixed(found.first, found.second, found.share, cost, accuracy)
-        return found, "most accurate in budget"
+        mix = mixing.at_budget(careful, accuracy, target.budget * float(largest_cost.mean()))
+        if mix is not None:
+            mix = mixing.mixed(mix.first, mix.second, mix.share, cost, accuracy)
+        return mix, "most accurate in budget"
     wanted = largest if target.accuracy is None else target.accuracy
-    found = mixing.at_accuracy(cost, accuracy, wanted)
-    if found is not None:
-        return found, "cheapest that is accurate enough"
-    return mixing.at_budget(
-        cost, accuracy, np.inf
-    ), "most accurate; the accuracy asked for is not reached"
+    mix = mixing.at_accuracy(cost, accuracy, wanted)
+    if mix is not None:
+        return mix, "cheapest that is accurate enough"
+    most = mixing.at_budget(cost, accuracy, np.inf)
+    return most, "most accurate; the accuracy asked for is not reached"
 
 
 def per_question(mix: mixing.Mix, values: Floats) -> Floats:
@@ -92,6 +91,14 @@ class _Judged:
     def cost(self) -> Floats:
         return np.asarray(self.spent.mean(axis=1))
 
+    def alone(self, at: int) -> mixing.Mix:
+        """Return one setting as a mix."""
+        return mixing.mixed(at, at, 0.0, self.cost, self.accuracy)
+
+
+# A strategy, the mix that comes closest to the target, and what that reaches.
+Reached = tuple[_Judged, mixing.Mix, str]
+
 
 def choose_policy(
     answers: Answers, options: StrategyOptions, target: Target, *, seed: int
@@ -105,10 +112,13 @@ def choose_policy(
     _refuse_few(n)
     order = named_stream(seed, "choose policy").permutation(n)
     kept = round(n * _CERTIFY) if target.margin is not None else 0
-    own, apart = answers.rows(order[kept:]), answers.rows(order[:kept])
+    choosing = answers.rows(order[kept:])
     if target.margin is None:
-        return _best(_judged(own, [], options, seed), own, target, seed)
-    return _certified(_judged(own, [apart], options, seed), own, target)
+        return _best(_judged(choosing, [], options, seed), choosing, target, seed)
+    apart = answers.rows(order[:kept])
+    return _certified(
+        _judged(choosing, [apart], options, seed), choosing, target, margin=target.margin
+    )
 
 
 def given_tolerance(
@@ -121,24 +131,22 @@ def given_tolerance(
 ) -> ChosenPolicy:
     """Measure a cascade of a given tolerance; refuse it where another does better at its cost."""
     _refuse_few(len(answers))
-    own = strategy if strategy in TOLERANT else "risk"
-    names = tuple(dict.fromkeys((*options.strategies, own)))
+    tolerant = strategy if strategy in TOLERANT else "risk"
+    names = tuple(dict.fromkeys((*options.strategies, tolerant)))
     judged = _judged(answers, [], replace(options, strategies=names, tolerance=tolerance), seed)
-    one, singles = judged[own], judged["single"]
-    at = len(one.cost) - 1
-    mix = mixing.mixed(at, at, 0.0, one.cost, one.accuracy)
-    how = "the tolerance that was given"
+    one = judged[tolerant]
+    mix = one.alone(len(one.cost) - 1)
+    given = one, mix, "the tolerance that was given"
     target = Target(budget=mix.cost / float(answers.cost[:, -1].mean()))
-    found, _ = _reached(judged, answers, target)
-    for name, other in found.items():
-        if name != own and _lead(other, (one, mix, how), target) > _REFUSES:
+    for name, other in _reached(judged, answers, target)[0].items():
+        if name != tolerant and _lead(other, given, target) > _REFUSES:
             better = f"{100 * (other[1].accuracy - mix.accuracy):.1f} points more accurate"
             raise InputError(
                 f"the tolerance {tolerance:g} is not saved: at the same cost "
                 f"{STRATEGIES.get(name, 'always one model')} is {better}, on the same page",
                 hint=Hint("leave {tolerance} out, or give {budget}", budget=f"{target.budget:.2f}"),
             )
-    return _chosen(one, mix, _measured(one, mix, singles), {}, how)
+    return _chosen(given, judged["single"])
 
 
 def _refuse_few(n: int) -> None:
@@ -175,19 +183,26 @@ def _all(
 
 
 def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: int) -> ChosenPolicy:
-    found, reasons = _reached(judged, answers, target)
-    if not found:
+    reached, reasons = _reached(judged, answers, target)
+    if not reached:
         raise InputError(_beyond_budget(answers, target.budget))
-    winner = _winner(found, target)
-    one, mix, how = found[winner]
-    for name, (_, other, _) in found.items():
+    winner = _winner(reached, target)
+    best = reached[winner]
+    for name, (_, other, _) in reached.items():
         if name != winner:
-            reasons[name] = _reason(other, mix, winner)
-    if target.strategy is not None and target.strategy != winner:
-        one, mix, how = _asked_for(found, reasons, target, winner)
-    right, spent = _on_unseen(judged, answers, target, (one, mix, how), seed)
-    largest = judged["single"].right[-1]
-    return _chosen(one, mix, (right, spent, largest), reasons, how)
+            reasons[name] = _reason(other, best[1], winner)
+    asked = target.strategy
+    if asked is not None and asked != winner:
+        if asked not in reached:
+            raise InputError(f"the strategy {asked!r} cannot be saved: {reasons[asked]}")
+        if _lead(best, reached[asked], target) > _REFUSES:
+            raise InputError(
+                f"the strategy {asked!r} is not saved: {reasons[asked]}",
+                hint=f"save {winner!r}, which is better on the same page",
+            )
+        best = reached[asked]
+    measured = _on_unseen(judged, answers, target, best, seed)
+    return _chosen(best, judged["single"], measured, reasons)
 
 
 def _beyond_budget(answers: Answers, budget: float | None) -> str:
@@ -208,19 +223,16 @@ def _reached(
     judged: dict[str, _Judged], answers: Answers, target: Target, questions: int | None = None
 ) -> tuple[dict[str, Reached], dict[str, str]]:
     """Return the mix of each strategy that comes closest to the target, or why there is none."""
-    largest_cost = answers.cost[:, -1]
-    largest = float(judged["single"].accuracy[-1])
-    found: dict[str, Reached] = {}
+    largest = answers.cost[:, -1], float(judged["single"].accuracy[-1])
+    reached: dict[str, Reached] = {}
     reasons: dict[str, str] = {}
     for name, one in judged.items():
-        mix, how = reach(
-            one.spent, one.accuracy, target, largest_cost, largest, questions=questions
-        )
+        mix, how = reach(one.spent, one.accuracy, target, *largest, questions=questions)
         if mix is None:
             reasons[name] = "every setting costs more than the budget"
         else:
-            found[name] = (one, mix, how)
-    return found, reasons
+            reached[name] = (one, mix, how)
+    return reached, reasons
 
 
 def _on_unseen(
@@ -240,24 +252,24 @@ def _on_unseen(
             name: _Judged(one.fitted, one.right[:, rows], one.spent[:, rows])
             for name, one in judged.items()
         }
-        found, _ = _reached(half, answers.rows(rows), target, n)
-        name = target.strategy or (_winner(found, target) if found else "")
-        mix = found[name][1] if name in found else whole[1]
-        one = judged[name] if name in found else whole[0]
+        reached, _ = _reached(half, answers.rows(rows), target, n)
+        name = target.strategy or (_winner(reached, target) if reached else "")
+        one, mix = (judged[name], reached[name][1]) if name in reached else whole[:2]
         right[others] = per_question(mix, one.right[:, others])
         spent[others] = per_question(mix, one.spent[:, others])
     return right, spent
 
 
 def _chosen(
-    one: _Judged,
-    mix: mixing.Mix,
-    measured: tuple[Floats, Floats, Floats],
-    reasons: dict[str, str],
-    how: str,
+    reached: Reached,
+    singles: _Judged,
+    measured: tuple[Floats, Floats] | None = None,
+    reasons: dict[str, str] | None = None,
     certified: int | None = None,
 ) -> ChosenPolicy:
-    right, spent, largest = measured
+    """Describe what was chosen; unless measured elsewhere, by the questions that judged it."""
+    one, mix, how = reached
+    right, spent = measured or (per_question(mix, one.right), per_question(mix, one.spent))
     return ChosenPolicy(
         one.fitted.name,
         one.fitted.policy,
@@ -266,19 +278,11 @@ def _chosen(
         mix,
         mean_estimate(right),
         mixing.cost_estimate(spent),
-        mean_estimate(right - largest),
-        reasons,
+        mean_estimate(right - singles.right[-1]),
+        reasons or {},
         certified,
         how,
     )
-
-
-def _score(mix: mixing.Mix, target: Target) -> tuple[float, float]:
-    """Return what is compared: accuracy in a budget, else cost once accurate enough."""
-    if target.budget is not None:
-        return (mix.accuracy, -mix.cost)
-    wanted = target.accuracy
-    return (min(mix.accuracy, wanted) if wanted is not None else mix.accuracy, -mix.cost)
 
 
 def _winner(found: dict[str, Reached], target: Target) -> str:
@@ -289,23 +293,25 @@ def _winner(found: dict[str, Reached], target: Target) -> str:
     default = "value"
     if best == default or default not in names:
         return best
-    lead = _lead(found[best], found[default], target)
-    return best if lead > _REPLACES else default
+    return best if _lead(found[best], found[default], target) > _REPLACES else default
 
 
 def _rank(mix: mixing.Mix, target: Target, reached: bool) -> tuple[float, float]:
+    """Return what is compared: cost where all are accurate enough, else accuracy."""
     if target.budget is None and reached:
         return (-mix.cost, mix.accuracy)
-    return _score(mix, target)
+    if target.budget is None and target.accuracy is not None:
+        return (min(mix.accuracy, target.accuracy), -mix.cost)
+    return (mix.accuracy, -mix.cost)
 
 
 def _lead(one: Reached, other: Reached, target: Target) -> float:
     """Return by how many standard errors one strategy is better, question by question."""
     costs = target.budget is None and "not reached" not in one[2]
-    values = []
-    for judged, mix, _ in (one, other):
-        values.append(per_question(mix, -judged.spent if costs else judged.right))
-    gap = values[0] - values[1]
+    first, second = (
+        per_question(mix, -of.spent if costs else of.right) for of, mix, _ in (one, other)
+    )
+    gap = first - second
     error = float(gap.std(ddof=1)) / len(gap) ** 0.5
     return float(gap.mean()) / error if error > 0 else 0.0
 
@@ -320,56 +326,27 @@ def _reason(other: mixing.Mix, mix: mixing.Mix, winner: str) -> str:
     )
 
 
-def _asked_for(
-    found: dict[str, Reached],
-    reasons: dict[str, str],
-    target: Target,
-    winner: str,
-) -> Reached:
-    """Return the strategy that was asked for, unless another one is clearly better."""
-    name = str(target.strategy)
-    if name not in found:
-        raise InputError(f"the strategy {name!r} cannot be saved: {reasons[name]}")
-    if _lead(found[winner], found[name], target) > _REFUSES:
-        raise InputError(
-            f"the strategy {name!r} is not saved: {reasons[name]}",
-            hint=f"save {winner!r}, which is better on the same page",
-        )
-    return found[name]
-
-
-def _certified(judged: dict[str, _Judged], answers: Answers, target: Target) -> ChosenPolicy:
+def _certified(
+    judged: dict[str, _Judged], answers: Answers, target: Target, *, margin: float
+) -> ChosenPolicy:
     """Test the settings of one strategy in the order of their accuracy on other rows."""
-    name = target.strategy or next(iter(judged))
-    one, singles = judged[name], judged["single"]
+    one, singles = judged[target.strategy or next(iter(judged))], judged["single"]
     certifying = one.fitted.curves[0]
     largest_cost = float(answers.cost[:, -1].mean())
-    budget = None if target.budget is None else target.budget * largest_cost
-    assert target.margin is not None
     passed = mixing.certified_settings(
         certifying.right,
         certifying.spent,
         singles.fitted.curves[0].right[-1],
         np.argsort(-one.accuracy, kind="stable").tolist(),
-        margin=target.margin,
+        margin=margin,
         delta=target.delta,
-        budget=budget,
-        dearest=float(answers.cost.max(axis=0).sum()) if budget is not None else None,
+        budget=None if target.budget is None else target.budget * largest_cost,
+        dearest=float(answers.cost.max(axis=0).sum()),
     )
     if not passed:
-        last = len(answers.models) - 1
-        mix = mixing.mixed(last, last, 0.0, singles.cost, singles.accuracy)
-        how = "nothing is certified: always the largest model"
-        return _chosen(singles, mix, _measured(singles, mix, singles), {}, how, 0)
+        largest = singles.alone(len(answers.models) - 1)
+        reached = singles, largest, "nothing is certified: always the largest model"
+        return _chosen(reached, singles, certified=0)
     at = min(passed, key=lambda setting: one.cost[setting])
-    mix = mixing.mixed(at, at, 0.0, one.cost, one.accuracy)
-    how = "cheapest setting whose guarantee holds"
-    return _chosen(one, mix, _measured(one, mix, singles), {}, how, len(passed))
-
-
-def _measured(one: _Judged, mix: mixing.Mix, singles: _Judged) -> tuple[Floats, Floats, Floats]:
-    return per_question(mix, one.right), per_question(mix, one.spent), singles.right[-1]
-
-
-# A strategy, the mix that comes closest to the target, and what that reaches.
-Reached = tuple[_Judged, mixing.Mix, str]
+    reached = one, one.alone(at), "cheapest setting whose guarantee holds"
+    return _chosen(reached, singles, certified=len(passed))

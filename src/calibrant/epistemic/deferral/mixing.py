@@ -65,30 +65,29 @@ def at_budget(cost: Floats, accuracy: Floats, budget: float) -> Mix | None:
     Mix(first=0, second=1, share=0.5, cost=2.0, accuracy=0.6)
     """
     front = _front(cost, accuracy)
-    inside = [at for at in front if cost[at] <= budget]
+    inside = int((cost[front] <= budget).sum())
     if not inside:
         return None
-    beyond = [at for at in front if cost[at] > budget]
-    first = inside[-1]
-    if not beyond:
-        return Mix(first, first, 0.0, float(cost[first]), float(accuracy[first]))
-    second = beyond[0]
-    share = (budget - cost[first]) / (cost[second] - cost[first])
-    return mixed(first, second, float(share), cost, accuracy)
+    last = front[min(inside, len(front) - 1)]
+    return _neighbours(front[inside - 1], last, cost, budget, cost, accuracy)
 
 
 def at_accuracy(cost: Floats, accuracy: Floats, target: float) -> Mix | None:
     """Return the cheapest mix that is at least as accurate as `target`; None where none is."""
     front = _front(cost, accuracy)
-    enough = [at for at in front if accuracy[at] >= target]
-    if not enough:
+    below = int((accuracy[front] < target).sum())
+    if below == len(front):
         return None
-    second = enough[0]
-    below = [at for at in front if accuracy[at] < target]
-    if not below:
-        return Mix(second, second, 0.0, float(cost[second]), float(accuracy[second]))
-    first = below[-1]
-    share = (target - accuracy[first]) / (accuracy[second] - accuracy[first])
+    return _neighbours(front[max(below - 1, 0)], front[below], accuracy, target, cost, accuracy)
+
+
+def _neighbours(
+    first: int, second: int, values: Floats, wanted: float, cost: Floats, accuracy: Floats
+) -> Mix:
+    """Return the mix of two corners of the hull whose mean of `values` is what is wanted."""
+    if first == second:
+        return Mix(first, first, 0.0, float(cost[first]), float(accuracy[first]))
+    share = (wanted - values[first]) / (values[second] - values[first])
     return mixed(first, second, float(share), cost, accuracy)
 
 

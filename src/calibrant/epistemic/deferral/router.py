@@ -4,23 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import polars as pl
+import polars.selectors as cs
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError, require_choice
+from calibrant.core.stored import Stored
 from calibrant.epistemic.deferral.answers import VECTOR, Answers, gather_answers
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.saved import SCHEMA, Row, Said, SavedPolicy, Step
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 from calibrant.records.features import FeatureEncoder, as_frame
 
-ROUTERS = ("tree", "knn")
 _CHUNK = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Trees(Stored):
+    """A regression tree of being right per model; `overall` is for categories not seen."""
+
+    encoder: FeatureEncoder
+    overall: Floats
+    trees: list[Tree]
+    rates: list[Floats]
+
+    def accuracy(self, matrix: Floats) -> Floats:
+        """Return the expected accuracy of each model, shape (queries, models)."""
+        columns = []
+        for tree, rates, overall in zip(self.trees, self.rates, self.overall, strict=True):
+            leaves = tree.apply(matrix)
+            columns.append(np.where(leaves >= 0, rates[leaves], overall))
+        return np.stack(columns, axis=1)
+
+    def accuracy_one(self, row: Any) -> Floats:
+        """Return the same for one query, without the overhead of arrays."""
+        each = zip(self.trees, self.rates, self.overall, strict=True)
+        leaves = ((tree.apply_one(row), rates, overall) for tree, rates, overall in each)
+        return np.array([rates[at] if at >= 0 else overall for at, rates, overall in leaves])
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours(Stored):
+    """The share of the `k` nearest queries that each model got right; `points` have length 1."""
+
+    encoder: FeatureEncoder | None
+    k: int
+    points: Floats
+    hits: Floats
+
+    def accuracy(self, matrix: Floats) -> Floats:
+        """Return the expected accuracy of each model, shape (queries, models)."""
+        points = _directions(matrix)
+        result = np.empty((len(points), self.hits.shape[1]))
+        for start in range(0, len(points), _CHUNK):
+            distance = -points[start : start + _CHUNK] @ self.points.T
+            nearest = np.argpartition(distance, self.k - 1, axis=1)[:, : self.k]
+            result[start : start + _CHUNK] = self.hits[nearest].mean(axis=1)
+        return result
+
+    def accuracy_one(self, row: Any) -> Floats:
+        """Return the same for one query."""
+        return np.asarray(self.accuracy(np.array([row]))[0])
+
+
+_LEARNED: dict[str, type[Trees | Neighbours]] = {"tree": Trees, "knn": Neighbours}
 
 
 @dataclass(eq=False, repr=False)
@@ -75,12 +126,9 @@ class Router(SavedPolicy):
     threshold: float | None = None
     unseen: str = "error"
     seed: int = 0
-    aim: Aim = field(init=False)
-    price_: Floats = field(init=False)
-    whole_: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        require_choice("kind", self.kind, ROUTERS)
+        require_choice("kind", self.kind, _LEARNED)
         self.models, self.aim = list(self.models), Aim.of(self)
 
     def fit(self, features: Any, correct: Any, *, price: Any, confidence: Any = None) -> Router:
@@ -96,78 +144,44 @@ class Router(SavedPolicy):
         """Learn each model's accuracy from aligned answers."""
         hits = self.aim.worth(answers.confidence, answers.correct)
         self.price_ = answers.cost.mean(axis=0)
-        self.whole_ = self.kind == "knn" and answers.vectors is not None
-        if answers.vectors is not None and self.whole_:
-            self._fit_points(answers.vectors, hits)
-        elif self.kind == "knn":
-            self._fit_neighbours(answers.features, hits)
-        else:
-            self._fit_trees(answers.features, hits)
+        fit = self._fit_trees if self.kind == "tree" else self._fit_neighbours
+        self.learned_ = fit(answers, hits)
         return self
 
-    def _fit_trees(self, frame: pl.DataFrame, hits: Floats) -> None:
-        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(frame, hits.mean(axis=1))
-        matrix = self.encoder_.transform(frame)
-        self.trees_ = [
-            grow_tree(
-                matrix,
-                hits[:, position],
-                min_samples_leaf=self.min_samples_leaf,
-                seed=self.seed,
-            )
-            for position in range(len(self.models))
-        ]
-        self.leaf_rates_ = [tree.leaf_values() for tree in self.trees_]
-        self.overall_ = hits.mean(axis=0)
+    def _fit_trees(self, answers: Answers, hits: Floats) -> Trees | Neighbours:
+        encoder = FeatureEncoder(unseen=self.unseen).fit(answers.features, hits.mean(axis=1))
+        matrix, least = encoder.transform(answers.features), self.min_samples_leaf
+        trees = [grow_tree(matrix, hit, min_samples_leaf=least, seed=self.seed) for hit in hits.T]
+        return Trees(encoder, hits.mean(axis=0), trees, [tree.leaf_values() for tree in trees])
 
-    def _fit_neighbours(self, frame: pl.DataFrame, hits: Floats) -> None:
-        columns = [column.name for column in frame.get_columns() if column.dtype.is_numeric()]
-        if not columns:
-            raise InputError(
-                "nearest neighbours need numeric features", hint="give the embedding as columns"
-            )
-        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(
-            frame.select(columns), hits.mean(axis=1)
-        )
-        self._fit_points(self.encoder_.transform(frame), hits)
-
-    def _fit_points(self, matrix: Floats, hits: Floats) -> None:
+    def _fit_neighbours(self, answers: Answers, hits: Floats) -> Trees | Neighbours:
+        encoder, matrix = None, answers.vectors
+        if matrix is None:
+            numbers = answers.features.select(cs.numeric())
+            if not numbers.width:
+                raise InputError(
+                    "nearest neighbours need numeric features",
+                    hint="give the embedding as columns",
+                )
+            encoder = FeatureEncoder(unseen=self.unseen).fit(numbers, hits.mean(axis=1))
+            matrix = encoder.transform(answers.features)
         if len(hits) < self.k:
             raise InputError(f"{len(hits)} rows are fewer than the {self.k} neighbours asked for")
         # So many digits are enough for a cosine, and the saved file stays small.
-        self.points_ = _directions(matrix).round(6)
-        self.hits_ = hits
+        return Neighbours(encoder, self.k, _directions(matrix).round(6), hits)
 
     def accuracy_of(self, answers: Answers) -> Floats:
         """Return the expected accuracy of each model for aligned answers, before any is asked."""
-        if self.whole_ and answers.vectors is not None:
-            return self._neighbours(answers.vectors)
+        if self.learned_.encoder is None and answers.vectors is not None:
+            return self.learned_.accuracy(answers.vectors)
         return self.accuracy(answers.features)
 
     def accuracy(self, features: Any) -> Floats:
         """Return the expected accuracy of each model, shape (queries, models)."""
-        if self.whole_:
-            return self._neighbours(
-                np.array(as_frame(features)[VECTOR].to_list(), dtype=np.float64)
-            )
-        matrix = self.encoder_.transform(features)
-        if self.kind == "knn":
-            return self._neighbours(matrix)
-        columns = []
-        for tree, rates, overall in zip(self.trees_, self.leaf_rates_, self.overall_, strict=True):
-            leaves = tree.apply(matrix)
-            columns.append(np.where(leaves >= 0, rates[leaves], overall))
-        return np.stack(columns, axis=1)
-
-    def _neighbours(self, matrix: Floats) -> Floats:
-        points = _directions(matrix)
-        result = np.empty((len(points), len(self.models)))
-        for start in range(0, len(points), _CHUNK):
-            part = points[start : start + _CHUNK]
-            distance = -part @ self.points_.T
-            nearest = np.argpartition(distance, self.k - 1, axis=1)[:, : self.k]
-            result[start : start + _CHUNK] = self.hits_[nearest].mean(axis=1)
-        return result
+        encoder = self.learned_.encoder
+        if encoder is not None:
+            return self.learned_.accuracy(encoder.transform(features))
+        return self.learned_.accuracy(np.array(as_frame(features)[VECTOR].to_list(), np.float64))
 
     def choose(self, features: Any, *, willingness: float | None = None) -> Ints:
         """Return the position of the model that each query goes to."""
@@ -181,24 +195,12 @@ class Router(SavedPolicy):
         """Return which model to ask, or to answer with it once it was asked."""
         if answers_so_far:
             return Step("answer", next(iter(answers_so_far)))
-        row = self._row(features)
-        if self.kind == "knn":
-            accuracy = self._neighbours(np.array([row]))[0]
-        else:
-            leaves = [tree.apply_one(row) for tree in self.trees_]
-            accuracy = np.array(
-                [
-                    rates[leaf] if leaf >= 0 else overall
-                    for rates, leaf, overall in zip(
-                        self.leaf_rates_, leaves, self.overall_, strict=True
-                    )
-                ]
-            )
+        accuracy = self.learned_.accuracy_one(self._row(features))
         return Step("ask", self.models[int(np.argmax(self.willingness * accuracy - self.price_))])
 
     def _row(self, features: Row) -> Any:
-        if not self.whole_:
-            return self.encoder_.transform_one(features)
+        if self.learned_.encoder is not None:
+            return self.learned_.encoder.transform_one(features)
         if features.get(VECTOR) is None:
             raise InputError(f"the question has no {VECTOR!r}: the vector of its text")
         return np.asarray(features[VECTOR], dtype=np.float64)
@@ -211,7 +213,7 @@ class Router(SavedPolicy):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""
-        data: dict[str, Any] = {
+        return {
             "schema": SCHEMA,
             "kind": self.stored_as,
             "router": self.kind,
@@ -219,18 +221,7 @@ class Router(SavedPolicy):
             "willingness": self.willingness,
             "price": self.price_,
             "aim": self.aim.to_dict(),
-            "encoder": None if self.whole_ else self.encoder_.to_dict(),
-        }
-        if self.kind == "knn":
-            return data | {
-                "k": self.k,
-                "points": self.points_,
-                "hits": self.hits_,
-            }
-        return data | {
-            "overall": self.overall_,
-            "trees": [tree.to_dict() for tree in self.trees_],
-            "rates": self.leaf_rates_,
+            **self.learned_.to_dict(),
         }
 
     @classmethod
@@ -238,18 +229,8 @@ class Router(SavedPolicy):
         """Return a router that decides as the one that `to_dict` described."""
         router = cls(data["models"], kind=data["router"], willingness=data["willingness"])
         router.aim = Aim.from_dict(data["aim"])
-        router.whole_ = data["encoder"] is None
-        if not router.whole_:
-            router.encoder_ = FeatureEncoder.from_dict(data["encoder"])
         router.price_ = np.asarray(data["price"], dtype=np.float64)
-        if router.kind == "knn":
-            router.k = int(data["k"])
-            for name in ("points", "hits"):
-                setattr(router, f"{name}_", np.asarray(data[name], dtype=np.float64))
-            return router
-        router.overall_ = np.asarray(data["overall"], dtype=np.float64)
-        router.trees_ = [Tree.from_dict(tree) for tree in data["trees"]]
-        router.leaf_rates_ = [np.asarray(rates, dtype=np.float64) for rates in data["rates"]]
+        router.learned_ = _LEARNED[router.kind].from_dict(data)
         return router
 
 

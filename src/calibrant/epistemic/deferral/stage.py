@@ -73,12 +73,6 @@ class Aim(Stored):
             return -math.inf
         return self.matrix.threshold if self.threshold is None else self.threshold
 
-    def hit(self, confidence: Floats, correct: Floats) -> Floats:
-        """Return 1 where the model's answer is right."""
-        if self.decision == "answer":
-            return correct
-        return np.asarray(((confidence >= self.cut) == (correct == 1)).astype(np.float64))
-
     def worth(self, confidence: Floats, correct: Floats) -> Floats:
         """Return what each answer is worth, from 0 (the dearest mistake) to 1 (costs nothing).
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.cascade import Cascade, choose
@@ -34,6 +33,8 @@ STRATEGIES = {
 TOLERANT = ("risk", "excess")
 _POINTS = 41
 _VALUE_POINTS = 20
+# By setting: who answers each question, and what was spent on it.
+Points = list[tuple[Ints, Floats]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,12 @@ class StrategyOptions:
 class Curve:
     """Mean cost and accuracy per setting of the dial, cheapest setting last.
 
-    `chosen` holds, per setting, the share of queries that each model answers; `right` and `spent`
-    what each answer was worth and cost, shape (settings, queries).
+    `right` and `spent`: what each answer was worth and cost, shape (settings, queries).
     """
 
     dial: Floats
     cost: Floats
     accuracy: Floats
-    chosen: Floats = field(repr=False)
     right: Floats = field(repr=False)
     spent: Floats = field(repr=False)
 
@@ -92,30 +91,30 @@ def fit_strategies(
 
     The settings come from the first part, or else from the rows of `dials`.
     """
-    found = []
+    fitted = []
     source = parts[0] if dials is None else dials
     for name in options.strategies:
         if name == "value":
-            found.append(_value_strategy(train, parts, options))
+            fitted.append(_value_strategy(train, parts, options))
         elif name.startswith("router"):
-            found.append(_router_strategy(name, train, parts, options, seed))
+            fitted.append(_router_strategy(name, train, parts, options, seed))
         else:
-            found.append(_cascade_strategy(name, train, parts, source, options, seed))
-    return found
+            fitted.append(_cascade_strategy(name, train, parts, source, options, seed))
+    return fitted
 
 
 def single_models(
     names: Sequence[str], parts: Sequence[Answers], options: StrategyOptions
 ) -> FittedStrategy:
     """Return the strategy of always asking one model, a setting per model."""
-    names = list(names)
-    aim = Aim.of(options)
-    dial = np.arange(len(names), dtype=np.float64)
-    made = []
-    for part in parts:
-        picks = [np.full(len(part), at) for at in range(len(names))]
-        made.append(_curve(dial, part, aim, [(p, _pick(part.cost, p)) for p in picks]))
-    return FittedStrategy("single", AlwaysOne(names, names[-1]), list(range(len(names))), made)
+    dials = list(range(len(names)))
+    dial, aim = np.array(dials, dtype=np.float64), Aim.of(options)
+
+    def points(part: Answers) -> Points:
+        return [(np.full(len(part), at), part.cost[:, at]) for at in dials]
+
+    curves = [_curve(dial, part, aim, points(part)) for part in parts]
+    return FittedStrategy("single", AlwaysOne(list(names), names[-1]), dials, curves)
 
 
 def _value_strategy(
@@ -126,13 +125,13 @@ def _value_strategy(
     largest = float(train.cost[:, -1].mean())
     prices = np.concatenate([[0.0], np.logspace(-2.5, 1.4, _VALUE_POINTS)]) / largest
     dials = [(float(money), direct) for direct in (False, True) for money in prices]
-    made = []
+    curves = []
     for part in parts:
         prepared = model.prepare(part)
         halves = [model.run_many(prepared, prices, direct=direct) for direct in (False, True)]
         points = [pair for who, paid in halves for pair in zip(who, paid, strict=True)]
-        made.append(_curve(np.arange(len(dials), dtype=np.float64), part, aim, points))
-    return FittedStrategy("value", ValuePolicy(model, 0.0, direct=False), dials, made)
+        curves.append(_curve(np.arange(len(dials), dtype=np.float64), part, aim, points))
+    return FittedStrategy("value", ValuePolicy(model, 0.0, direct=False), dials, curves)
 
 
 def _cascade_strategy(
@@ -158,19 +157,19 @@ def _cascade_strategy(
         seed=seed,
     ).fit_answers(train)
     risks = [policy.risk(part) for part in parts]
-    known = risks[0] if parts and source is parts[0] else policy.risk(source)
-    finite = known[np.isfinite(known)]
+    seen = risks[0] if parts and source is parts[0] else policy.risk(source)
+    finite = seen[np.isfinite(seen)]
     # 0 is the setting of the paper; below it nothing ever stops a cascade.
     dial = np.concatenate([[-1.0, 0.0], np.quantile(finite, np.linspace(0, 1, _POINTS - 2))])
     if name in TOLERANT and options.tolerance is not None:
         dial = np.append(dial, options.tolerance)
-    made = []
+    curves = []
     for part, risk in zip(parts, risks, strict=True):
         running = part.cost.cumsum(axis=1)
         points = [choose(risk, tolerance, fallback=policy.fallback) for tolerance in dial]
         steps = [(c.chosen, _pick(running, c.asked - 1)) for c in points]
-        made.append(_curve(dial, part, policy.aim, steps))
-    return FittedStrategy(name, policy, dial.tolist(), made)
+        curves.append(_curve(dial, part, policy.aim, steps))
+    return FittedStrategy(name, policy, dial.tolist(), curves)
 
 
 def _router_strategy(
@@ -189,40 +188,27 @@ def _router_strategy(
     ).fit_answers(train)
     scale = float(router.price_.max()) or 1.0
     dial = np.concatenate([[0.0], scale * np.logspace(-2, 5, _POINTS - 1)])[::-1]
-    made = []
+    curves = []
     for part in parts:
         accuracy = router.accuracy_of(part)
         picks = [np.argmax(worth * accuracy - router.price_, axis=1) for worth in dial]
-        made.append(_curve(dial, part, router.aim, [(p, _pick(part.cost, p)) for p in picks]))
-    return FittedStrategy(name, router, dial.tolist(), made)
+        points = [(who, _pick(part.cost, who)) for who in picks]
+        curves.append(_curve(dial, part, router.aim, points))
+    return FittedStrategy(name, router, dial.tolist(), curves)
 
 
-def _pick(matrix: Floats, column: npt.NDArray[np.int64]) -> Floats:
+def _pick(matrix: Floats, column: Ints) -> Floats:
     return matrix[np.arange(len(matrix)), column]
 
 
-def _curve(
-    dial: Floats,
-    part: Answers,
-    aim: Aim,
-    points: list[tuple[npt.NDArray[np.int64], Floats]],
-) -> Curve:
+def _curve(dial: Floats, part: Answers, aim: Aim, points: Points) -> Curve:
     worth = aim.worth(part.confidence, part.correct)
     right = np.stack([_pick(worth, chosen) for chosen, _ in points])
     spent = np.stack([cost for _, cost in points])
-    return Curve(
-        dial,
-        spent.mean(axis=1),
-        right.mean(axis=1),
-        np.array(
-            [np.bincount(chosen, minlength=len(part.models)) / len(part) for chosen, _ in points]
-        ),
-        right,
-        spent,
-    )
+    return Curve(dial, spent.mean(axis=1), right.mean(axis=1), right, spent)
 
 
-def pareto(cost: Floats, accuracy: Floats) -> npt.NDArray[np.bool_]:
+def pareto(cost: Floats, accuracy: Floats) -> Mask:
     """Return which points no other point beats in both cost and accuracy.
 
     Examples

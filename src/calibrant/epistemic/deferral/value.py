@@ -8,13 +8,16 @@ its price exceeds the chance of the best answer at hand; else that answer is giv
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.stored import Stored
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.linear import ridge_linear
@@ -51,7 +54,20 @@ class Prepared(NamedTuple):
     cost: dict[Asked, Floats]
 
 
-class ValueModel:
+@dataclass(frozen=True, slots=True)
+class State(Stored):
+    """What is expected once a set of models was asked: coefficients per model.
+
+    Of the chance of being right, and of the cost of asking.
+    """
+
+    asked: Asked
+    chance: Floats
+    cost: Floats
+
+
+@dataclass(eq=False, repr=False)
+class ValueModel(Stored):
     """Chances and costs of every model, given any set of models asked, as plain coefficients.
 
     Parameters
@@ -62,34 +78,37 @@ class ValueModel:
         What counts as a right answer.
     """
 
-    def __init__(self, models: tuple[str, ...], aim: Aim) -> None:
-        self.models = models
-        self.aim = aim
+    stored = ("models", "aim", "question_", "said_", "answers_", "price_", "states_")
+
+    models: tuple[str, ...]
+    aim: Aim
+    question_: Columns = field(init=False)
+    said_: list[tuple[float, float]] = field(init=False)
+    answers_: dict[str, Columns] = field(init=False)
+    price_: Floats = field(init=False)
+    states_: list[State] = field(init=False)
 
     def fit(self, answers: Answers) -> ValueModel:
         """Learn from questions that all models have answered."""
         self.question_ = Columns().fit(answers.features)
         self.said_ = [self._learn_said(answers, at) for at in range(len(self.models))]
-        self.extra_ = {name: Columns().fit(t) for name, t in answers.answer_features.items()}
+        self.answers_ = {name: Columns().fit(t) for name, t in answers.answer_features.items()}
         self.price_ = answers.cost.mean(axis=0)
         worth = self.aim.worth(answers.confidence, answers.correct)
-        self.chance_, self.cost_ = {}, {}
+        self.states_ = []
         parts = self._parts(answers)
         for asked in asked_sets(len(self.models)):
             design = self._design(parts, asked)
             gram, penalty = design.T @ design, intercept_free(design, _RIDGE)
-            self.chance_[asked] = np.stack(
-                [ridge_logistic(design, column, penalty, gram=gram) for column in worth.T]
-            )
-            self.cost_[asked] = ridge_linear(design, answers.cost, _RIDGE).T
-        self._index()
+            chance = [ridge_logistic(design, column, penalty, gram=gram) for column in worth.T]
+            cost = ridge_linear(design, answers.cost, _RIDGE).T
+            self.states_.append(State(asked, np.stack(chance), cost))
         return self
 
     def _learn_said(self, answers: Answers, at: int) -> tuple[float, float]:
         z = _logit(1.0 - self.aim.doubt(answers.confidence[:, at]))
         z = z[np.isfinite(z)]
-        spread = float(z.std()) if len(z) else 1.0
-        return (float(z.mean()) if len(z) else 0.0, spread if spread > 0 else 1.0)
+        return (float(z.mean()), float(z.std()) or 1.0) if len(z) else (0.0, 1.0)
 
     def _parts(self, answers: Answers) -> list[Floats]:
         """Return the columns of the question, then those of each model's answer."""
@@ -102,8 +121,8 @@ class ValueModel:
             centre, spread = self.said_[at]
             z = np.where(missing, 0.0, np.clip((z - centre) / spread, -_FARTHEST, _FARTHEST))
             more = np.zeros((len(answers), 0))
-            if name in self.extra_:
-                more = self.extra_[name].parts(answers.answer_features[name])[0]
+            if name in self.answers_:
+                more = self.answers_[name].parts(answers.answer_features[name])[0]
             columns = [z, z**2, np.maximum(z - _BEND, 0), missing.astype(np.float64)]
             columns += [*more.T, *(more**2).T, *(more * z[:, None]).T]
             parts.append(np.column_stack(columns))
@@ -117,21 +136,21 @@ class ValueModel:
 
     def _raw(self, parts: list[Floats], at: int) -> Floats:
         """Return z and the numbers of one answer, without squares and products."""
-        width = self._width(at)
-        return parts[1 + at][:, [0, *range(4, 4 + width)]]
+        return parts[1 + at][:, [0, *range(4, self._end(at))]]
 
-    def _width(self, at: int) -> int:
-        extra = self.extra_.get(self.models[at])
-        return 0 if extra is None else len(extra.numbers_)
+    def _end(self, at: int) -> int:
+        """Return where the numbers of one answer end among its columns."""
+        extra = self.answers_.get(self.models[at])
+        return 4 if extra is None else 4 + len(extra.numbers_)
 
     def prepare(self, answers: Answers) -> Prepared:
         """Compute chances and costs of all states once, for many settings of the price."""
         parts = self._parts(answers)
         chance, cost = {}, {}
-        for asked in self.chance_:
-            design = self._design(parts, asked)
-            chance[asked] = expit(design @ self.chance_[asked].T)
-            cost[asked] = np.maximum(design @ self.cost_[asked].T, _CHEAPEST * self.price_)
+        for state in self.states_:
+            design = self._design(parts, state.asked)
+            chance[state.asked] = expit(design @ state.chance.T)
+            cost[state.asked] = np.maximum(design @ state.cost.T, _CHEAPEST * self.price_)
         return Prepared(answers, chance, cost)
 
     def run(self, prepared: Prepared, money: float, *, direct: bool) -> tuple[Ints, Floats]:
@@ -154,7 +173,7 @@ class ValueModel:
         n = len(prepared.answers)
         spent, answer = np.zeros((len(money), n)), np.full((len(money), n), -1)
         here: dict[Asked, Mask] = {(): np.ones((len(money), n), dtype=bool)}
-        for asked in self.chance_:
+        for asked in prepared.chance:
             if asked not in here:
                 continue
             step = self._next(prepared, asked, money, direct=direct)
@@ -188,20 +207,17 @@ class ValueModel:
         at_hand = chance[:, list(asked)].max(axis=1) if asked else np.full(n, -np.inf)
         return np.where(value > at_hand, best, -1)
 
-    def _index(self) -> None:
-        """Keep the coefficients as plain lists: one question is served without arrays."""
-        self._chance = {asked: table.tolist() for asked, table in self.chance_.items()}
-        self._cost = {asked: table.tolist() for asked, table in self.cost_.items()}
-        self._prices = [float(price) for price in self.price_]
+    @cached_property
+    def _plain(self) -> dict[Asked, tuple[list[list[float]], list[list[float]]]]:
+        """Coefficients as plain lists: one question is served without arrays."""
+        return {s.asked: (s.chance.tolist(), s.cost.tolist()) for s in self.states_}
 
     def question_one(self, features: Row) -> list[tuple[int, float]]:
         """Return the columns of one question that are not 0, with their values."""
-        width = self.question_.width
         numbers, codes = self.question_.parts_one(features)
-        found = [(0, 1.0), *((1 + code, 1.0) for code in codes)]
-        found += [(1 + width + at, value) for at, value in enumerate(numbers)]
-        start = 1 + width + len(numbers)
-        return found + [(start + at, value * value) for at, value in enumerate(numbers)]
+        both = [*numbers, *(value * value for value in numbers)]
+        places = enumerate(both, start=1 + self.question_.width)
+        return [(0, 1.0), *((1 + code, 1.0) for code in codes), *places]
 
     def answer_one(self, at: int, confidence: float | None, row: Row) -> list[float]:
         """Return the columns of one model's answer to one question."""
@@ -211,7 +227,7 @@ class ValueModel:
             centre, spread = self.said_[at]
             z = (float(_logit(np.array([certain]))[0]) - centre) / spread
             z = min(max(z, -_FARTHEST), _FARTHEST)
-        extra = self.extra_.get(self.models[at])
+        extra = self.answers_.get(self.models[at])
         more = [] if extra is None else extra.parts_one(row)[0]
         return [
             z, z * z, max(z - _BEND, 0.0), float(confidence is None),
@@ -223,66 +239,28 @@ class ValueModel:
     ) -> tuple[list[float], list[float]]:
         """Return chance and cost of every model, given the answers so far."""
         asked = tuple(sorted(answers))
-        terms, start = list(question), self._question_width
+        terms = list(question)
+        start = 1 + self.question_.width + 2 * len(self.question_.numbers_)
         for at in asked:
-            terms += [(start + k, value) for k, value in enumerate(answers[at])]
+            terms += enumerate(answers[at], start)
             start += len(answers[at])
         for one, other in combinations(asked, 2):
-            for a in self._raw_one(answers[one], one):
-                for b in self._raw_one(answers[other], other):
-                    terms.append((start, a * b))
-                    start += 1
-        chance = [_sigmoid(sum(w[k] * v for k, v in terms)) for w in self._chance[asked]]
-        cost = [
+            raw = ([answers[at][0], *answers[at][4 : self._end(at)]] for at in (one, other))
+            crossed = [a * b for a, b in product(*raw)]
+            terms += enumerate(crossed, start)
+            start += len(crossed)
+        by_chance, by_cost = self._plain[asked]
+        chances = [float(expit(sum(w[k] * v for k, v in terms))) for w in by_chance]
+        costs = [
             max(sum(w[k] * v for k, v in terms), _CHEAPEST * price)
-            for w, price in zip(self._cost[asked], self._prices, strict=True)
+            for w, price in zip(by_cost, self.price_.tolist(), strict=True)
         ]
-        return chance, cost
-
-    @property
-    def _question_width(self) -> int:
-        return 1 + self.question_.width + 2 * len(self.question_.numbers_)
-
-    def _raw_one(self, columns: list[float], at: int) -> list[float]:
-        return [columns[0], *columns[4 : 4 + self._width(at)]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "models": list(self.models),
-            "aim": self.aim.to_dict(),
-            "question": self.question_.to_dict(),
-            "said": self.said_,
-            "answers": {name: columns.to_dict() for name, columns in self.extra_.items()},
-            "price": self._prices,
-            "states": [
-                {"asked": list(asked), "chance": self._chance[asked], "cost": self._cost[asked]}
-                for asked in self.chance_
-            ],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ValueModel:
-        """Return the model that `to_dict` described."""
-        made = cls(tuple(data["models"]), Aim.from_dict(data["aim"]))
-        made.question_ = Columns.from_dict(data["question"])
-        made.said_ = [(float(centre), float(spread)) for centre, spread in data["said"]]
-        made.extra_ = {name: Columns.from_dict(item) for name, item in data["answers"].items()}
-        made.price_ = np.asarray(data["price"], dtype=np.float64)
-        states = {tuple(state["asked"]): state for state in data["states"]}
-        made.chance_ = {asked: np.asarray(s["chance"], np.float64) for asked, s in states.items()}
-        made.cost_ = {asked: np.asarray(s["cost"], np.float64) for asked, s in states.items()}
-        made._index()
-        return made
+        return chances, costs
 
 
 def _logit(share: Floats) -> Floats:
     inside = np.clip(share, _EDGE, 1 - _EDGE)
     return np.asarray(np.log(inside / (1 - inside)))
-
-
-def _sigmoid(value: float) -> float:
-    return float(expit(value))
 
 
 def _crossed(one: Floats, other: Floats) -> Floats:

@@ -58,14 +58,6 @@ class Tree(Stored):
         """The number of leaves."""
         return int((self.feature < 0).sum())
 
-    @property
-    def depth(self) -> int:
-        """The longest path from the root to a leaf."""
-        level = np.zeros(len(self.feature), dtype=np.int64)
-        for node in np.flatnonzero(self.feature >= 0):
-            level[self.left[node]] = level[self.right[node]] = level[node] + 1
-        return int(level.max())
-
     def parents(self) -> Ints:
         """Return the parent of each node, -1 for the root."""
         parent = np.full(len(self.feature), -1, dtype=np.int32)
