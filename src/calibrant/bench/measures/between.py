@@ -15,9 +15,6 @@ from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.stats.multiplicity import holm
 
-# What a question is worth to the difference: the confidence in its answer, or the answers known.
-CONFIDENCE, COVERAGE = "confidence", "known answers"
-
 
 def between_models(
     rows: Mapping[str, Mapping[str, ScoreRows]],
@@ -63,27 +60,24 @@ def _quantities(
     coverage: pl.DataFrame | None,
     probability: Sequence[str],
 ) -> Iterator[tuple[str, str | None, dict[str, ScoreRows]]]:
-    """Yield what is compared: rows by model whose confidence holds the quantity."""
+    """Yield what is compared, the confidence in an answer or the answers known: rows by model."""
     for method in probability:
-        yield CONFIDENCE, method, {m: own[method] for m, own in rows.items() if method in own}
+        yield "confidence", method, {m: own[method] for m, own in rows.items() if method in own}
     if coverage is not None:
-        known = {}
-        for model, own in rows.items():
-            first = next(iter(own.values()))
+        counts = {}
+        for model, by_method in rows.items():
+            first = next(iter(by_method.values()))
             part = coverage.filter(pl.col("model") == model)
-            counted = dict(zip(part["question_id"], part["coverage"], strict=True))
-            kept = np.array([name in counted for name in first.question.tolist()], dtype=bool)
-            some = first.take(np.flatnonzero(kept))
-            values = np.array([float(counted[name]) for name in some.question.tolist()])
-            known[model] = replace(some, confidence=values)
-        yield COVERAGE, None, known
+            known = dict(zip(part["question_id"], part["coverage"].cast(pl.Float64), strict=True))
+            values = np.array([known.get(name, math.nan) for name in first.question.tolist()])
+            counts[model] = replace(first, confidence=values).take(~np.isnan(values))
+        yield "known answers", None, counts
 
 
 def _difference(
     a: ScoreRows, b: ScoreRows, ends: tuple[int, int], level: float
 ) -> dict[str, Any] | None:
-    _, left, right = np.intersect1d(a.question, b.question, return_indices=True)
-    first, second = a.take(left), b.take(right)
+    first, second = a.shared(b)
     # A part with one question at either end shows no spread: it is left out.
     names = set.intersection(
         *({leaf.name for leaf in first.of_k([k]).leaves() if leaf.rows.size > 1} for k in ends)

@@ -47,16 +47,15 @@ def leaves(domain: ArrayLike, subtype: ArrayLike | None = None) -> list[Leaf]:
     domains = np.asarray(domain).astype(str)
     kinds = None if subtype is None else np.asarray(subtype).astype(str)
     names = sorted(set(domains.tolist()))
-    found = []
+    parts = []
     for name in names:
-        rows = np.flatnonzero(domains == name)
-        parts: list[str | None] = [None]
-        if kinds is not None and name == _NESTED:
-            parts = sorted(set(kinds[rows].tolist()))
-        for part in parts:
-            inner = rows if part is None or kinds is None else rows[kinds[rows] == part]
-            found.append(Leaf(name, part, inner, 1 / len(names) / len(parts)))
-    return found
+        rows, share = np.flatnonzero(domains == name), 1 / len(names)
+        if kinds is None or name != _NESTED:
+            parts.append(Leaf(name, None, rows, share))
+            continue
+        nested = sorted(set(kinds[rows].tolist()))
+        parts += [Leaf(name, k, rows[kinds[rows] == k], share / len(nested)) for k in nested]
+    return parts
 
 
 def mixes_of(ks: Collection[int]) -> list[list[int]]:
@@ -109,6 +108,11 @@ class ScoreRows:
     def of_k(self, ks: Collection[int]) -> ScoreRows:
         """Return the questions with one of these numbers of right answers."""
         return self.take(np.flatnonzero(np.isin(self.k, list(ks))))
+
+    def shared(self, other: ScoreRows) -> tuple[ScoreRows, ScoreRows]:
+        """Return the rows of the questions that both have, in the same order."""
+        _, own, others = np.intersect1d(self.question, other.question, return_indices=True)
+        return self.take(own), other.take(others)
 
     def leaves(self) -> list[Leaf]:
         """Domains, and the kinds within Math: the parts of accuracy and confidence."""

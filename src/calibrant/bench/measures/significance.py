@@ -248,14 +248,16 @@ class _Mix:
 
     def draws(self, kind: str, parts: Sequence[Leaf]) -> _Draws:
         """Return the draws of a kind of test; they depend on the mix and the questions only."""
-        rows = [leaf.rows.tobytes() for leaf in parts]
-        last, found = self._last.get(kind, (None, None))
-        if found is None or last != rows:
-            own = self.setting
-            rng = named_stream(own.seed, "test", own.model, kind, self.ks)
-            found = _Draws(parts, own.draws, own.items, rng)
-            self._last[kind] = rows, found
-        return found
+        rows, how = [leaf.rows.tobytes() for leaf in parts], self.setting
+        if kind not in self._last or self._last[kind][0] != rows:
+            rng = named_stream(how.seed, "test", how.model, kind, self.ks)
+            self._last[kind] = rows, _Draws(parts, how.draws, how.items, rng)
+        return self._last[kind][1]
+
+    def pair(self, first: ScoreRows, second: ScoreRows) -> _Pair:
+        """Return two methods on the questions of the mix that both have scored."""
+        first, second = first.of_k(self.ks).shared(second)
+        return _Pair(first, second, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,15 +268,9 @@ class _Pair:
     second: ScoreRows
     mix: _Mix
 
-    @classmethod
-    def of(cls, first: ScoreRows, second: ScoreRows, mix: _Mix) -> _Pair:
-        _, left, right = np.intersect1d(first.question, second.question, return_indices=True)
-        kept = np.isin(first.k[left], list(mix.ks))
-        return cls(first.take(left[kept]), second.take(right[kept]), mix)
-
     @property
     def n(self) -> int:
-        return int(self.first.correct.size)
+        return self.first.n
 
     @property
     def outcomes_differ(self) -> int:
@@ -286,11 +282,8 @@ class _Pair:
         pooled = [Leaf("all", None, np.arange(self.n), 1.0)]
         outcome = self.second.correct if kind == "own" else self.first.correct
         draws = self.mix.draws(kind, pooled if kind == "pooled" else self.first.domains())
-        return draws.comparison(
-            (self.first.confidence, outcome),
-            (self.second.confidence, outcome),
-            self.mix.setting.level,
-        )
+        first, second = self.first.confidence, self.second.confidence
+        return draws.comparison((first, outcome), (second, outcome), self.mix.setting.level)
 
 
 def tests_against(
@@ -300,9 +293,9 @@ def tests_against(
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in rows}
     for ks in mixes if reference in rows else ():
         mix = _Mix(ks, setting)
-        asked = int(np.isin(rows[reference].k, list(ks)).sum())
+        asked = rows[reference].of_k(ks).n
         for name in filter(reference.__ne__, rows):
-            pair = _Pair.of(rows[reference], rows[name], mix)
+            pair = mix.pair(rows[reference], rows[name])
             if pair.n:
                 found[name].append(_entry(pair, reference, asked))
     return found
@@ -362,7 +355,7 @@ def leading_method(
     drawn = _Mix(mix, setting)
     against, p_values = [], []
     for name in others:
-        pair = _Pair.of(rows[best], rows[name], drawn)
+        pair = drawn.pair(rows[best], rows[name])
         tests = [pair.test("macro")] if pair.n else []
         tests += [pair.test("own")] if pair.n and pair.outcomes_differ else []
         if not tests or any(math.isnan(test.p_student) for test in tests):

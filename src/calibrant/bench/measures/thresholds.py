@@ -15,12 +15,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 
 
-def _masses(table: DrawTable) -> NDArray[np.float64]:
-    mass = class_mass(table.samples)
-    known = table.samples.classes.answered & ~np.isnan(mass)
-    return mass[known]
-
-
 def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:
     """Return thresholds for sca that fit the masses at hand: 0 and quantiles of the masses.
 
@@ -40,14 +34,13 @@ def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:
     >>> mass_grid(table_of([Question(classes=[0, 0, 1, 2], token_logprobs=logs)]), points=3)
     (0.0, 0.02, 0.1, 0.8)
     """
-    masses = _masses(table)
-    if not masses.size:
-        return (0.0,)
-    found = np.quantile(masses, np.linspace(0.0, 1.0, points))
-    return tuple(sorted({0.0, *(float(f"{value:.3g}") for value in found)}))
+    mass = class_mass(table.samples)
+    masses = mass[table.samples.classes.answered & ~np.isnan(mass)]
+    quantiles = np.quantile(masses, np.linspace(0.0, 1.0, points)) if masses.size else ()
+    return tuple(sorted({0.0, *(float(f"{value:.3g}") for value in quantiles)}))
 
 
-def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
+def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, object]]:
     """Return, per model, how many meanings have which mass (Figs. 9 and 6 of the paper).
 
     The mass of a meaning is the summed probability of its draws, not normalised: it may exceed
@@ -81,16 +74,21 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
     known = classes.answered & ~np.isnan(mass)
     models = table.model.gather(classes.unit[known]).to_numpy()
     edges = np.round(np.linspace(0.0, 1.0, bins + 1), 12)
-    found = []
     right = classes.correct[known] == 1
-    for model in dict.fromkeys(models.tolist()):
-        entry: dict[str, Any] = {"model": model, "edges": edges.tolist()}
-        for name, some in (("counts", models == model), ("right", (models == model) & right)):
-            own = mass[known][some]
-            inside = np.histogram(own[own <= 1.0], bins=edges)[0]
-            entry[name] = [*inside.tolist(), int(np.count_nonzero(own > 1.0))]
-        found.append(entry)
-    return found
+
+    def counts(rows: NDArray[np.bool_]) -> list[int]:
+        own = mass[known][rows]
+        return [*np.histogram(own[own <= 1.0], bins=edges)[0].tolist(), int((own > 1.0).sum())]
+
+    return [
+        {
+            "model": model,
+            "edges": edges.tolist(),
+            "counts": counts(models == model),
+            "right": counts((models == model) & right),
+        }
+        for model in dict.fromkeys(models.tolist())
+    ]
 
 
 def development_part(
