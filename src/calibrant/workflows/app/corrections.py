@@ -40,17 +40,17 @@ class Corrections:
     def __len__(self) -> int:
         return len(self._held)
 
-    def add(self, row: Mapping[str, Any], grade: str, note: str = "") -> None:
+    def add(self, row: Mapping[str, object], grade: str, note: str = "") -> None:
         """Keep what the grade of an answer should be, or take a correction back."""
         if grade not in GRADES:
             raise InputError(f"a grade is one of {', '.join(GRADES)}, got {grade!r}")
-        own = {name: row.get(name) for name in ("question_id", "model", "answer")}
-        entry = {**own, "was": row.get("correct"), "is": grade, "note": note, "at": time.time()}
+        key = {name: row.get(name) for name in ("question_id", "model", "answer")}
+        entry = {**key, "was": row.get("correct"), "is": grade, "note": note, "at": time.time()}
         with self.path.open("ab") as file:
             file.write(orjson.dumps(entry) + b"\n")
         self._take(entry)
 
-    def grade(self, row: Mapping[str, Any]) -> float | None:
+    def grade(self, row: Mapping[str, object]) -> float | None:
         """Return the corrected grade of an answer; None where nobody corrected it."""
         return self._held.get(_key(row))
 
@@ -64,12 +64,12 @@ class Corrections:
             words += ", corrected"
         return {**row, "grade": word, "grade_words": words, "corrected": fixed is not None}
 
-    def _take(self, entry: Mapping[str, Any]) -> None:
+    def _take(self, entry: Mapping[str, object]) -> None:
         if entry["is"] == "as given":
             self._held.pop(_key(entry), None)
         else:
             self._held[_key(entry)] = 1.0 if entry["is"] == "right" else 0.0
 
 
-def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+def _key(row: Mapping[str, object]) -> tuple[str, str, str]:
     return str(row["question_id"]), str(row["model"]), str(row.get("answer") or "")

@@ -48,11 +48,11 @@ class Job:
 
     words: str
     began: float = field(default_factory=time.monotonic)
-    found: Any = None
+    result: Result | None = None
     error: str = ""
     began_work: bool = False
     done: bool = False
-    shown: dict[str, Any] = field(default_factory=dict)
+    shown: dict[str, object] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -74,7 +74,7 @@ class AppData:
     """
 
     def __init__(
-        self, data: str | Sequence[str], table: Mapping[str, Any] | None = None, *,
+        self, data: str | Sequence[str], table: Mapping[str, object] | None = None, *,
         folder: Path | None = None,
     ) -> None:  # fmt: skip
         self.data = data
@@ -82,7 +82,7 @@ class AppData:
         self.worker = Worker()
         self._folder = folder
         self._jobs: dict[str, Job] = {}
-        self._rows: Job | None = None
+        self._rows: tuple[str, Rows | str] | None = None
         self._columns: list[str] | None = None
         self._rows_turn, self._turn = threading.Lock(), threading.Lock()
         beside = Path(self.paths[0])
@@ -121,17 +121,18 @@ class AppData:
     def rows(self) -> Rows:
         """Return the rows, read when they are first asked for."""
         with self._rows_turn:
-            if self._rows is None or self._rows.words != self._version():
-                self._rows = Job(self._version())
+            version = self._version()
+            if self._rows is None or self._rows[0] != version:
                 try:
-                    rows = self._rows.found = open_rows(self.data, self.table)
-                    threading.Thread(target=rows.prepare, daemon=True).start()
+                    opened = open_rows(self.data, self.table)
+                    threading.Thread(target=opened.prepare, daemon=True).start()
+                    self._rows = version, opened
                 except CalibrantError as error:
-                    self._rows.error = str(error)
-        if self._rows.error:
-            raise InputError(self._rows.error)
-        found: Rows = self._rows.found
-        return found
+                    self._rows = version, str(error)
+            _, rows = self._rows
+        if isinstance(rows, str):
+            raise InputError(rows)
+        return rows
 
     def columns(self) -> list[str]:
         """Return the names of the columns, so that one can say which is which; none of a study."""
@@ -143,8 +144,8 @@ class AppData:
 
     def read_as(self, roles: Roles) -> None:
         """Read the table by these columns from now on; what is empty is guessed again."""
-        told = {**self.table, **msgspec.structs.asdict(roles)}
-        self.table = {name: value for name, value in told.items() if value}
+        chosen = {**self.table, **msgspec.structs.asdict(roles)}
+        self.table = {name: value for name, value in chosen.items() if value}
         self._rows = None
         self._jobs.clear()
 
@@ -180,26 +181,22 @@ class AppData:
 
     def make(self, call: Call) -> Result:
         """Return a result that was not made before: one that writes something."""
-        made = self.worker.call(call.verb, self.data, {**self.table, **call.settings})
-        return Result.of_plain(made)
+        return self.worker.call(call.verb, self.data, {**self.table, **call.settings})
 
     def _work(self, job: Job, call: Call) -> None:
-        stored = self._stored(call)
         try:
-            job.found = self._made(job, call) if stored is None else stored
+            job.result = self._stored(call)
+            if job.result is None:
+                with self._turn:
+                    # It may have been stopped while it waited for its turn.
+                    if not job.error:
+                        job.began_work = True
+                        job.result = self.make(call)
         except Stopped:
             job.error = job.error or "Stopped."
         except CalibrantError as error:
             job.error = str(error)
         job.done = True
-
-    def _made(self, job: Job, call: Call) -> Result:
-        with self._turn:
-            # It may have been stopped while it waited for its turn.
-            if job.error:
-                raise Stopped
-            job.began_work = True
-            return self.make(call)
 
     def _stored(self, call: Call) -> Result | None:
         """Return the result that a study holds already."""
@@ -217,12 +214,8 @@ class AppData:
         """Return the whole table with the corrected grades in it."""
         frame = self.rows().stored.whole()
         answer = self.rows().texts.get("answer")
-        fixed = [
-            self.corrections.grade({**row, "answer": row[answer] if answer else None})
-            for row in frame.select(
-                "question_id", "model", *([answer] if answer else [])
-            ).iter_rows(named=True)
-        ]
+        keys = frame.select("question_id", "model", answer=pl.col(answer) if answer else None)
+        fixed = [self.corrections.grade(key) for key in keys.iter_rows(named=True)]
         grades = pl.Series("correct", fixed, dtype=pl.Float64)
         return frame.with_columns(correct=pl.coalesce(grades, pl.col("correct").cast(pl.Float64)))
 

@@ -1,7 +1,6 @@
 """What the app saves: page, result, picture, policy and rows, as files of the browser."""
 
 from collections.abc import Callable
-from typing import Any
 
 import polars as pl
 
@@ -10,6 +9,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.records.tables import neutral_cells
 from calibrant.report.charts import answer_of
+from calibrant.report.charts.chart import Chart
 from calibrant.report.charts.draw import chart_file, save_chart
 from calibrant.report.page import render_html
 from calibrant.report.result import Result
@@ -44,20 +44,19 @@ def _result(tab: Tab, state: State, data: AppData) -> Result:
     if not tab.verb:
         raise InputError("this tab has rows and no result of its own")
     job = data.document(call_of(tab, state, data))
-    if not job.done or job.error:
+    if job.result is None:
         raise InputError(job.error or "the result is not there yet")
-    found: Result = job.found
-    return found
+    return job.result
 
 
 def _page(tab: Tab, state: State, data: AppData) -> bytes:
     rows = data.rows()
     questions, note = rows.questions()
-    made = render_html([_result(tab, state, data)], questions=questions, questions_note=note)
-    return made.encode()
+    page = render_html([_result(tab, state, data)], questions=questions, questions_note=note)
+    return page.encode()
 
 
-def _chart(tab: Tab, state: State, data: AppData) -> Any:
+def _chart(tab: Tab, state: State, data: AppData) -> Chart:
     chart = answer_of(_result(tab, state, data))
     if chart is None:
         raise InputError("this result has no chart")
@@ -78,11 +77,10 @@ def _policy(tab: Tab, state: State, data: AppData) -> bytes:
 
 
 def _rows(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
-    found = data.rows().page(resolved(state, data).rows(size=_MOST_ROWS)).rows
-    names = [name for name in _COLUMNS if not found or name in found[0]]
-    own = [{name: row[name] for name in names} for row in found]
-    frame = pl.DataFrame(own, schema=None if own else names, infer_schema_length=None)
-    return _csv(frame)
+    rows = data.rows().page(resolved(state, data).rows(size=_MOST_ROWS)).rows
+    names = [name for name in _COLUMNS if not rows or name in rows[0]]
+    cells = {name: [row[name] for row in rows] for name in names}
+    return _csv(pl.DataFrame(cells, strict=False))
 
 
 def _corrected(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001

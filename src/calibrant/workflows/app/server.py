@@ -173,27 +173,22 @@ class AppServer(LocalServer):
         if moved is not None:
             return moved
         name = "" if self.data is None else self.data.name
-        made = (
-            _templates()
-            .get_template("app.html")
-            .render(name=name, tabs=TABS, most=MOST_UPLOADED >> 20)
-        )
-        return _html(made)
+        page = _templates().get_template("app.html")
+        return _html(page.render(name=name, tabs=TABS, most=MOST_UPLOADED >> 20))
 
     async def _picker(self, request: web.Request) -> web.Response:
-        data, state = self._looked_at, _state(request)
-        found = await asyncio.to_thread(picker, data, state)
-        return _html(_fragment("picker", **found))
+        offered = await asyncio.to_thread(picker, self._looked_at, _state(request))
+        return _html(_fragment("picker", **offered))
 
     async def _tab(self, request: web.Request) -> web.StreamResponse:
         tab, state, data = tab_of(request.match_info["tab"]), _state(request), self._looked_at
-        made = await self._shown(tab, state, data)
-        if isinstance(made, web.Response):
-            return made
+        page = await self._shown(tab, state, data)
+        if isinstance(page, web.Response):
+            return page
         served = await asyncio.to_thread(traffic_of, data.paths) if tab.name == "watch" else None
         if served is not None:
-            made += _fragment("traffic", found=served)
-        return _html(made)
+            page += _fragment("traffic", found=served)
+        return _html(page)
 
     async def _shown(self, tab: Tab, state: State, data: AppData) -> str | web.Response:
         """Return what is shown on a tab, or what is being worked on."""
@@ -213,14 +208,16 @@ class AppServer(LocalServer):
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
             return _failed(tab, job.error, form_of(tab, state), data)
-        return await asyncio.to_thread(_made, tab, state, data, job, call)
+        return await asyncio.to_thread(_document, tab, state, data, job, call)
 
     async def _rows(self, request: web.Request) -> web.Response:
         return _html(await asyncio.to_thread(_row_page, self._looked_at, _state(request)))
 
     async def _row(self, request: web.Request) -> web.Response:
-        data = self._looked_at
-        return _html(await asyncio.to_thread(_question, data, _place(request)))
+        place = request.match_info["place"]
+        if not place.isdecimal():
+            raise InputError(f"there is no row {place!r}")
+        return _html(await asyncio.to_thread(_question, self._looked_at, int(place)))
 
     async def _save(self, request: web.Request) -> web.Response:
         data, name = self._looked_at, request.match_info["name"]
@@ -247,22 +244,24 @@ class AppServer(LocalServer):
 
     async def _read(self, request: web.Request) -> web.Response:
         try:
-            told = msgspec.json.decode(await request.read(), type=Roles)
+            roles = msgspec.json.decode(await request.read(), type=Roles)
         except msgspec.DecodeError as error:
             raise InputError(f"no columns can be read: {error}") from None
-        self._looked_at.read_as(told)
+        self._looked_at.read_as(roles)
         return said(200, "read")
 
     async def _cancel(self, request: web.Request) -> web.Response:
-        tab, data = tab_of(request.match_info["tab"]), self._looked_at
-        call = await asyncio.to_thread(call_of, tab, _state(request), data)
-        await asyncio.to_thread(data.cancel, call)
+        call = await self._call(request)
+        await asyncio.to_thread(self._looked_at.cancel, call)
         return said(200, "stopped")
 
     async def _again(self, request: web.Request) -> web.Response:
-        tab, data = tab_of(request.match_info["tab"]), self._looked_at
-        data.forget(await asyncio.to_thread(call_of, tab, _state(request), data))
+        self._looked_at.forget(await self._call(request))
         return said(200, "forgotten")
+
+    async def _call(self, request: web.Request) -> Call:
+        tab = tab_of(request.match_info["tab"])
+        return await asyncio.to_thread(call_of, tab, _state(request), self._looked_at)
 
     async def _open(self, request: web.Request) -> web.Response:
         """Take a dropped file; `left` more come before they are opened together."""
@@ -305,18 +304,11 @@ def _state(request: web.Request) -> State:
     return read_state(request.query.items())
 
 
-def _place(request: web.Request) -> int:
-    text = request.match_info["place"]
-    if not text.isdecimal():
-        raise InputError(f"there is no row {text!r}")
-    return int(text)
-
-
 def _templates() -> Any:
     return page_templates(app_asset)
 
 
-def _fragment(macro: str, /, **values: Any) -> str:
+def _fragment(macro: str, /, **values: object) -> str:
     module = _templates().get_template("fragments.html").module
     return str(getattr(module, macro)(**values))
 
@@ -335,29 +327,25 @@ def _file(name: str, kind: str) -> Handler:
     return answer
 
 
-def _made(tab: Tab, state: State, data: AppData, job: Job, call: Call) -> str:
+def _document(tab: Tab, state: State, data: AppData, job: Job, call: Call) -> str:
     """Return a tab with its command; its lists are those of the document."""
-    found = shown_of(tab, focused(state, data), job)
-    if tab.name == "overview":
-        found["columns"] = reading_of(data)
-    if tab.name == "labels":
-        found |= _labelling(tab, data)
-        found.pop("form")
-        made = _fragment("tab_labels", form=[], **found)
-    else:
-        name = tab.name if tab.name in ("overview", "decide", "mend") else "document"
-        made = _fragment(f"tab_{name}", tab=tab, **found)
-    return made + _fragment("command", **command_of(call, data))
+    shown = shown_of(tab, focused(state, data), job)
+    name = tab.name if tab.name in ("overview", "decide", "mend", "labels") else "document"
+    if name == "overview":
+        shown["columns"] = reading_of(data)
+    if name == "labels":
+        shown |= {**_labelling(tab, data), "form": []}
+    return _fragment(f"tab_{name}", **shown) + _fragment("command", **command_of(call, data))
 
 
-def _failed(tab: Tab, error: str, form: list[dict[str, Any]], data: AppData) -> str:
+def _failed(tab: Tab, error: str, form: list[dict[str, object]], data: AppData) -> str:
     """Return what a tab shows in place of a result, and a way to say how the table is meant."""
     # The page names files, and no place of a machine.
     words = error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
     return _fragment("tab_failed", tab=tab, error=words, form=form, columns=reading_of(data))
 
 
-def _labelling(tab: Tab, data: AppData) -> dict[str, Any]:
+def _labelling(tab: Tab, data: AppData) -> dict[str, object]:
     store = store_path(data.paths[0]).name
     command = Call("label serve", data.paths[0], **data.table).shell()
     return {"tab": tab, "store": store, "command": command}
@@ -369,22 +357,12 @@ def _row_page(data: AppData, state: State) -> str:
         # Each answer once: the other confidences stand beside it when it is opened.
         state = replace(state, method=rows.methods[0])
     page = rows.page(resolved(state, data).rows(), patience=_SOON)
-    told = [data.corrections.graded(row) for row in page.rows]
-    has = {name: any(row.get(name) for row in told) for name in ("answer", "reference")}
-    return _fragment(
-        "rows",
-        page=replace(page, rows=told),
-        has=has,
-        state=state,
-        several=len(rows.models) > 1,
-        facets=rows.facets,
-        methods=rows.methods,
-        size=PAGE,
-    )  # fmt: skip
+    graded = replace(page, rows=[data.corrections.graded(row) for row in page.rows])
+    has = {name: any(row.get(name) for row in page.rows) for name in ("answer", "reference")}
+    several = len(rows.models) > 1
+    return _fragment("rows", page=graded, has=has, state=state, several=several, size=PAGE)
 
 
 def _question(data: AppData, place: int) -> str:
-    found = data.rows().question(place)
-    row = data.corrections.graded(found)
-    row["all"] = [data.corrections.graded(one) for one in found["all"]]
-    return _fragment("question", row=row)
+    row, graded = data.rows().question(place), data.corrections.graded
+    return _fragment("question", row={**graded(row), "all": list(map(graded, row["all"]))})

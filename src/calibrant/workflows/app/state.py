@@ -1,7 +1,7 @@
 """What is looked at, as the address holds it: back, bookmark and share come with that."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calibrant.core.errors import InputError
@@ -22,10 +22,8 @@ class State:
         Models that are looked at; none stands for all.
     model, method, group
         The one in focus: a model, its confidence, and a column with its value.
-    span, without
-        Ends of a range of confidence, and values inside that are not meant.
-    grade, split, words, sort, start
-        Which rows are listed, see `RowQuery`.
+    query
+        Which of their rows are listed.
     options
         Options of verbs as they are typed, by ``verb.option``.
     """
@@ -34,49 +32,29 @@ class State:
     model: str | None = None
     method: str | None = None
     group: tuple[str, str] | None = None
-    span: tuple[float, float] | None = None
-    without: tuple[float, ...] = ()
-    grade: str = ""
-    split: bool = False
-    words: str = ""
-    sort: str = "worst"
-    start: int = 0
+    query: RowQuery = field(default_factory=RowQuery)
     options: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, *, size: int = PAGE) -> RowQuery:
         """Return the rows that are meant."""
-        low, high = self.span or (None, None)
-        return RowQuery(
-            models=(self.model,) if self.model else self.models,
-            methods=(self.method,) if self.method else (),
-            groups=(self.group,) if self.group else (),
-            low=low,
-            high=high,
-            without=self.without,
-            grade=self.grade,
-            split=self.split,
-            words=self.words,
-            sort=self.sort,
-            start=self.start,
-            size=size,
-        )
+        models = (self.model,) if self.model else self.models
+        methods = (self.method,) if self.method else ()
+        groups = (self.group,) if self.group else ()
+        return replace(self.query, models=models, methods=methods, groups=groups, size=size)
 
     def settings(self, verb: str, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
         """Return the options of a verb that were typed, as it takes them."""
-        found = {}
+        settings: dict[str, Any] = {}
         for name, text in self.options.items():
             whose, _, option = name.partition(".")
             if whose == verb and option in parameters and text.strip():
                 own = parameters[option]
-                found[option] = (
-                    text == "on" if own.base is bool else _value(own, option, text.strip())
-                )
-        return found
-
-
-def _value(parameter: Parameter, name: str, text: str) -> Any:
-    found = parsed(parameter.option, name, text, parameter.type)
-    return parameter.taken(found)
+                if own.base is bool:
+                    settings[option] = text == "on"
+                else:
+                    value = parsed(own.option, option, text.strip(), own.type)
+                    settings[option] = own.taken(value)
+        return settings
 
 
 def read_state(pairs: Iterable[tuple[str, str]]) -> State:
@@ -85,8 +63,8 @@ def read_state(pairs: Iterable[tuple[str, str]]) -> State:
     Examples
     --------
     >>> state = read_state([("model", "a"), ("group", "topic=law"), ("span", "0.9:1")])
-    >>> state.model, state.group, state.span
-    ('a', ('topic', 'law'), (0.9, 1.0))
+    >>> state.model, state.group, state.query.low, state.query.high
+    ('a', ('topic', 'law'), 0.9, 1.0)
     """
     given: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -96,31 +74,33 @@ def read_state(pairs: Iterable[tuple[str, str]]) -> State:
         return given.get(name, [""])[-1]
 
     column, mark, value = one("group").partition("=")
-    return State(
-        models=tuple(given.get("models", ())),
-        model=one("model") or None,
-        method=one("method") or None,
-        group=(column, value) if mark else None,
-        span=_numbers(":".join(one("span").split(":")[:2]), 2),
-        without=_numbers(",".join(one("span").split(":")[2:]).replace(",", ":")) or (),
+    low, high, *without = _range(one("span"))
+    query = RowQuery(
+        low=low,
+        high=high,
+        without=tuple(without),
         grade=one("grade") if one("grade") in ("right", "wrong", "open", "silent") else "",
         split=one("split") == "1",
         words=one("words")[:200],
         sort=one("sort") if one("sort") in SORTS else "worst",
         start=int(one("start")) if one("start").isdecimal() else 0,
+    )
+    return State(
+        models=tuple(given.get("models", ())),
+        model=one("model") or None,
+        method=one("method") or None,
+        group=(column, value) if mark else None,
+        query=query,
         options={name: values[-1][:500] for name, values in given.items() if "." in name},
     )
 
 
-def _numbers(text: str, wanted: int | None = None) -> Any:
-    """Return numbers between colons; None where there are none."""
-    parts = text.split(":") if text else []
-    if not parts:
-        return None
+def _range(text: str) -> list[Any]:
+    """Return the ends of a range and the values inside that are not meant; None without ends."""
     try:
-        found = tuple(map(float, parts))
+        numbers = list(map(float, text.split(":"))) if text else [None, None]
     except ValueError:
-        found = ()
-    if not found or (wanted is not None and len(found) != wanted):
+        numbers = []
+    if len(numbers) < 2:
         raise InputError(f"a range is written LOW:HIGH, got {text!r}")
-    return found
+    return numbers

@@ -15,7 +15,7 @@ from calibrant.core.verb import COMPUTE, Parameter, declaration
 from calibrant.documents.audits import AuditBlock
 from calibrant.documents.entries import EstimateEntry
 from calibrant.documents.fields import typed
-from calibrant.inputs.rows import RowQuery, Rows
+from calibrant.inputs.rows import RowQuery
 from calibrant.records.guesses import usual_columns
 from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, key_of
 from calibrant.report.charts import answer_of
@@ -87,7 +87,7 @@ def focused(state: State, data: AppData) -> State:
 
 def call_of(tab: Tab, state: State, data: AppData) -> Call:
     """Return the call of the verb behind a tab: what was picked, then what was typed."""
-    picked: dict[str, Any] = {}
+    picked: dict[str, object] = {}
     if tab.name == "overview" and state.group and state.group[0] in data.rows().facets:
         picked = {"by": [state.group[0]]}
     elif tab.name == "compare" and state.models:
@@ -101,7 +101,7 @@ def call_of(tab: Tab, state: State, data: AppData) -> Call:
     return Call(tab.verb, **{**picked, **state.settings(tab.verb, parameters(tab.verb))})
 
 
-def _groups(state: State, data: AppData) -> dict[str, Any]:
+def _groups(state: State, data: AppData) -> dict[str, object]:
     rows, state = data.rows(), focused(state, data)
     lacking = {name: rows.index[name].null_count() for name in rows.facets}
     facets = [name for name, lost in lacking.items() if lost <= _MOST_LACKING * rows.height]
@@ -117,13 +117,13 @@ def _groups(state: State, data: AppData) -> dict[str, Any]:
     return {"features": features, **one, **left}
 
 
-def _decide(state: State, data: AppData) -> dict[str, Any]:
+def _decide(state: State, data: AppData) -> dict[str, object]:
     typed = {name.partition(".")[2] for name, text in state.options.items() if text.strip()}
     limit = {} if {"costs", "max_error"} & typed else {"max_error": _LIMIT}
     return {**limit, **_one(state, data)}
 
 
-def _one(state: State, data: AppData) -> dict[str, Any]:
+def _one(state: State, data: AppData) -> dict[str, object]:
     """Return the model and the method in focus, where there are several."""
     rows, state = data.rows(), focused(state, data)
     one = {"only_model": state.model} if len(rows.models) > 1 else {}
@@ -141,32 +141,33 @@ def command_of(call: Call, data: AppData) -> dict[str, str]:
 # -- what is shown ------------------------------------------------------------------------
 
 
-def shown_of(tab: Tab, state: State, job: Job) -> dict[str, Any]:
+def shown_of(tab: Tab, state: State, job: Job) -> dict[str, object]:
     """Return what the template of a tab takes; `state` has one model and method in focus.
 
     What does not depend on the focus is made once for a document: a click has to be quick.
     """
-    document: Result = job.found
+    document = job.result
+    assert document is not None
     if not job.shown:
         job.shown.update(_of_document(document))
-    found = {**job.shown, "form": form_of(tab, state)}
+    shown = {**job.shown, "tab": tab, "form": form_of(tab, state)}
     if tab.name == "overview":
         entry = focus_entry(state, document)
-        found["focus"] = None if entry is None else _focus(entry, document)
+        shown["focus"] = None if entry is None else _focus(entry, document)
         if len(document["results"]) == 1:
-            found["summary"] = None
+            shown["summary"] = None
     else:
-        found.pop("summary")
+        shown.pop("summary")
     if tab.name in ("groups", "decide", "mend"):
-        found |= {"model": state.model, "method": _method_words(str(state.method))}
+        shown |= {"model": state.model, "method": _method_words(str(state.method))}
     if tab.name == "decide":
-        found |= _decision(document)
+        shown |= _decision(document)
     if tab.name == "mend":
-        found["entry"] = document["results"][0]
-    return found
+        shown["entry"] = document["results"][0]
+    return shown
 
 
-def _of_document(document: Result) -> dict[str, Any]:
+def _of_document(document: Result) -> dict[str, object]:
     screen = first_screen(document)
     # How the table was read stands beside its name already.
     told = (document.get("reading") or {}).get("sentence")
@@ -189,7 +190,7 @@ def focus_entry(state: State, document: Result) -> AuditBlock | None:
     return next(iter([*own, *fits, *able]), None)
 
 
-def _focus(entry: AuditBlock, document: Result) -> dict[str, Any]:
+def _focus(entry: AuditBlock, document: Result) -> dict[str, object]:
     about = claims_by_entry(claims_of(document))
     tone, metrics = entry_tone(entry, about), entry.metrics
     group = ", ".join((entry.group or {}).values())
@@ -234,7 +235,7 @@ def _value_and_interval(estimate: EstimateEntry, unit: str) -> tuple[str, str]:
     return "–" if value is None else write(value), interval
 
 
-def _decision(document: Result) -> dict[str, Any]:
+def _decision(document: Result) -> dict[str, object]:
     """Return the curve as numbers, so that a limit can be tried before it is asked for."""
     entry = next((e for e in document["results"] if e.get("curve")), None)
     if entry is None:
@@ -255,7 +256,7 @@ def _decision(document: Result) -> dict[str, Any]:
     }
 
 
-def form_of(tab: Tab, state: State) -> list[dict[str, Any]]:
+def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
     """Return the fields of a tab's settings: the options of its verb that say what to compute."""
     fields = []
     for name, own in parameters(tab.verb).items():
@@ -283,7 +284,7 @@ _ROLES = {"confidence": "confidence", "correct": "right or wrong", "model": "mod
           "question": "question", "scale": "scale of the confidence"}  # fmt: skip
 
 
-def reading_of(data: AppData) -> list[dict[str, Any]]:
+def reading_of(data: AppData) -> list[dict[str, object]]:
     """Return the fields that say which column is what; none where the input is no table."""
     names = data.columns()
     if not names:
@@ -303,11 +304,13 @@ def reading_of(data: AppData) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def picker(data: AppData, state: State) -> dict[str, Any]:
+def picker(data: AppData, state: State) -> dict[str, object]:
     """Return what the picker offers: models, methods and groups of the rows."""
-    rows: Rows = data.rows()
+    rows = data.rows()
+    gaps = rows.gaps(state.method or rows.methods[0])
+    told = {name: points(gap) for name, gap in gaps.items() if abs(gap) <= 1}
     return {
-        "models": _with_gaps(rows, state.method or rows.methods[0]),
+        "models": [(name, told.get(name, "")) for name in rows.models],
         "methods": [(name, _method_words(name)) for name in rows.methods],
         "facets": {name: rows.values(name) for name in rows.facets},
         "state": state,
@@ -315,9 +318,3 @@ def picker(data: AppData, state: State) -> dict[str, Any]:
         "answers": rows.page(RowQuery(methods=(rows.methods[0],), size=0)).total,
         "sentence": rows.sentence,
     }
-
-
-def _with_gaps(rows: Rows, method: str) -> list[tuple[str, str]]:
-    gaps = rows.gaps(method)
-    told = {name: points(gap) for name, gap in gaps.items() if abs(gap) <= 1}
-    return [(name, told.get(name, "")) for name in rows.models]

@@ -14,7 +14,7 @@ from calibrant.report.page.parts import drawn
 _SERVED = ("time", "decision", "cost", "seconds", "policy", "promised", "shift")
 
 
-def traffic_of(paths: list[str]) -> dict[str, Any] | None:
+def traffic_of(paths: list[str]) -> dict[str, object] | None:
     """Return what the tab Watch shows of served rows; None where the input is another table."""
     if len(paths) != 1 or not Path(paths[0]).is_file():
         return None

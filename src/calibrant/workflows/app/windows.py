@@ -58,6 +58,6 @@ def _names(rows: Rows, name: str, time: str | None, every: str | int) -> pl.Seri
         # What states no confidence is in no batch of the watch.
         stated = own.filter(pl.col("confidence").is_not_null())
         parts = stated.partition_by("model", "method", maintain_order=True)
-    marked: list[Any] = [in_batches(part, time, every, "the table") for part in parts]
+    marked = [in_batches(part, time, every, "the table") for part in parts]
     named = pl.concat(part.select("place", "stream_batch") for part in marked)
     return own.join(named, on="place", how="left", maintain_order="left")["stream_batch"]

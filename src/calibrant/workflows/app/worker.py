@@ -1,6 +1,7 @@
 """A process that works for the app: verbs are called here, so that a call can be stopped."""
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -10,6 +11,7 @@ import calibrant.verbs.audit_document
 from calibrant.core.document import dump_document
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.inputs.streams.engines import Helper, NotDoneError
+from calibrant.report.result import Result
 
 
 class Stopped(Exception):
@@ -27,8 +29,8 @@ class Worker:
         """Start the process ahead of its first call: loading the libraries takes a while."""
         self._helper.start()
 
-    def call(self, verb: str, data: Any, settings: dict[str, Any]) -> dict[str, Any]:
-        """Call a verb and return its document; what it refuses is an `InputError`."""
+    def call(self, verb: str, data: Any, settings: Mapping[str, object]) -> Result:
+        """Call a verb and return its result; what it refuses is an `InputError`."""
         with self._turn:
             try:
                 document, error = self._helper.ask((verb, data, settings))
@@ -37,8 +39,7 @@ class Worker:
                 raise Stopped from None
         if error:
             raise InputError(error)
-        found: dict[str, Any] = orjson.loads(document)
-        return found
+        return Result.of_plain(orjson.loads(document))
 
     def stop(self) -> None:
         """End the process, and with it the call that it works on."""
@@ -46,7 +47,7 @@ class Worker:
         self._helper = Helper(_called, alone=True)
 
 
-def _called(asked: tuple[str, Any, dict[str, Any]]) -> tuple[bytes, str]:
+def _called(asked: tuple[str, Any, Mapping[str, object]]) -> tuple[bytes, str]:
     """Return the document of a verb as JSON, or what the verb refuses."""
     verb, data, settings = asked
     try:
