@@ -98,7 +98,7 @@ def classic_test(block: RowBlock | CellBlock) -> ClassicTest:
     """Return what a calibrated model would show in bins of equal width: a number, no claim."""
     if not block.independent:
         return _NOTHING_TESTED
-    test = block.calibration_test(block.bins)
+    test = block.calibration_test
     return {
         "expected_ece": test.expected,
         "high_ece": test.high,

@@ -13,11 +13,11 @@ from calibrant.core.arrays import Array, Floats, MaybeArray
 from calibrant.core.estimate import Estimate
 from calibrant.metrics import inputs
 from calibrant.metrics.cell_error import CellError, Rows
-from calibrant.metrics.corp import Corp, corp_from_sums
+from calibrant.metrics.corp import Corp, ReliabilityCurve, corp_from_sums, curve_of_sums
 from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.families import Ends, Family, Metric, RowLoss
 from calibrant.metrics.gap_intervals import GapIntervals, gap_intervals, half_highs
-from calibrant.metrics.gap_model import GapModel, gap_model, gap_of_means, matched_error
+from calibrant.metrics.gap_model import GapModel, gap_model, gap_of_means, matched_errors
 from calibrant.metrics.smooth import SmoothGrids, SmoothTask
 from calibrant.metrics.smooth_interval import smooth_intervals
 from calibrant.stats import ranking
@@ -71,7 +71,10 @@ class MetricBlock:
         units: MaybeArray,
         **how: Unpack[How],
     ) -> None:
-        checked = inputs.check(confidence, correct, weights, probability=how["probability"])
+        self.probability = how["probability"]
+        self.given = (np.asarray(confidence), np.asarray(correct))
+        self.given_weights, self.given_units = weights, units
+        checked = inputs.check(confidence, correct, weights, probability=self.probability)
         self.data = checked.present()
         if units is not None and self.data.rows < checked.rows:
             assert checked.weights is not None
@@ -204,21 +207,17 @@ class MetricBlock:
     @cached_property
     def matched(self) -> float:
         """The debiased ECE."""
-        return matched_error(self.gaps.stats, inflation=self.gaps.likely_inflation)
+        return matched_errors([self.gaps.stats], [self.gaps.likely_inflation])[0]
 
     @cached_property
     def gap_ends(self) -> GapIntervals:
         """The interval of ECE and the low ends of its halves."""
-        return gap_intervals([self.gaps], streams=self.gap_streams[:1], **self._simulation)[0]
+        return gap_intervals([self.gaps], self.gap_streams[:1], self.level, self.resamples)[0]
 
     @cached_property
     def half_highs(self) -> tuple[float, float]:
         """The high ends of the halves of ECE."""
-        return half_highs([self.gaps], streams=self.gap_streams[1:], **self._simulation)[0]
-
-    @property
-    def _simulation(self) -> dict[str, Any]:
-        return {"level": self.level, "resamples": self.resamples}
+        return half_highs([self.gaps], self.gap_streams[1:], self.level, self.resamples)[0]
 
     @cached_property
     def gap_streams(self) -> Sequence[Stream]:
@@ -249,7 +248,7 @@ class MetricBlock:
     @cached_property
     def smooth_ends(self) -> tuple[float, float, float]:
         """Smooth ECE with its interval."""
-        return smooth_intervals([self.smooth_task], **self._simulation)[0]
+        return smooth_intervals([self.smooth_task], self.level, self.resamples)[0]
 
     @cached_property
     def corp_parts(self) -> Corp:
@@ -276,7 +275,16 @@ class MetricBlock:
     @cached_property
     def corp_ends(self) -> CorpIntervals:
         """The interval of MCB, and what that of DSC needs."""
-        return corp_intervals([self.corp_task], level=self.level)[0]
+        return corp_intervals([self.corp_task], self.level)[0]
+
+    # The ends of the band around the curve, where it was made for several blocks together.
+    band: Floats | None = None
+
+    def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
+        """Return the curve by isotonic regression, with the band of perfect calibration."""
+        return curve_of_sums(
+            self.distinct, self.fitted, self.row_count, points, self.level, rng, band=self.band
+        )
 
     @cached_property
     def unseen(self) -> float:

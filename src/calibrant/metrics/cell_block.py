@@ -8,7 +8,6 @@ interval is widened by it.
 import math
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,12 +17,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.cell_bounds import middle_of_bend
-from calibrant.metrics.corp import (
-    ReliabilityCurve,
-    calibrated_curves,
-    even_places,
-    merged_cells,
-)
 from calibrant.metrics.families import Ends, Family, RowLoss
 from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.inputs import Checked
@@ -32,7 +25,6 @@ from calibrant.metrics.registry import METRICS
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.binning import width_edges
-from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.cell_sums import (
     LOSS_UNIT,
     OFFSET_BITS,
@@ -41,13 +33,8 @@ from calibrant.stats.cell_sums import (
     CellGrid,
     CellSums,
 )
-from calibrant.stats.common_draws import Stream
-from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.units import UnitInfluence, Units
-
-# Cells and draws of the band of the reliability curve, as in `reliability_curve`.
-_BAND_CELLS, _BAND_DRAWS = 512, 200
 
 
 @lru_cache(maxsize=4)
@@ -150,12 +137,8 @@ class CellBlock(MetricBlock):
         rows = grid.by_bin(self.sums.rows.sum(axis=0), bins).astype(np.float64)
         held = rows > 0
         confidence = grid.by_bin(self.confidence_sums.sum(axis=0), bins)[held] / rows[held]
-        cells = np.zeros(grid.stride)
-        np.add.at(
-            cells,
-            self.cell,
-            self.counts * (self.data.confidence * (1 - self.data.confidence)),
-        )
+        cells, chance = np.zeros(grid.stride), self.data.confidence
+        np.add.at(cells, self.cell, self.counts * (chance * (1 - chance)))
         edges = width_edges(bins)
         stats = BinStats(
             lower=edges[:-1][held],
@@ -265,30 +248,12 @@ class CellBlock(MetricBlock):
 
     # Evidence beside the metrics.
 
-    def calibration_test(self, bins: int) -> CalibrationTest:
-        """Return the test of perfect calibration."""
+    @cached_property
+    def calibration_test(self) -> CalibrationTest:
+        """The test of perfect calibration."""
         confidence, correct, counts = self.data
-        found = calibration_test(confidence, correct, bins=bins, weights=counts, counted=True)
+        found = calibration_test(confidence, correct, bins=self.bins, weights=counts, counted=True)
         return replace(found, n=self.n)
-
-    def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
-        """Return the curve by isotonic regression over cells, with the band of all rows."""
-        sums = self.distinct
-        fitted = isotonic_fit(sums.weight, sums.outcome)
-        shown = even_places(sums.weight.size, points)
-        low, high = self._calibrated_band(sums.confidence[shown], rng)
-        parts = np.add.reduceat(sums.weight, shown) / self.n
-        return ReliabilityCurve(
-            sums.confidence[shown], fitted[shown], low, high, parts, self.n, self.level
-        )
-
-    def _calibrated_band(self, at: Floats, rng: Stream) -> tuple[Floats, Floats]:
-        """Return where the curve would lie at `at` if the confidences were right."""
-        cells = merged_cells(self.distinct, _BAND_CELLS)
-        curves = calibrated_curves(cells, 1.0, _BAND_DRAWS, rng)
-        low, high = quantiles(curves, ((1 - self.level) / 2, (1 + self.level) / 2))
-        nearest = np.searchsorted(cells.confidence, at).clip(0, cells.weight.size - 1)
-        return low[nearest], high[nearest]
 
     def histogram(self, bins: int) -> list[int]:
         """Return rows per bin of equal width."""
@@ -303,7 +268,7 @@ class CellBlock(MetricBlock):
         below = np.append(largest[held[1:]], -1.0)
         return threshold_counts(self.ranked, least[held], below, level=self.level, rows=self.n)
 
-    def verification_sums(self) -> dict[str, Any]:
+    def verification_sums(self) -> dict[str, Floats]:
         """Return what the verification block needs: sums over 60 cells, and means with weights."""
         rows, confidence = self.sums.rows, self.confidence_sums.sum(axis=0)
         return {

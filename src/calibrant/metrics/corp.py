@@ -195,36 +195,44 @@ def reliability_curve(
         )
     data = check(confidence, correct, weights).present()
     sums = distinct_sums(*data)
-    cells = merged_cells(sums, BAND_CELLS)
-    simulated = calibrated_curves(cells, data.rows / sums.weight.sum(), resamples, rng)
-    band = quantiles(simulated, _tails(level))
     fitted = isotonic_fit(sums.weight, sums.outcome)
-    return curve_with_band(sums, fitted, (cells, band), points=points, rows=data.rows, level=level)
+    return curve_of_sums(sums, fitted, data.rows, points, level, rng, resamples)
 
 
-def curve_with_band(
+def curve_of_sums(
     sums: DistinctSums,
     fitted: Floats,
-    band: tuple[DistinctSums, Floats],
-    *,
-    points: int,
     rows: int,
+    points: int,
     level: float,
+    rng: RngLike | CommonDraws,
+    resamples: int = BAND_DRAWS,
+    band: Floats | None = None,
 ) -> ReliabilityCurve:
     """Return the curve at some of its points.
 
     Parameters
     ----------
-    sums, fitted
-        Sums at distinct confidences, and the isotonic fit to them.
+    sums, fitted, rows
+        Sums at distinct confidences, the isotonic fit to them, and the rows behind them.
+    points, level, rng, resamples
+        As for `reliability_curve`.
     band
-        The cells that the band was made for, and its two ends there.
-    points, rows, level
-        Most points of the curve; rows behind it; level of the band.
+        The ends of the band at all of these confidences, where it was made already.
     """
-    cells, (low, high) = band
     shown = even_places(sums.weight.size, points)
-    nearest = shown
+    cells, nearest = sums, shown
+    if band is None:
+        cells = merged_cells(sums, BAND_CELLS)
+        # Outcomes are drawn with the confidences as probabilities.
+        trials = np.maximum(np.round(cells.weight * (rows / sums.weight.sum())), 1).astype(np.int64)
+        if isinstance(rng, CommonDraws):
+            drawn = rng.hits(trials, cells.confidence, resamples)
+        else:
+            size = (resamples, trials.size)
+            hits = as_generator(rng).binomial(trials, cells.confidence, size=size)
+            drawn = hits.astype(np.float64)
+        band = quantiles(isotonic_fits(trials.astype(np.float64), drawn), _tails(level))
     if cells is not sums:
         nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
             0, cells.confidence.size - 1
@@ -232,27 +240,25 @@ def curve_with_band(
     return ReliabilityCurve(
         confidence=sums.confidence[shown],
         rate=fitted[shown],
-        band_low=low[nearest],
-        band_high=high[nearest],
+        band_low=band[0][nearest],
+        band_high=band[1][nearest],
         weight=np.add.reduceat(sums.weight, shown) / sums.weight.sum(),
         n=rows,
         level=level,
     )
 
 
-def calibrated_bands(
-    many: Sequence[DistinctSums], level: float, rng: CommonDraws, resamples: int = BAND_DRAWS
-) -> list[Floats]:
+def calibrated_bands(many: Sequence[DistinctSums], level: float, rng: CommonDraws) -> list[Floats]:
     """Return the band of `reliability_curve` for sums of rows without weights, made together."""
     alike: defaultdict[int, list[int]] = defaultdict(list)
     for number, sums in enumerate(many):
         alike[sums.weight.size].append(number)
     found: dict[int, Floats] = {}
     for size, numbers in alike.items():
-        for some in batches(numbers, TOGETHER // (size * resamples)):
+        for some in batches(numbers, TOGETHER // (size * BAND_DRAWS)):
             trials = np.stack([many[number].weight for number in some])
             chance = np.stack([many[number].confidence for number in some])
-            drawn = rng.hits(trials.astype(np.int64), chance, resamples)
+            drawn = rng.hits(trials.astype(np.int64), chance, BAND_DRAWS)
             bands = quantiles(isotonic_fits(trials[:, None], drawn), _tails(level), axis=1)
             found |= zip(some, bands.swapaxes(0, 1), strict=True)
     return [found[number] for number in range(len(many))]
@@ -269,19 +275,6 @@ def even_places(size: int, points: int) -> Indices:
     places = np.linspace(0, size - 1, points).round().astype(np.intp)
     # They rise. `np.unique` would load the module of masked arrays.
     return places[np.diff(places, prepend=-1) > 0]
-
-
-def calibrated_curves(
-    cells: DistinctSums, rows_per_weight: float, resamples: int, rng: RngLike | CommonDraws
-) -> Floats:
-    """Return isotonic fits to outcomes drawn with the confidences as probabilities."""
-    trials = np.maximum(np.round(cells.weight * rows_per_weight), 1).astype(np.int64)
-    if isinstance(rng, CommonDraws):
-        drawn = rng.hits(trials, cells.confidence, resamples)
-    else:
-        size = (resamples, trials.size)
-        drawn = as_generator(rng).binomial(trials, cells.confidence, size=size).astype(np.float64)
-    return isotonic_fits(trials.astype(np.float64), drawn)
 
 
 def merged_cells(sums: DistinctSums, most: int) -> DistinctSums:

@@ -65,7 +65,7 @@ class CorpTask(NamedTuple):
     stream: Stream
 
 
-def corp_intervals(tasks: Sequence[CorpTask], *, level: float) -> list[CorpIntervals]:
+def corp_intervals(tasks: Sequence[CorpTask], level: float) -> list[CorpIntervals]:
     """Return what the intervals of MCB and DSC need, for one block or for many.
 
     Parameters

@@ -52,7 +52,7 @@ class GapIntervals(Struct, frozen=True):
 
 
 def gap_intervals(
-    models: Sequence[GapModel], *, level: float, resamples: int, streams: Sequence[Stream]
+    models: Sequence[GapModel], streams: Sequence[Stream], level: float, resamples: int
 ) -> list[GapIntervals]:
     """Return intervals for the ECE that infinitely many rows would show in these bins.
 
@@ -68,7 +68,7 @@ def gap_intervals(
 
 
 def half_highs(
-    models: Sequence[GapModel], *, level: float, resamples: int, streams: Sequence[Stream]
+    models: Sequence[GapModel], streams: Sequence[Stream], level: float, resamples: int
 ) -> list[tuple[float, float]]:
     """Return the high ends of the sums of positive and of negative residuals.
 
@@ -77,7 +77,7 @@ def half_highs(
 
     Parameters
     ----------
-    models, level, resamples, streams
+    models, streams, level, resamples
         As for `gap_intervals`.
     """
     return _by_kind(models, streams, partial(_half_highs, level=level, resamples=resamples))

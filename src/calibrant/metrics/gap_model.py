@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from msgspec import Struct
@@ -30,11 +30,7 @@ ROUNDING = 1e-9
 _STATS = BinStats.__struct_fields__
 
 
-class _Caution(Struct, frozen=True, kw_only=True):
-    caution: float = 1.0
-
-
-class GapModel(_Caution, frozen=True):
+class GapModel(Struct, frozen=True):
     """Mean residuals per bin and how they vary if the true gaps were others.
 
     `inflation` is the variance of the data's own units over that of single independent rows;
@@ -48,11 +44,10 @@ class GapModel(_Caution, frozen=True):
     rows: Any
     inflation: Any
     root: Floats | None
+    caution: float = 1.0
 
-    @staticmethod
-    def columns() -> tuple[str, ...]:
-        """Return the names of what is one number per model."""
-        return ("rows", "inflation")
+    # What is one number per model.
+    columns: ClassVar[tuple[str, ...]] = ("rows", "inflation")
 
     @property
     def likely_inflation(self) -> Any:
@@ -108,7 +103,7 @@ class GapModel(_Caution, frozen=True):
 def stacked(models: Sequence[GapModel]) -> GapModel:
     """Return models of one kind with equally many bins as one, with an axis in front."""
     stats = (np.stack([getattr(one.stats, name) for one in models]) for name in _STATS)
-    columns = (np.array([[getattr(one, name)] for one in models]) for name in models[0].columns())
+    columns = (np.array([[getattr(one, name)] for one in models]) for name in models[0].columns)
     return _with_columns(models[0], stats, columns)
 
 
@@ -117,11 +112,11 @@ def some_of(model: GapModel, numbers: list[int]) -> GapModel:
     if numbers == list(range(model.stats.mass.shape[0])):
         return model
     stats = (getattr(model.stats, name)[numbers] for name in _STATS)
-    return _with_columns(model, stats, (getattr(model, name)[numbers] for name in model.columns()))
+    return _with_columns(model, stats, (getattr(model, name)[numbers] for name in model.columns))
 
 
 def _with_columns(model: GapModel, stats: Iterable[Any], columns: Iterable[Any]) -> GapModel:
-    changed = dict(zip(model.columns(), columns, strict=True))
+    changed = dict(zip(model.columns, columns, strict=True))
     return replace(model, stats=BinStats(*stats), **changed)
 
 
@@ -278,33 +273,22 @@ def ece_debiased(
     check_choice("estimator", estimator, ("matched", "normal"))
     stats = bin_statistics(check(confidence, correct, weights), bins=bins, strategy=strategy)
     if norm == "l2":
-        return _l2_debiased(stats)
-    return matched_error(stats) if estimator == "matched" else _l1_normal(stats)
-
-
-def _l2_debiased(stats: BinStats) -> float:
-    many = stats.effective > 1
-    variance = stats.rate * (1 - stats.rate) / np.where(many, stats.effective - 1, 1)
-    square = float(stats.mass @ np.where(many, stats.gap**2 - variance, 0.0))
-    return math.sqrt(max(square, 0.0))
-
-
-def _l1_normal(stats: BinStats) -> float:
+        many = stats.effective > 1
+        variance = stats.rate * (1 - stats.rate) / np.where(many, stats.effective - 1, 1)
+        square = float(stats.mass @ np.where(many, stats.gap**2 - variance, 0.0))
+        return math.sqrt(max(square, 0.0))
+    if estimator == "matched":
+        return matched_errors([stats], [1.0])[0]
     error = np.sqrt(stats.rate * (1 - stats.rate) / stats.effective)
     gap = np.abs(stats.gap)
     return float(stats.mass @ (2 * gap - folded_mean(gap, error)))
 
 
-def matched_error(stats: BinStats, *, inflation: float = 1.0) -> float:
-    """Return the ``matched`` debiased ECE of bin sums.
-
-    `inflation` is the variance of the data's own units over that of independent rows.
-    """
-    return matched_errors([stats], [inflation])[0]
-
-
 def matched_errors(stats: Sequence[BinStats], inflations: Sequence[float]) -> list[float]:
-    """Return what `matched_error` does for many models, which are worked on together."""
+    """Return the ``matched`` debiased ECE of the bin sums of models, worked on together.
+
+    `inflations` are the variances of the data's own units over those of independent rows.
+    """
     starts = np.cumsum([0, *(one.mass.size for one in stats)])
     mass, mean, rate, spread, effective = (
         np.concatenate([getattr(one, name) for one in stats])

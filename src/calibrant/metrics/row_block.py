@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import ArrayLike
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats, Indices, MaybeArray
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import did_you_mean
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import shrunk_variance
-from calibrant.metrics.block import How, MetricBlock
-from calibrant.metrics.corp import ReliabilityCurve, curve_with_band, reliability_curve
+from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
 from calibrant.stats.clusters import column_effect
-from calibrant.stats.common_draws import Stream
 from calibrant.stats.kernels import even_steps
 from calibrant.stats.units import UnitInfluence, Units
 
@@ -40,24 +37,8 @@ class RowBlock(MetricBlock):
         How numbers and intervals are made.
     """
 
-    def __init__(
-        self,
-        confidence: ArrayLike,
-        correct: ArrayLike,
-        weights: MaybeArray,
-        units: MaybeArray,
-        **how: Unpack[How],
-    ) -> None:
-        super().__init__(confidence, correct, weights, units, **how)
-        self.probability = how["probability"]
-        self.given = (np.asarray(confidence), np.asarray(correct))
-        self.given_weights, self.given_units = weights, units
-        # How far the values may be from those of the rows themselves: these are the rows.
-        self.errors: dict[str, float] = {}
-        # Tests that were made ahead, by their number of bins.
-        self.tests: dict[int, CalibrationTest] = {}
-        # The same of bands around the curve, by their stream.
-        self.bands: dict[Stream, Floats] = {}
+    # How far the values may be from those of the rows themselves: these are the rows.
+    errors: ClassVar[Mapping[str, float]] = {}
 
     @property
     def n(self) -> int:
@@ -88,22 +69,10 @@ class RowBlock(MetricBlock):
             if self.probability or not metric.probability
         }
 
-    def calibration_test(self, bins: int) -> CalibrationTest:
-        """Return the test of perfect calibration."""
-        if bins not in self.tests:
-            self.tests[bins] = calibration_test(*self.given, bins=bins, weights=self.given_weights)
-        return self.tests[bins]
-
-    def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
-        """Return the curve by isotonic regression, with the band of perfect calibration."""
-        if rng in self.bands:
-            band, rows = (self.distinct, self.bands[rng]), self.data.rows
-            return curve_with_band(
-                self.distinct, self.fitted, band, points=points, rows=rows, level=self.level
-            )
-        return reliability_curve(
-            *self.given, points=points, rng=rng, weights=self.given_weights, level=self.level
-        )
+    @cached_property
+    def calibration_test(self) -> CalibrationTest:
+        """The test of perfect calibration."""
+        return calibration_test(*self.given, bins=self.bins, weights=self.given_weights)
 
     def histogram(self, bins: int) -> list[int]:
         """Return rows per bin of equal width."""
@@ -208,12 +177,9 @@ class DrawnGaps(GapModel, frozen=True):
     `shares` is how much of their variance is left, over `inflation`.
     """
 
-    shares: Any
+    shares: Any = 1.0
 
-    @staticmethod
-    def columns() -> tuple[str, ...]:
-        """Return the names of what is one number per model."""
-        return ("rows", "inflation", "shares")
+    columns: ClassVar[tuple[str, ...]] = ("rows", "inflation", "shares")
 
     @property
     def shares_variance(self) -> float:
@@ -249,16 +215,12 @@ class DrawnBlock(RowBlock):
         super().__init__(*args, **options)
         self.spread = spread
 
-    @cached_property
-    def _unit_spread(self) -> DrawSpread:
-        return self.spread.of_units(self.units)
-
     def pulls(self, influence: Floats) -> UnitInfluence:
         """Return how far each unit pulls a statistic, scaled to the noise of the spread draw."""
         found = super().pulls(influence)
         if found.error == 0:
             return found
-        ratio = neighbour_ratio(found.pull, self._unit_spread)
+        ratio = neighbour_ratio(found.pull, self.spread.of_units(self.units))
         return replace(found, pull=found.pull * np.sqrt(ratio))
 
     @cached_property
@@ -300,7 +262,7 @@ class DrawnBlock(RowBlock):
             uneven = squares / float(np.sum(self.weight)) ** 2
             ratio *= uneven / model if model > 0 else 1.0
         loose = 1.0 - float(self.spread.share.mean())
-        return DrawnGaps(plain.stats, plain.rows, ratio, plain.root, loose / ratio)
+        return DrawnGaps(plain.stats, plain.rows, ratio, plain.root, shares=loose / ratio)
 
 
 _DRAWS = 200

@@ -34,7 +34,7 @@ TOGETHER = 200_000
 
 
 def smooth_intervals(
-    tasks: Sequence[SmoothTask], *, level: float, resamples: int
+    tasks: Sequence[SmoothTask], level: float, resamples: int
 ) -> list[tuple[float, float, float]]:
     """Return smooth ECE with its interval, for one block or for many that are worked on together.
 

@@ -57,20 +57,18 @@ def _add_bands(few: Sequence[RowBlock], shared: CommonDraws) -> None:
     level = few[0].level
     bands = calibrated_bands([block.distinct for block in few], level, shared)
     for block, band in zip(few, bands, strict=True):
-        block.bands[shared] = band
+        block.band = band
 
 
 def _add_intervals(few: Sequence[RowBlock]) -> None:
     level, resamples = few[0].level, few[0].resamples
     gaps, streams = [block.gaps for block in few], [block.gap_streams for block in few]
     of_ends, of_highs = ([own[place] for own in streams] for place in (0, 1))
-    ends = gap_intervals(gaps, streams=of_ends, level=level, resamples=resamples)
-    highs = half_highs(gaps, streams=of_highs, level=level, resamples=resamples)
-    smooth = smooth_intervals(
-        [block.smooth_task for block in few], level=level, resamples=resamples
-    )
+    ends = gap_intervals(gaps, of_ends, level, resamples)
+    highs = half_highs(gaps, of_highs, level, resamples)
+    smooth = smooth_intervals([block.smooth_task for block in few], level, resamples)
     matched = matched_errors([own.stats for own in gaps], [own.likely_inflation for own in gaps])
-    corp = corp_intervals([block.corp_task for block in few], level=level)
+    corp = corp_intervals([block.corp_task for block in few], level)
     for number, block in enumerate(few):
         block.corp_ends = corp[number]
         block.gap_ends, block.half_highs = ends[number], highs[number]
@@ -85,7 +83,7 @@ def _add_tests(few: Sequence[RowBlock]) -> None:
     for (bins, _), some in alike.items():
         tests = calibration_tests([block.data for block in some], bins=bins)
         for block, test in zip(some, tests, strict=True):
-            block.tests[bins] = test
+            block.calibration_test = test
 
 
 def _add_rankings(few: Sequence[RowBlock]) -> None:
