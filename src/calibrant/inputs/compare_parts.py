@@ -5,29 +5,32 @@ questions, whatever the model: questions are dealt by a hash of their id, so tha
 one question meet. What a part gives does not depend on where or when it is read.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from calibrant.comparison.pipeline import Options, Questions
+from calibrant.comparison.pipeline import Questions
 from calibrant.comparison.questions import deal_blocks, known_models, placed
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
-from calibrant.inputs.compare_source import CompareSource, ComparisonKey, comparisons
-from calibrant.inputs.reading import ReadingOptions
-from calibrant.inputs.streams.cell_source import refuse_many_broken, summed_table, sums_coverage
+from calibrant.inputs.compare_source import (
+    CompareSource,
+    ComparisonKey,
+    ComparisonRequest,
+    comparisons,
+)
+from calibrant.inputs.streams.cell_source import SummedTable, summed_table
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.inputs.streams.streaming import Streamed, scan_part
 from calibrant.metrics.cell_block import CellBlock
-from calibrant.planning import verification_of
+from calibrant.planning.block import VerificationBlock, verification_of
 from calibrant.records.batches import parquet_files
-from calibrant.records.part_sums import Key, PartSums, model_blocks
+from calibrant.records.part_sums import PartSums
 from calibrant.stats.cell_sums import CellSums
 
 # Rows of a part: its questions are held in memory, and in blocks with their resamples.
@@ -35,24 +38,14 @@ PART_ROWS = 2_000_000
 
 
 @contextmanager
-def streamed_source(
-    data: str | Path,
-    *,
-    models: Sequence[str] | None,
-    asked: ReadingOptions,
-    by: tuple[str, ...],
-    settings: Callable[[Mapping[str, Any]], dict[str, Any]],
-    options: Options,
-    engine: str | None,
-    seed: int,
-) -> Iterator[CompareSource]:
+def streamed_source(data: str | Path, wanted: ComparisonRequest) -> Iterator[CompareSource]:
     """Open a table to be read in parts; text tables are rewritten for as long as it is open.
 
     Values are those of a comparison in memory, up to rounding and the width of a cell; intervals
     come from other draws of the same bootstrap. The candidate-aligned view is left out.
     """
-    runner = engine_named(engine)
-    with summed_table(str(data), asked, by, options["bins"], runner) as summed:
+    runner, asked, options = engine_named(wanted.engine), wanted.asked, wanted.options
+    with summed_table(str(data), asked, wanted.by, options["bins"], runner) as summed:
         streamed, total = summed.streamed, summed.total
         if streamed.question is None:
             raise InputError(
@@ -60,26 +53,26 @@ def streamed_source(
                 source=str(data),
                 hint=Hint("name the column of question ids with {question}"),
             )
-        refuse_many_broken(total, asked.on_invalid, str(data))
-        parts_of = ((key, _cells(key, total, streamed)) for key in _keys(total))
-        found, refused, taken_out = comparisons(parts_of, models, _outcomes, _aligned)
-        wanted = [key for key, _, _ in found]
+        summed.refuse_many_broken(asked.on_invalid)
+        parts_of = ((key, _cells(key, summed)) for key in _keys(total))
+        sorted_out = comparisons(parts_of, wanted.models, _outcomes, _aligned)
+        keys = list(sorted_out.wholes)
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
         on_invalid = asked.on_invalid or "missing"
         stated = {"scale": asked.scale, "repeats": False, "on_invalid": on_invalid, "graded": False}
         yield CompareSource(
-            summed.head("compare", seed=seed, settings=settings(stated)),
+            summed.head("compare", seed=wanted.seed, settings=wanted.settings(stated)),
             summed.reading(parts=count),
-            wanted,
-            PartReader(streamed, count, tuple(wanted), seed),
+            keys,
+            sorted_out.refused,
+            sorted_out.taken_out,
+            PartReader(streamed, count, tuple(keys), wanted.seed),
             count,
             runner.map,
-            partial(_verification, total, streamed, options, seed),
-            sums_coverage(total, streamed, models),
+            partial(_verification, summed, wanted),
+            summed.coverage(wanted.models),
             total.dropped,
             summed.emptied,
-            refused=refused,
-            taken_out=taken_out,
         )
 
 
@@ -191,33 +184,22 @@ def _answered(column: str | None) -> pl.Expr:
 
 
 def _verification(
-    total: PartSums,
-    streamed: Streamed,
-    options: Options,
-    seed: int,
-    key: ComparisonKey,
-    model: str,
-) -> dict[str, Any]:
-    stream = named_stream(seed, "compare", *key.keys.values(), "verification", model)
+    summed: SummedTable, wanted: ComparisonRequest, key: ComparisonKey, model: str
+) -> VerificationBlock:
+    stream = named_stream(wanted.seed, "compare", *key.keys.values(), "verification", model)
     block = CellBlock(
-        _cells(key, total, streamed)[model],
-        streamed.plan.grid,
-        level=options["level"],
-        resamples=options["resamples"],
+        _cells(key, summed)[model],
+        summed.streamed.plan.grid,
+        level=wanted.options["level"],
+        resamples=wanted.options["resamples"],
         rng=stream,
     )
     return verification_of(block, rng=stream)
 
 
-def _cells(key: ComparisonKey, total: PartSums, streamed: Streamed) -> dict[str, CellSums]:
+def _cells(key: ComparisonKey, summed: SummedTable) -> dict[str, CellSums]:
     """Return the cell sums of every model of a comparison."""
-    plan = streamed.plan
     if key.group is None:
-        whole = model_blocks(total.blocks, plan.by, plan.grid)
-        return {model: sums for (model, method), sums in whole.items() if method == key.method}
-    found: dict[str, CellSums] = {}
-    for name, sums in total.blocks.items():
-        wanted: Key = (name[0], key.method, *key.group)
-        if name == wanted:
-            found[name[0]] = sums
-    return found
+        return {model: sums for (model, method), sums in summed.whole if method == key.method}
+    own = (key.method, *key.group)
+    return {name[0]: sums for name, sums in summed.total.blocks.items() if name[1:] == own}

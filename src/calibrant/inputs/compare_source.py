@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import polars as pl
 from msgspec import structs
 
 from calibrant.comparison.compare import Pool, TableReader
-from calibrant.comparison.pipeline import BlockReader, Each
+from calibrant.comparison.pipeline import BlockReader, Each, Options
 from calibrant.comparison.questions import QuestionBlock, align_models
 from calibrant.confidence import ranking_methods
 from calibrant.core.errors import InputError, error_source
@@ -23,7 +23,7 @@ from calibrant.inputs.draws import meaning_scores
 from calibrant.inputs.opened import Opened
 from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.streams.engines import engine_named
-from calibrant.planning import verification_block
+from calibrant.planning.block import VerificationBlock, verification_block
 from calibrant.records import Scores, load_scores, source_name
 from calibrant.records.tables import collect, column_names, scan_table
 
@@ -32,7 +32,7 @@ _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
 def _scores(
     opened: Opened, asked: ReadingOptions, by: Sequence[str]
-) -> tuple[Any, ReadingOptions, dict[str, Any]]:
+) -> tuple[Any, ReadingOptions, dict[str, object]]:
     """Return the table that is compared, how it is read, and the rules that the document states.
 
     A whole record keeps its refusals. Draws become the scores of Sem1 and Sem2, whose columns have
@@ -136,6 +136,22 @@ class ComparisonKey:
         return " / ".join([self.method, *(() if self.group is None else self.group[1:])])
 
 
+@dataclass(frozen=True, slots=True)
+class ComparisonRequest:
+    """What is asked for: models, groups, how the table is read, and how it is compared.
+
+    `settings` makes the settings of the document from the rules that the input goes by.
+    """
+
+    models: Sequence[str] | None
+    by: tuple[str, ...]
+    asked: ReadingOptions
+    options: Options
+    settings: Callable[[Mapping[str, object]], dict[str, object]]
+    engine: str | None
+    seed: int
+
+
 def _graded_by_others(key: ComparisonKey, first: str, second: str) -> None:
     """Outcomes came with the data."""
 
@@ -151,19 +167,19 @@ class CompareSource:
     """
 
     head: dict[str, Any]
-    reading: dict[str, Any]
+    reading: dict[str, object]
     comparisons: list[ComparisonKey]
+    refused: list[tuple[ComparisonKey, InputError]]
+    taken_out: list[tuple[ComparisonKey, str, str]]
     read: BlockReader
     parts: int
     each: Each
-    verification: Callable[[ComparisonKey, str], dict[str, Any]]
+    verification: Callable[[ComparisonKey, str], VerificationBlock]
     data: dict[str, Any]
     dropped: Mapping[str, int]
     emptied: Sequence[str]
     pools: dict[int, Pool] = field(default_factory=dict)
-    refused: list[tuple[ComparisonKey, InputError]] = field(default_factory=list)
-    taken_out: list[tuple[ComparisonKey, str, str]] = field(default_factory=list)
-    grading: Callable[[ComparisonKey, str, str], dict[str, Any] | None] = _graded_by_others
+    grading: Callable[[ComparisonKey, str, str], dict[str, object] | None] = _graded_by_others
 
 
 def _one_sided(outcomes: Mapping[str, tuple[int, float]]) -> dict[str, str]:
@@ -191,67 +207,53 @@ def _one_sided(outcomes: Mapping[str, tuple[int, float]]) -> dict[str, str]:
     return reasons if len(outcomes) - len(reasons) >= 2 else {}
 
 
-def table_source(
-    opened: Opened,
-    candidates: Any,
-    *,
-    models: Sequence[str] | None,
-    asked: ReadingOptions,
-    by: Sequence[str],
-    settings: Callable[[Mapping[str, Any]], dict[str, Any]],
-    resamples: int,
-    engine: str | None,
-    seed: int,
-) -> CompareSource:
+def table_source(opened: Opened, candidates: Any, wanted: ComparisonRequest) -> CompareSource:
     """Return what was opened as comparisons in memory.
 
     Parameters
     ----------
     opened
         Tables, a study or logs.
-    candidates, models, by, engine, seed
+    candidates
         As for `compare`.
-    asked
-        How the table is read.
-    settings
-        Makes the settings of the document from the rules that this kind of input goes by.
-    resamples
-        Resamples of the questions.
+    wanted
+        What is asked for.
     """
-    table, reading, stated = _scores(opened, asked, by)
+    by, seed = wanted.by, wanted.seed
+    table, reading, stated = _scores(opened, wanted.asked, by)
     pool = opened.candidates() if candidates is None else candidates
     with error_source(source_name(pool)):
         pool = None if pool is None else _candidates(pool)
-    head = opened.head("compare", seed=seed, settings=settings(stated))
+    head = opened.head("compare", seed=seed, settings=wanted.settings(stated))
     with error_source(head["source"]):
         how: dict[str, Any] = {"features": by, "by": by, "non_probability": ranking_methods()}
         scores = load_scores(table, **structs.asdict(reading), **how)
-    chosen = scores.only(model=models)
-    found, refused, taken_out = comparisons(_split(scores, by), models, _outcomes, align_models)
-    streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key, _, _ in found]
-    read = TableReader([whole for _, _, whole in found], streams)
-    frames = {(key.method, key.group): frame for key, frame, _ in found}
+    chosen = scores.only(model=wanted.models)
+    sorted_out = comparisons(_split(scores, by), wanted.models, _outcomes, align_models)
+    keys = list(sorted_out.wholes)
+    streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key in keys]
+    read = TableReader(list(sorted_out.wholes.values()), streams)
     source = CompareSource(
         head,
         {"way": "in memory", **scores.reading.to_dict()},
-        [key for key, _, _ in found],
+        keys,
+        sorted_out.refused,
+        sorted_out.taken_out,
         read,
         1,
-        engine_named(engine).map,
-        partial(_verification, {(key.method, key.group): whole for key, _, whole in found}, seed),
+        engine_named(wanted.engine).map,
+        partial(_verification, sorted_out.wholes, seed),
         table_coverage(chosen, weighs_rows=False),
         opened.with_unreadable(scores).dropped,
         chosen.emptied,
-        refused=refused,
-        taken_out=taken_out,
     )
     grades = opened.grades()
     if grades is not None:
-        source.grading = partial(_pair_grading, grades, frames, seed)
-    for number, (key, _, _) in enumerate(found):
+        source.grading = partial(_pair_grading, grades, sorted_out.parts, seed)
+    for number, key in enumerate(keys):
         own = _own_pool(pool, key.method)
         if own is not None:
-            source.pools[number] = read.pool(number, own, resamples)
+            source.pools[number] = read.pool(number, own, wanted.options["resamples"])
     return source
 
 
@@ -259,42 +261,47 @@ Part = TypeVar("Part")
 Whole = TypeVar("Whole", QuestionBlock, ComparisonKey)
 
 
+@dataclass
+class Comparisons(Generic[Part, Whole]):
+    """Comparisons by their rows and questions, those that are refused, and models taken out."""
+
+    parts: dict[ComparisonKey, Part] = field(default_factory=dict)
+    wholes: dict[ComparisonKey, Whole] = field(default_factory=dict)
+    refused: list[tuple[ComparisonKey, InputError]] = field(default_factory=list)
+    taken_out: list[tuple[ComparisonKey, str, str]] = field(default_factory=list)
+
+
 def comparisons(
     parts: Iterable[tuple[ComparisonKey, Part]],
     models: Sequence[str] | None,
     outcomes: Callable[[Part], Mapping[str, tuple[int, float]]],
     aligned: Callable[[Part, Sequence[str] | None], Whole],
-) -> tuple[
-    list[tuple[ComparisonKey, Part, Whole]],
-    list[tuple[ComparisonKey, InputError]],
-    list[tuple[ComparisonKey, str, str]],
-]:
-    """Return the comparisons with their questions, those that are refused, and models taken out.
+) -> Comparisons[Part, Whole]:
+    """Sort out which parts can be compared.
 
     `outcomes` gives the answers of each model of a part and the share of right ones, `aligned` its
     models side by side.
     """
     ranking = ranking_methods()
-    found: list[tuple[ComparisonKey, Part, Whole]] = []
-    refused: list[tuple[ComparisonKey, InputError]] = []
-    taken_out: list[tuple[ComparisonKey, str, str]] = []
+    sorted_out: Comparisons[Part, Whole] = Comparisons()
     for key, part in parts:
         if key.method in ranking:
-            refused.append((key, InputError(NOT_A_PROBABILITY, hint=_RECALIBRATE)))
+            sorted_out.refused.append((key, InputError(NOT_A_PROBABILITY, hint=_RECALIBRATE)))
             continue
         wanted = models
         if models is None:
             known = outcomes(part)
             reasons = _one_sided(known)
-            taken_out += [(key, name, reason) for name, reason in reasons.items()]
+            sorted_out.taken_out += [(key, name, reason) for name, reason in reasons.items()]
             wanted = [name for name in known if name not in reasons]
         try:
             whole = aligned(part, wanted)
         except InputError as error:
-            refused.append((key, error))
+            sorted_out.refused.append((key, error))
             continue
-        found.append((replace(key, models=tuple(whole.models)), part, whole))
-    return found, refused, taken_out
+        key = replace(key, models=tuple(whole.models))
+        sorted_out.parts[key], sorted_out.wholes[key] = part, whole
+    return sorted_out
 
 
 def _outcomes(frame: pl.DataFrame) -> dict[str, tuple[int, float]]:
@@ -308,15 +315,16 @@ def _outcomes(frame: pl.DataFrame) -> dict[str, tuple[int, float]]:
 def _split(scores: Scores, by: Sequence[str]) -> list[tuple[ComparisonKey, pl.DataFrame]]:
     """Return a part per method, then per method and group; a grade without a confidence counts."""
     parts: list[tuple[ComparisonKey, pl.DataFrame]] = []
-    for (name,), frame in scores.graded.partition_by(
-        "method", as_dict=True, maintain_order=True
-    ).items():
-        parts.append((ComparisonKey(str(name), None), frame))
+
+    def split(frame: pl.DataFrame, column: str) -> Iterable[tuple[str, pl.DataFrame]]:
+        named = frame.partition_by(column, as_dict=True, maintain_order=True)
+        return ((str(name), part) for (name,), part in named.items())
+
+    for method, frame in split(scores.graded, "method"):
+        parts.append((ComparisonKey(method, None), frame))
         for column in by:
-            for (value,), part in frame.partition_by(
-                column, as_dict=True, maintain_order=True
-            ).items():
-                parts.append((ComparisonKey(str(name), (column, str(value))), part))
+            groups = split(frame, column)
+            parts += [(ComparisonKey(method, (column, value)), part) for value, part in groups]
     return parts
 
 
@@ -330,17 +338,17 @@ def _own_pool(pool: pl.DataFrame | None, method: str) -> pl.DataFrame | None:
 
 def _pair_grading(
     grades: Grades,
-    frames: Mapping[tuple[str, tuple[str, str] | None], pl.DataFrame],
+    frames: Mapping[ComparisonKey, pl.DataFrame],
     seed: int,
     key: ComparisonKey,
     first: str,
     second: str,
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Return how far grading error leaves two models open on the questions that both have."""
     # Loaded here: most outcomes come with the data.
     from calibrant.stats.graded.summary import difference_summary
 
-    frame = frames[key.method, key.group]
+    frame = frames[key]
     a, b = (frame.filter(pl.col("model") == name).sort("question_id") for name in (first, second))
     a, b = a.join(b, on="question_id", how="semi"), b.join(a, on="question_id", how="semi")
     checked = grades.of(a), grades.of(b)
@@ -351,12 +359,9 @@ def _pair_grading(
 
 
 def _verification(
-    wholes: Mapping[tuple[str, tuple[str, str] | None], QuestionBlock],
-    seed: int,
-    key: ComparisonKey,
-    model: str,
-) -> dict[str, Any]:
-    whole = wholes[key.method, key.group]
+    wholes: Mapping[ComparisonKey, QuestionBlock], seed: int, key: ComparisonKey, model: str
+) -> VerificationBlock:
+    whole = wholes[key]
     said, correct = (of[whole.models.index(model)] for of in (whole.confidence, whole.correct))
     has = ~np.isnan(said + correct)
     stream = named_stream(seed, "compare", *key.keys.values(), "verification", model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
+from calibrant.documents.entries import Part
 from calibrant.metrics.inputs import check_weights
 from calibrant.planning import cells
 from calibrant.planning.refusal import require_labels
@@ -31,6 +32,34 @@ _RESAMPLES = 150
 _Z = float(ndtri(0.975))
 
 
+class DataResolution(Part, frozen=True):
+    """How precisely this very data shows the calibration error."""
+
+    ece: Estimate
+    bins: int
+    half_width: float
+    if_calibrated: float
+
+
+class VerificationBlock(Part, frozen=True):
+    """How precise labels let one be.
+
+    `lipschitz_resolutions` has one entry per binning, `lipschitz_note` says why the steepness
+    cannot be estimated, or None.
+    """
+
+    labels: int
+    error_rate: Estimate
+    lipschitz: Estimate
+    lipschitz_resolutions: list[cells.SlopeEntry]
+    lipschitz_note: str | None
+    passive_floor: Estimate
+    active_floor: Estimate
+    accuracy_floor: Estimate
+    optimal_bins: int | None
+    resolution: DataResolution
+
+
 def verification_block(
     confidence: ArrayLike,
     correct: ArrayLike,
@@ -39,7 +68,7 @@ def verification_block(
     units: MaybeArray = None,
     resamples: int = _RESAMPLES,
     rng: RngLike | CommonDraws = 0,
-) -> dict[str, Any]:
+) -> VerificationBlock:
     """Say how precise these labels let one be: error rate, steepness of the gap, worst cases.
 
     Parameters
@@ -57,41 +86,30 @@ def verification_block(
     rng
         Seed or generator.
 
-    Returns
-    -------
-    dict
-        ``error_rate``, ``lipschitz``, ``passive_floor``, ``active_floor``, ``accuracy_floor``
-        (estimates), ``lipschitz_resolutions`` (one entry per binning), ``lipschitz_note`` (why
-        it cannot be estimated, or None), ``optimal_bins`` and ``resolution`` (what this very
-        data resolves).
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0.5, 1.0, size=5000)
     >>> block = verification_block(p, rng.uniform(size=p.size) < p - 0.2)
-    >>> round(block["error_rate"].value, 2)
+    >>> round(block.error_rate.value, 2)
     0.46
     """
     p, y, w, u = _checked(confidence, correct, weights, units)
     generator = as_stream(rng)
     plain = u is None and bool(np.all(w == 1.0)) and bool(((y == 0) | (y == 1)).all())
-    if not plain:
-        observed, draws = (
-            cells.observed_cells(p, y, w),
-            cells.resample_rows(p, y, w, u, resamples, generator),
-        )
-        return _from_draws(observed, draws, _label_count(w, u), plain, (p, w), generator)
-    if isinstance(generator, CommonDraws):
+    if plain and isinstance(generator, CommonDraws):
         return _of_few(p[None], y[None], resamples, generator)[0]
     observed = cells.observed_cells(p, y, w)
-    draws = cells.resample_cells(observed, len(p), resamples, generator)
-    return _from_draws(observed, draws, len(p), plain, (p, w), generator)
+    if plain and isinstance(generator, np.random.Generator):
+        draws = cells.resample_cells(observed, len(p), resamples, generator)
+    else:
+        draws = cells.resample_rows(p, y, w, u, resamples, generator)
+    return _from_draws(observed, draws, _label_count(w, u), plain, (p, w), generator)
 
 
 def verification_of(
     block: RowBlock | CellBlock, *, rng: RngLike | CommonDraws = 0
-) -> dict[str, Any]:
+) -> VerificationBlock:
     """Return the verification block of rows or of merged sums."""
     from calibrant.metrics.row_block import RowBlock
 
@@ -101,30 +119,33 @@ def verification_of(
         )
     if isinstance(rng, CommonDraws):
         raise TypeError("merged sums draw from a generator of their own")
-    return _from_cells(**block.verification_sums(), rng=rng)
+    sums, generator = block.verification_sums(), as_generator(rng)
+    observed = cells.Cells(*(sums[name][None] for name in ("rows", "hits", "confidence")))
+    draws = cells.resample_cells(observed, block.n, _RESAMPLES, generator)
+    return _from_draws(observed, draws, block.n, True, (sums["means"], sums["counts"]), generator)
 
 
 def verifications_of(
     blocks: Sequence[RowBlock | CellBlock], streams: Sequence[Stream]
-) -> list[dict[str, Any]]:
+) -> list[VerificationBlock]:
     """Return the verification block of every block, with its stream.
 
     Those of few rows are worked on together; none changes what another one gets.
     """
-    found: dict[int, dict[str, Any]] = {}
+    verified: dict[int, VerificationBlock] = {}
     alike: defaultdict[tuple[CommonDraws, int], dict[int, RowBlock]] = defaultdict(dict)
     for number, (block, stream) in enumerate(zip(blocks, streams, strict=True)):
         if isinstance(stream, CommonDraws) and _plain_rows(block):
             alike[stream, block.n][number] = block
         else:
-            found[number] = verification_of(block, rng=stream)
+            verified[number] = verification_of(block, rng=stream)
     for (stream, _), some in alike.items():
         p, y = (
             np.stack([block.given[side] for block in some.values()]).astype(np.float64)
             for side in (0, 1)
         )
-        found |= zip(some, _of_few(p, y, _RESAMPLES, stream), strict=True)
-    return [found[number] for number in range(len(blocks))]
+        verified |= zip(some, _of_few(p, y, _RESAMPLES, stream), strict=True)
+    return [verified[number] for number in range(len(blocks))]
 
 
 def _plain_rows(block: RowBlock | CellBlock) -> TypeGuard[RowBlock]:
@@ -134,7 +155,7 @@ def _plain_rows(block: RowBlock | CellBlock) -> TypeGuard[RowBlock]:
     return isinstance(block, RowBlock) and block.independent and block.given_weights is None
 
 
-def _of_few(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[dict[str, Any]]:
+def _of_few(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[VerificationBlock]:
     """Return the verification blocks of models with equally few rows, a row of the tables each."""
     labels = p.shape[1]
     slopes = cells.steepness(None, labels)
@@ -145,33 +166,6 @@ def _of_few(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[d
     ]
 
 
-def _from_cells(
-    *,
-    rows: Floats,
-    hits: Floats,
-    confidence: Floats,
-    means: Floats,
-    counts: Floats,
-    resamples: int = _RESAMPLES,
-    rng: RngLike = 0,
-) -> dict[str, Any]:
-    """Return what `verification_block` returns, for rows that are units of their own.
-
-    Parameters
-    ----------
-    rows, hits, confidence
-        Rows, right answers and summed confidence in each of 60 equal cells.
-    means, counts
-        Confidences and how many rows each stands for.
-    resamples, rng
-        As for `verification_block`.
-    """
-    n, generator = int(rows.sum()), as_generator(rng)
-    observed = cells.Cells(rows[None], hits[None], confidence[None])
-    draws = cells.resample_cells(observed, n, resamples, generator)
-    return _from_draws(observed, draws, n, True, (means, counts), generator)
-
-
 def _from_draws(
     observed: cells.Cells,
     draws: cells.Cells,
@@ -179,23 +173,10 @@ def _from_draws(
     plain: bool,
     rows: tuple[Floats, Floats],
     generator: Stream,
-) -> dict[str, Any]:
+) -> VerificationBlock:
     error_rate = _error_rate(observed, draws, labels, plain)
     spread = _spread(*rows, observed, draws, labels, generator)
     return _block(error_rate, cells.steepness((observed, draws), labels), spread)
-
-
-def _block(error_rate: Estimate, steep: cells.Steepness, spread: cells.Spread) -> dict[str, Any]:
-    labels = error_rate.n
-    return {
-        "labels": labels,
-        "error_rate": error_rate,
-        "lipschitz": steep.estimate,
-        "lipschitz_resolutions": steep.resolutions,
-        "lipschitz_note": steep.note,
-        **_floors(error_rate, steep.estimate, labels),
-        "resolution": _resolution(spread, error_rate),
-    }
 
 
 def _checked(
@@ -261,36 +242,39 @@ def _wilson(value: float, labels: int) -> Estimate:
     return Estimate(value, low, high, n=labels, interval="wilson")
 
 
-def _floors(error_rate: Estimate, lipschitz: Estimate, labels: int) -> dict[str, Any]:
-    rates, slopes = _ends(error_rate), np.maximum(_ends(lipschitz), 1e-12)
+def _block(error_rate: Estimate, steep: cells.Steepness, spread: cells.Spread) -> VerificationBlock:
+    labels = error_rate.n
+    rates, slopes = _ends(error_rate), np.maximum(_ends(steep.estimate), 1e-12)
 
     def box(values: list[float], *extra: float) -> Estimate:
         low, high = min(values[1:]), max(*values[1:], *extra)
         return Estimate(values[0], low, high, n=labels, interval="box of the inputs' intervals")
 
+    passive = [
+        floors.passive_floor(error_rate=rate, labels=labels, lipschitz=slope)
+        if slope == slope
+        else math.nan
+        for rate, slope in zip(rates, slopes, strict=True)
+    ]
+    accuracy = [floors.accuracy_floor(error_rate=rate, labels=labels) for rate in rates]
     # The accuracy floor is largest at an error rate of 1/2, which may lie inside the interval.
-    half = [0.5] if error_rate.low <= 0.5 <= error_rate.high else []
-    defined = error_rate.value > 0 and slopes[0] == slopes[0]
-    return {
-        "passive_floor": box(
-            [
-                floors.passive_floor(error_rate=rate, labels=labels, lipschitz=slope)
-                if slope == slope
-                else float("nan")
-                for rate, slope in zip(rates, slopes, strict=True)
-            ]
-        ),
-        "active_floor": box([floors.active_floor(error_rate=r, labels=labels) for r in rates]),
-        "accuracy_floor": box(
-            [floors.accuracy_floor(error_rate=rate, labels=labels) for rate in rates],
-            *(floors.accuracy_floor(error_rate=rate, labels=labels) for rate in half),
-        ),
-        "optimal_bins": floors.optimal_bins(
+    inside = error_rate.low <= 0.5 <= error_rate.high
+    half = [floors.accuracy_floor(error_rate=0.5, labels=labels)] if inside else []
+    bins = None
+    if error_rate.value > 0 and slopes[0] == slopes[0]:
+        bins = floors.optimal_bins(
             error_rate=error_rate.value, labels=labels, lipschitz=float(slopes[0])
         )
-        if defined
-        else None,
-    }
+    return VerificationBlock(
+        labels,
+        error_rate,
+        *steep,
+        passive_floor=box(passive),
+        active_floor=box([floors.active_floor(error_rate=r, labels=labels) for r in rates]),
+        accuracy_floor=box(accuracy, *half),
+        optimal_bins=bins,
+        resolution=_resolution(spread, error_rate),
+    )
 
 
 def _ends(estimate: Estimate) -> Floats:
@@ -321,17 +305,11 @@ def _spread(
     return cells.Spread(value, low, high, float(quantiles(null.sum(axis=1) / labels, (0.95,))[0]))
 
 
-def _resolution(spread: cells.Spread, error_rate: Estimate) -> dict[str, Any]:
+def _resolution(spread: cells.Spread, error_rate: Estimate) -> DataResolution:
     value, low, high, if_calibrated = spread
     if error_rate.value in (0.0, 1.0) or high - low <= ROUNDING:
         # All outcomes or questions alike: resampling sees no spread, the interval of the rate does.
         slack = error_rate.high - error_rate.low
         low, high = value - slack, value + slack
-    return {
-        "ece": Estimate(
-            value, max(0.0, min(low, value)), min(max(high, value), 1.0), n=error_rate.n
-        ),
-        "bins": cells.ECE_BINS,
-        "half_width": (high - low) / 2,
-        "if_calibrated": if_calibrated,
-    }
+    ece = Estimate(value, max(0.0, min(low, value)), min(max(high, value), 1.0), n=error_rate.n)
+    return DataResolution(ece, cells.ECE_BINS, (high - low) / 2, if_calibrated)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.estimate import Estimate
+from calibrant.documents.entries import Part
 from calibrant.stats.binning import width_index
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, Stream
@@ -108,11 +108,20 @@ _UPWARDS = 0.5
 _Z = float(ndtri(0.975))
 
 
+class SlopeEntry(Part, frozen=True):
+    """The steepness by one binning: from so many pairs of bins, perhaps at its cap."""
+
+    bins: int
+    estimate: Estimate
+    pairs: int
+    capped: bool
+
+
 class Steepness(NamedTuple):
     """The estimate, the one of every binning, and why it cannot be estimated, or None."""
 
     estimate: Estimate
-    resolutions: list[dict[str, Any]]
+    resolutions: list[SlopeEntry]
     note: str | None
 
 
@@ -121,7 +130,7 @@ def steepness(samples: tuple[Cells, Cells] | None, labels: int) -> Steepness:
 
     Without `samples` there are too few labels for any.
     """
-    entries: list[dict[str, Any]] = []
+    entries: list[SlopeEntry] = []
     for bins in _SLOPE_BINS:
         low = high = float("nan")
         if samples is None or labels < 2 * MINIMUM_PER_BIN:
@@ -141,23 +150,21 @@ def steepness(samples: tuple[Cells, Cells] | None, labels: int) -> Steepness:
             n=labels,
             interval="percentile of the slopes' own ends",
         )
-        entries.append(
-            {"bins": bins, "estimate": estimate, "pairs": slope.pairs, "capped": slope.capped}
-        )
-    chosen = next((entry for entry in entries if entry["pairs"]), entries[0])
-    return Steepness(chosen["estimate"], entries, _slope_note(chosen))
+        entries.append(SlopeEntry(bins, estimate, slope.pairs, slope.capped))
+    chosen = next((entry for entry in entries if entry.pairs), entries[0])
+    return Steepness(chosen.estimate, entries, _slope_note(chosen))
 
 
-def _slope_note(chosen: Mapping[str, Any]) -> str | None:
-    if not chosen["pairs"]:
+def _slope_note(chosen: SlopeEntry) -> str | None:
+    if not chosen.pairs:
         return (
             f"the Lipschitz constant cannot be estimated: no two adjacent bins hold "
             f"{MINIMUM_PER_BIN} labels each, neither with 20 bins nor with 10; the confidences "
             "are too concentrated or the labels too few"
         )
-    if chosen["bins"] != _SLOPE_BINS[0]:
+    if chosen.bins != _SLOPE_BINS[0]:
         return "from 10 bins: with 20, no two adjacent bins hold 30 labels each"
-    return "the estimate reached its cap of 5" if chosen["capped"] else None
+    return "the estimate reached its cap of 5" if chosen.capped else None
 
 
 def _slope_ends(seen: Cells, drawn: Cells, usable: Mask, bins: int) -> tuple[float, float]:

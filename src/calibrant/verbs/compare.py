@@ -8,7 +8,7 @@ from calibrant.comparison.pipeline import Options
 from calibrant.core.verb import ADVANCED, INPUT, Option, Supplied, verb
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.compare_parts import streamed_source
-from calibrant.inputs.compare_source import table_source
+from calibrant.inputs.compare_source import ComparisonRequest, table_source
 from calibrant.inputs.door import open_input
 from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.ways import is_large
@@ -138,14 +138,13 @@ def compare(
         "margin": margin,
     }
 
-    def settings(stated: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(stated: Mapping[str, object]) -> dict[str, object]:
         columns = {name: column for name, column in table.items() if name not in stated}
         return {**options, "models": models, "by": list(by)} | table_settings({**stated, **columns})
 
-    shared: dict[str, Any] = {"models": models, "asked": asked}
-    shared |= {"settings": settings, "engine": engine, "seed": seed}
+    wanted = ComparisonRequest(models, tuple(by), asked, options, settings, engine, seed)
     if opened is None:
-        with streamed_source(data, by=tuple(by), options=options, **shared) as source:
+        with streamed_source(data, wanted) as source:
             return with_rows(compare_document(source, options, watch), data, table)
-    source = table_source(opened, candidates, by=by, resamples=resamples, **shared)
+    source = table_source(opened, candidates, wanted)
     return with_rows(compare_document(source, options, watch), data, table)

@@ -72,14 +72,14 @@ def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
         found = verification_block(
             block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
         )
-        steep = found["lipschitz"].value
+        steep = found.lipschitz.value
         blocks.append(
             {
                 **block.keys,
                 "n": len(block.confidence),
                 "probability": True,
                 "verification": found,
-                "need": found["error_rate"].value * (steep if np.isfinite(steep) else 1.0),
+                "need": found.error_rate.value * (steep if np.isfinite(steep) else 1.0),
                 "significance": _tests(block, seed),
             }
         )

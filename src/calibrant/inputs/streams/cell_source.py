@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from calibrant.records.batches import Part, parquet_files, table_parts
 from calibrant.records.formats import is_url
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
-from calibrant.stats.cell_sums import CellSums
+from calibrant.stats.cell_sums import CellGrid, CellSums
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,21 +44,20 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
     """
     engine = engine_named(options.engine)
     with summed_table(str(data), options.table, options.by, options.bins, engine) as summed:
-        streamed, total = summed.streamed, summed.total
+        total = summed.total
         if not summed.parts:
             raise InputError("the table has no rows", source=str(data))
         if not total.blocks:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
             raise InputError(f"no row keeps the rules: {counts}", source=str(data))
-        _refuse_scores(total, str(data))
-        refuse_many_broken(total, options.table.on_invalid, str(data))
-        refuse_repeats(streamed, total.rows)
-    cells = streamed.plan.grid.cells
+        summed.refuse_rankings()
+        summed.refuse_many_broken(options.table.on_invalid)
+        _refuse_repeats(summed.streamed, total.rows)
     return AuditSource(
         summed.head("audit", seed=options.seed, settings=options.settings),
-        summed.reading(parts=summed.parts, cells=cells),
-        partial(_blocks, total, streamed.plan, options),
-        partial(sums_coverage, total, streamed),
+        summed.reading(parts=summed.parts, cells=summed.streamed.plan.grid.cells),
+        partial(_blocks, summed, options),
+        summed.coverage,
         total.dropped,
         total.dropped_rows,
         summed.emptied,
@@ -73,15 +72,15 @@ class SummedTable:
     shown: str
     streamed: streaming.Streamed
     total: PartSums
-    files: list[dict[str, Any]]
+    files: list[dict[str, object]]
     parts: int
 
-    def head(self, kind: str, *, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
+    def head(self, kind: str, *, seed: int, settings: dict[str, object]) -> dict[str, object]:
         """Return the head of a document, without the libraries that other heads need."""
         head = {"schema": f"calibrant.{kind}/1", "version": __version__, "source": self.shown}
         return {**head, "input": self.files, "seed": seed, "settings": settings}
 
-    def reading(self, **counts: int) -> dict[str, Any]:
+    def reading(self, **counts: int) -> dict[str, object]:
         """Return how the table was read, with counts of the parts or cells."""
         how = {"way": "streamed", "rows": self.total.rows, **counts}
         return how | self.streamed.reading.to_dict()
@@ -90,6 +89,95 @@ class SummedTable:
     def emptied(self) -> list[str]:
         """The models of which no row is left."""
         return sorted(self.total.models_with_dropped_rows - {key[0] for key in self.total.blocks})
+
+    @property
+    def whole(self) -> Iterable[tuple[tuple[str, str], CellSums]]:
+        """The sums of every (model, method), all groups together."""
+        plan = self.streamed.plan
+        return model_blocks(self.total.blocks, plan.by, plan.grid).items()
+
+    def refuse_many_broken(self, on_invalid: str | None) -> None:
+        """Refuse a table of which many rows have no outcome or a broken confidence.
+
+        Rows without an outcome may differ from the others; many broken confidences are another
+        scale.
+        """
+        if on_invalid not in (None, "missing") or not self.total.dropped:
+            return
+        from calibrant.records.rules import MISSING, RULES, UNSCORED
+
+        most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(UNSCORED, FEW_BROKEN)}
+        for rule, count in self.total.dropped.items():
+            if rule not in MISSING and count > most.get(rule, 1.0) * self.total.rows:
+                where, _, row = self.total.dropped_rows[rule][0].rpartition(":")
+                text = f"{RULES[rule].sentence}, as in {count:,} of {self.total.rows:,} rows"
+                source, hint = where or self.shown, RULES[rule].hint
+                raise InputError(text, source=source, row=int(row), hint=hint)
+
+    def refuse_rankings(self) -> None:
+        """Refuse methods that rank answers without being a probability."""
+        named = {key[1] for key in self.total.blocks} - {"confidence"}
+        if not named:
+            return
+        from calibrant.confidence import ranking_methods
+
+        rankings = sorted(named & ranking_methods())
+        if rankings:
+            raise InputError(
+                f"{rankings[0]} is a score, not a probability, and a streamed audit takes "
+                "probabilities",
+                source=self.shown,
+                hint=Hint("leave its rows out, or audit it in memory, without {engine}"),
+            )
+
+    def keyed_sums(self) -> Iterator[tuple[dict[str, str], CellSums]]:
+        """Yield the sums of every (model, method), each followed by its groups."""
+        for (model, method), sums in self.whole:
+            keys = {"model": model, "method": method}
+            yield keys, sums
+            for column in self.streamed.plan.by:
+                for key, part in sorted(self.total.blocks.items(), key=lambda item: item[0]):
+                    if key[:3] == (model, method, column):
+                        yield {**keys, column: key[3]}, part
+
+    def unscored(self, keys: Mapping[str, str]) -> Indices:
+        """Return how many wrong and right answers of a block have no confidence."""
+        model, method, *group = keys.values()
+        column = [*keys][2] if group else (self.streamed.plan.by or ("",))[0]
+        own = (
+            counts
+            for key, counts in self.total.unscored.items()
+            if key[:3] == (model, method, column) and (not group or key[3] == group[0])
+        )
+        return np.asarray(np.sum([np.zeros(2, np.intp), *own], axis=0))
+
+    def coverage(self, only: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return what the sums say about the data; which questions are missing they do not know.
+
+        Parameters
+        ----------
+        only
+            Models that are asked about; all where None.
+        """
+        from calibrant.claims.data import coverage_document, reading_note
+
+        models: list[dict[str, object]] = []
+        kept = 0
+        for keys, sums in self.keyed_sums():
+            if len(keys) > 2 or (only is not None and keys["model"] not in only):
+                continue
+            n, right = int(sums.rows.sum()), int(sums.rows[1].sum())
+            values, kept = int((sums.rows.sum(axis=0) > 0).sum()), kept + n
+            accuracy = right / n if n else None
+            models.append({**keys, "n": n, "questions": n, "accuracy": accuracy, "values": values})
+        for name in self.emptied:
+            if only is None or name in only:
+                nothing = {"method": "", "n": 0, "questions": 0, "accuracy": None}
+                models.append({"model": name, **nothing})
+        document = coverage_document(models, rows=kept, rows_read=self.total.rows)
+        if self.streamed.reading.sentence is not None:
+            document["warnings"].append(reading_note(self.streamed.reading.sentence))
+        return document
 
 
 @contextmanager
@@ -130,77 +218,22 @@ def sum_table(
     return total
 
 
-def refuse_many_broken(total: PartSums, on_invalid: str | None, source: str) -> None:
-    """Refuse a table of which many rows have no outcome or a broken confidence.
-
-    Rows without an outcome may differ from the others; many broken confidences are another scale.
-    """
-    if on_invalid not in (None, "missing") or not total.dropped:
-        return
-    from calibrant.records.rules import MISSING, RULES, UNSCORED
-
-    most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(UNSCORED, FEW_BROKEN)}
-    for rule, count in total.dropped.items():
-        if rule not in MISSING and count > most.get(rule, 1.0) * total.rows:
-            where, _, row = total.dropped_rows[rule][0].rpartition(":")
-            text = f"{RULES[rule].sentence}, as in {count:,} of {total.rows:,} rows"
-            raise InputError(text, source=where or source, row=int(row), hint=RULES[rule].hint)
-
-
-def _refuse_scores(total: PartSums, source: str) -> None:
-    """Refuse methods that rank answers without being a probability."""
-    named = {key[1] for key in total.blocks} - {"confidence"}
-    if not named:
-        return
-    from calibrant.confidence import ranking_methods
-
-    found = sorted(named & ranking_methods())
-    if found:
-        raise InputError(
-            f"{found[0]} is a score, not a probability, and a streamed audit takes probabilities",
-            source=source,
-            hint=Hint("leave its rows out, or audit it in memory, without {engine}"),
-        )
-
-
-def _keyed_sums(total: PartSums, plan: SumPlan) -> Iterator[tuple[dict[str, str], CellSums]]:
-    """Yield the sums of every (model, method), each followed by its groups."""
-    for (model, method), sums in model_blocks(total.blocks, plan.by, plan.grid).items():
-        keys = {"model": model, "method": method}
-        yield keys, sums
-        for column in plan.by:
-            for key, found in sorted(total.blocks.items(), key=lambda item: item[0]):
-                if key[:3] == (model, method, column):
-                    yield {**keys, column: key[3]}, found
-
-
-def _blocks(total: PartSums, plan: SumPlan, options: AuditOptions) -> Iterator[SourceBlock]:
+def _blocks(summed: SummedTable, options: AuditOptions) -> Iterator[SourceBlock]:
     from calibrant.claims.missing import Missing
 
+    grid = summed.streamed.plan.grid
     note = (
-        f"streamed: every row is one question, and confidences within 1/{plan.grid.cells:,} of "
+        f"streamed: every row is one question, and confidences within 1/{grid.cells:,} of "
         "each other are ranked as equal; sketch_error bounds what that can change"
     )
-    for keys, sums in _keyed_sums(total, plan):
-        made, lost = partial(_block, sums, plan, options), _unscored(total, plan, keys)
+    for keys, sums in summed.keyed_sums():
+        made, lost = partial(_block, sums, grid, options), summed.unscored(keys)
         if not lost.any():
             yield SourceBlock(keys, made, (note,))
             continue
         accuracy = partial(_accuracy, sums.rows.sum(axis=1) + lost, options.level)
         missing = Missing(float(lost[1]), float(lost[0]))
         yield SourceBlock(keys, made, (note,), missing=missing, accuracy=accuracy)
-
-
-def _unscored(total: PartSums, plan: SumPlan, keys: Mapping[str, str]) -> Indices:
-    """Return how many wrong and right answers of a block have no confidence."""
-    model, method, *group = keys.values()
-    column = [*keys][2] if group else (plan.by or ("",))[0]
-    own = (
-        counts
-        for key, counts in total.unscored.items()
-        if key[:3] == (model, method, column) and (not group or key[3] == group[0])
-    )
-    return np.asarray(np.sum([np.zeros(2, np.intp), *own], axis=0))
 
 
 def _accuracy(graded: Indices, level: float) -> Estimate:
@@ -215,44 +248,11 @@ def _accuracy(graded: Indices, level: float) -> Estimate:
 
 
 def _block(
-    sums: CellSums, plan: SumPlan, options: AuditOptions, rng: np.random.Generator
+    sums: CellSums, grid: CellGrid, options: AuditOptions, rng: np.random.Generator
 ) -> CellBlock:
     from calibrant.metrics.cell_block import CellBlock
 
-    return CellBlock(sums, plan.grid, level=options.level, resamples=options.resamples, rng=rng)
-
-
-def sums_coverage(
-    total: PartSums, streamed: streaming.Streamed, only: Sequence[str] | None = None
-) -> dict[str, Any]:
-    """Return what the sums say about the data; which questions are missing they do not know.
-
-    Parameters
-    ----------
-    total, streamed
-        The sums, and what was summed.
-    only
-        Models that are asked about; all where None.
-    """
-    from calibrant.claims.data import coverage_document, reading_note
-
-    models: list[dict[str, Any]] = []
-    for keys, sums in _keyed_sums(total, streamed.plan):
-        if len(keys) > 2:
-            continue
-        n, right = int(sums.rows.sum()), int(sums.rows[1].sum())
-        models.append(
-            {**keys, "n": n, "questions": n, "accuracy": right / n if n else None}
-            | {"values": int((sums.rows.sum(axis=0) > 0).sum())}
-        )
-    for name in sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}):
-        models.append({"model": name, "method": "", "n": 0, "questions": 0, "accuracy": None})
-    models = [entry for entry in models if only is None or entry["model"] in only]
-    kept = sum(int(entry["n"]) for entry in models)
-    found = coverage_document(models, rows=kept, rows_read=total.rows)
-    if streamed.reading.sentence is not None:
-        found["warnings"].append(reading_note(streamed.reading.sentence))
-    return found
+    return CellBlock(sums, grid, level=options.level, resamples=options.resamples, rng=rng)
 
 
 # Rows per question above which they are repeated; a few that will be dropped do not count.
@@ -260,7 +260,7 @@ SURELY_REPEATED = 1.05
 LOOKED_AT = 2_000_000
 
 
-def refuse_repeats(streamed: streaming.Streamed, rows: int) -> None:
+def _refuse_repeats(streamed: streaming.Streamed, rows: int) -> None:
     """Raise where a model has several rows for one question.
 
     Of a large table one question in so many is looked at, with all its rows: a table without
