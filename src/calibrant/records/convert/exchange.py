@@ -88,6 +88,12 @@ class NoAnswerError(Exception):
     """A row has the layout of its tool and no answer of use: its call failed, for example."""
 
 
+def refuse_failed(row: Raw, what: str) -> None:
+    """Take a row with an error for one without an answer."""
+    if row.get("error"):
+        raise NoAnswerError(f"the {what} failed: {row['error']!r:.120}")
+
+
 def read_exchanges(
     log: ForeignLog,
     rows: Iterable[tuple[str, Any]],
@@ -140,7 +146,7 @@ def _add(log: ForeignLog, one: Exchange, draws: Draws, place: str) -> None:
     )
     reply = one.answer if one.text is None else one.text
     tokens = believed_tokens(log, one.tokens or (), reply)
-    row: dict[str, Any] = {"question_id": question, "model": one.model, "task": one.task}
+    row: dict[str, object] = {"question_id": question, "model": one.model, "task": one.task}
     row |= {"draw": draw, "answer": one.answer, "correct": one.grade.correct}
     log.draw(
         **{name: x for name, x in one.details.items() if tokens or "logprobs" not in name},
@@ -148,7 +154,11 @@ def _add(log: ForeignLog, one: Exchange, draws: Draws, place: str) -> None:
         text=reply if log.options.texts else None,
         token_logprobs=tokens,
     )
-    scores = {**one.scores, **_of_tokens(tokens)}
+    scores = dict(one.scores)
+    if tokens:
+        total = math.fsum(tokens)
+        scores |= {"perplexity": math.exp(total / len(tokens))}
+        scores |= {"sequence_probability": math.exp(total)}
     if one.confidence is not None:
         stated = number_in(one.confidence)
         if stated is None:
@@ -157,14 +167,6 @@ def _add(log: ForeignLog, one: Exchange, draws: Draws, place: str) -> None:
             scores["stated"] = log.options.fraction(stated)
     for method, confidence in scores.items():
         log.score(**row, method=method, confidence=confidence)
-
-
-def _of_tokens(tokens: Sequence[float] | None) -> dict[str, float]:
-    """Return the probability of the whole reply, and its geometric mean per token."""
-    if not tokens:
-        return {}
-    total = math.fsum(tokens)
-    return {"perplexity": math.exp(total / len(tokens)), "sequence_probability": math.exp(total)}
 
 
 def most_likely(logs: Sequence[float]) -> tuple[int, float]:
@@ -214,17 +216,16 @@ def grade_among(values: Raw, name: str | None) -> Grade:
     """
     plain = {_plain(key): key for key in reversed(list(values))}
     wanted = GRADES if name is None else (name,)
-    found = next((plain[_plain(key)] for key in wanted if _plain(key) in plain), None)
-    if found is None:
+    grader = next((plain[_plain(key)] for key in wanted if _plain(key) in plain), None)
+    if grader is None:
         known = ", ".join(values) or "nothing was graded"
-        told = "no value says right or wrong; name one as grade" if values else "no grade"
-        return Grade(None, f"{told}: {known}" if name is None else f"no value {name!r}: {known}")
-    if values[found] is None:
-        return Grade(None, f"{found} is empty", found)
-    grade = grade_value(values[found])
+        why = "no value says right or wrong; name one as grade" if values else "no grade"
+        return Grade(None, f"{why}: {known}" if name is None else f"no value {name!r}: {known}")
+    value = values[grader]
+    grade, why = grade_value(value), f"{grader} is neither right nor wrong: {value!r:.40}"
     if grade is None:
-        return Grade(None, f"{found} is neither right nor wrong: {values[found]!r:.40}", found)
-    return Grade(grade, None, found)
+        return Grade(None, f"{grader} is empty" if value is None else why, grader)
+    return Grade(grade, None, grader)
 
 
 def _plain(name: str) -> str:
@@ -322,13 +323,8 @@ def plain_text(value: Any) -> str:
 
 def json_in(text: str) -> Any:
     """Return the object or list that a text is the JSON of, or None."""
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        found = json_text.load_json(text.encode())
-    except ValueError:
-        return None
-    return found if isinstance(found, dict | list) else None
+    listed = text.lstrip().startswith(("{", "["))
+    return json_text.json_or_none(text.encode()) if listed else None
 
 
 def _as_json(value: Any) -> str:
@@ -344,13 +340,11 @@ def response_logprobs(value: Any) -> list[Any] | None:
     >>> response_logprobs(reply), response_logprobs("4")
     ([{'token': '4', 'logprob': -0.1}], None)
     """
-    found = json_in(value) if isinstance(value, str) else value
-    if not isinstance(found, Mapping):
-        return None
-    choices = found.get("choices")
+    reply = mapping_in(value)
+    choices = reply.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        found = choices[0]
-    held = found.get("logprobs")
+        reply = choices[0]
+    held = reply.get("logprobs")
     if isinstance(held, Mapping):
         held = held.get("content") or held.get("token_logprobs")
     return held if isinstance(held, list) and held else None

@@ -31,6 +31,7 @@ from calibrant.records.tables import UNREADABLE, reason_of
 
 _STATE, _STATS = "scenario_state.json", "per_instance_stats.json"
 _HELM_GRADES = [f"{how}exact_match" for how in ("", "quasi_", "prefix_", "final_number_")]
+_NOT_GRADED = Grade(None, "not graded")
 _Key = tuple[str, str, int]
 
 
@@ -41,9 +42,7 @@ def read_helm(log: ForeignLog) -> None:
     if not requests:
         raise InputError("no request of the run can be read", source=str(path / _STATE))
     whole = not log.problems
-    stats = _loaded(path / _STATS, log) if (path / _STATS).is_file() else None
-    grades = _grades(stats, log)
-    task = _task(path, log)
+    grades, task = _grades(path / _STATS, log), _task(path, log)
     log.expected, log.expected_unit = len(requests) if whole else None, "requests"
     seen: set[_Key] = set()
 
@@ -51,19 +50,22 @@ def read_helm(log: ForeignLog) -> None:
         instance, trial = request["instance"], int(request["train_trial_index"])
         key = _key({**instance, "train_trial_index": trial}, instance["id"])
         seen.add(key)
-        yield from _completions(request, key, grades.get(key, Grade(None, "not graded")), task)
+        yield from _completions(request, key, grades.get(key, _NOT_GRADED), task)
 
     rows = json_text.numbered("request", requests)
     read_exchanges(log, rows, exchanges)
-    if not whole:
-        _list_missing(log, stats or [], seen)
+    for key in grades if not whole else ():
+        if key not in seen:
+            name, perturbation, trial = key
+            place = f"instance {name}{f':{perturbation}' if perturbation else ''}, trial {trial}"
+            log.problem(place, f"graded, but not in {_STATE}")
 
 
 def _loaded(path: Path, log: ForeignLog, *, rows: str = "") -> list[Any]:
     """Return the rows of a JSON file; of a damaged one those before the damage."""
-    found = json_text.read_json(path, log, rows=rows)
-    found = found.get(rows) if rows and isinstance(found, dict) else found
-    return found if isinstance(found, list) else []
+    content = json_text.read_json(path, log, rows=rows)
+    content = content.get(rows) if rows and isinstance(content, dict) else content
+    return content if isinstance(content, list) else []
 
 
 def _task(path: Path, log: ForeignLog) -> str:
@@ -76,35 +78,23 @@ def _task(path: Path, log: ForeignLog) -> str:
     return path.name
 
 
-def _list_missing(log: ForeignLog, stats: list[Any], seen: set[_Key]) -> None:
-    """List what was graded and is not among the requests that can be read."""
-    for entry in stats:
-        try:
-            key = _key(entry, entry["instance_id"])
-        except (KeyError, TypeError, AttributeError, ValueError):
-            continue
-        if key not in seen:
-            name, perturbation, trial = key
-            place = f"instance {name}{f':{perturbation}' if perturbation else ''}, trial {trial}"
-            log.problem(place, f"graded, but not in {_STATE}")
-
-
-def _grades(stats: list[Any] | None, log: ForeignLog) -> dict[_Key, Grade]:
-    named = log.options.grade
-    if stats is None:
+def _grades(path: Path, log: ForeignLog) -> dict[_Key, Grade]:
+    if not path.is_file():
         log.problem(_STATS, "not in the folder: nothing is graded")
-    found: dict[_Key, Grade] = {}
-    for row, entry in enumerate(stats or [], start=1):
+        return {}
+    names = [log.options.grade] if log.options.grade else _HELM_GRADES
+    grades: dict[_Key, Grade] = {}
+    for row, entry in enumerate(_loaded(path, log), start=1):
         try:
             means = {stat["name"]["name"]: stat.get("mean") for stat in entry["stats"]}
             key = _key(entry, entry["instance_id"])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             log.problem(f"{_STATS}, row {row}", f"not the layout of grades: {error!r}")
             continue
-        grade = first_grade(means, [named] if named else _HELM_GRADES)
-        if grade.correct is not None:
-            found.setdefault(key, grade)
-    return found
+        grade = first_grade(means, names)
+        if grades.setdefault(key, _NOT_GRADED) is _NOT_GRADED and grade.correct is not None:
+            grades[key] = grade
+    return grades
 
 
 def _key(entry: Raw, instance: Any) -> _Key:
@@ -133,17 +123,13 @@ def _completions(request: Raw, key: _Key, grade: Grade, task: str) -> Iterator[E
             grade=Grade(None, FILTERED_ONLY) if place else grade,
             tokens=completion.get("tokens"),
             task=task,
-            references=_right_answers(instance),
+            references=[
+                str(reference["output"].get("text"))
+                for reference in instance.get("references") or []
+                if "correct" in (reference.get("tags") or [])
+            ],
             choices=list(mapping.values()),
         )
-
-
-def _right_answers(instance: Raw) -> list[str]:
-    return [
-        str(reference["output"].get("text"))
-        for reference in instance.get("references") or []
-        if "correct" in (reference.get("tags") or [])
-    ]
 
 
 NESTED_COLUMNS = frozenset({"doc", "model_response", "metric"})

@@ -15,6 +15,9 @@ VERSIONS = (2, 3)
 read here; input, output, scores and metadata of a sample are as in 2."""
 
 
+_HEADS = ("header.json", "_journal/start.json")
+
+
 def read_inspect(log: ForeignLog) -> None:
     """Read an Inspect log, an archive or JSON."""
     with log.path.open("rb") as file:
@@ -22,46 +25,37 @@ def read_inspect(log: ForeignLog) -> None:
     if archive:
         _read_archive(log)
         return
-    found = json_text.read_json(log.path, log, rows="samples")
-    if not isinstance(found, dict):
+    head = json_text.read_json(log.path, log, rows="samples")
+    if not isinstance(head, dict):
         raise InputError("a log of Inspect is an object")
-    _add_all(log, found, found.get("samples") or [])
+    _add_all(log, head, head.get("samples") or [])
 
 
 def _read_archive(log: ForeignLog) -> None:
     with ZipEntries(log.path) as archive:
         if not archive.complete:
             log.note("the archive has no directory: its writer was stopped, or the file is cut")
-        head: dict[str, Any] = {}
-        for name in ("header.json", "_journal/start.json"):
-            if name in archive.entries and not head:
-                head = _content(archive, name, log) or {}
+        head = next(_objects(archive, [n for n in _HEADS if n in archive.entries], log), None)
         if not head:
             log.note("the log's header cannot be read: model and task are not known")
-        _add_all(log, head, _samples(archive, log))
+        samples = (n for n in archive.entries if n.startswith("samples/") and n.endswith(".json"))
+        _add_all(log, head or {}, _objects(archive, samples, log))
 
 
-def _samples(archive: ZipEntries, log: ForeignLog) -> Iterator[exchange.Raw]:
-    for name in archive.entries:
-        if name.startswith("samples/") and name.endswith(".json"):
-            sample = _content(archive, name, log)
-            if sample is not None:
-                yield sample
-
-
-def _content(archive: ZipEntries, name: str, log: ForeignLog) -> dict[str, Any] | None:
-    """Return an entry as JSON, or note why it cannot be read."""
-    try:
-        found = json_text.load_json(archive.read(archive.entries[name]))
-    except InputError:
-        raise
-    except ValueError as error:
-        log.problem(name, str(error))
-        return None
-    if not isinstance(found, dict):
-        log.problem(name, f"an object is expected, got {type(found).__name__}")
-        return None
-    return found
+def _objects(archive: ZipEntries, names: Iterable[str], log: ForeignLog) -> Iterator[exchange.Raw]:
+    """Yield entries that are objects of JSON, and note why others cannot be read."""
+    for name in names:
+        try:
+            content = json_text.load_json(archive.read(archive.entries[name]))
+        except InputError:
+            raise
+        except ValueError as error:
+            log.problem(name, str(error))
+            continue
+        if isinstance(content, dict):
+            yield content
+        else:
+            log.problem(name, f"an object is expected, got {type(content).__name__}")
 
 
 def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> None:
@@ -88,7 +82,7 @@ def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> Non
         yield _sample(sample, run, log.options)
         seen.add((str(sample["id"]), int(sample["epoch"])))
 
-    rows = ((_place(sample), sample) for sample in samples)
+    rows = ((_place(exchange.mapping_in(sample)), sample) for sample in samples)
     exchange.read_exchanges(log, rows, exchanges)
     if not seen:
         first = next(iter(log.problems), None)
@@ -111,9 +105,8 @@ class _Run:
     scorer: str | None
 
 
-def _place(sample: Any) -> str:
-    known = sample if isinstance(sample, Mapping) else {}
-    return f"samples/{known.get('id')}_epoch_{known.get('epoch')}.json"
+def _place(sample: exchange.Raw) -> str:
+    return f"samples/{sample.get('id')}_epoch_{sample.get('epoch')}.json"
 
 
 def _note_missing(log: ForeignLog, head: exchange.Raw, spec: exchange.Raw, seen: set[Any]) -> None:
@@ -136,7 +129,7 @@ def _note_missing(log: ForeignLog, head: exchange.Raw, spec: exchange.Raw, seen:
     named = {problem.place for problem in log.problems}
     for question in ids:
         for epoch in range(1, epochs + 1):
-            place = f"samples/{question}_epoch_{epoch}.json"
+            place = _place({"id": question, "epoch": epoch})
             if (str(question), epoch) not in seen and place not in named:
                 log.problem(place, "not in the log")
 
@@ -145,10 +138,7 @@ def is_inspect_archive(path: Path) -> bool:
     """Return whether a zip file holds an Inspect log."""
     try:
         with ZipEntries(path) as archive:
-            return any(
-                name in ("header.json", "_journal/start.json") or name.startswith("samples/")
-                for name in archive.entries
-            )
+            return any(n in _HEADS or n.startswith("samples/") for n in archive.entries)
     except (OSError, InputError):
         return False
 
@@ -168,10 +158,10 @@ def grade_of(value: Any) -> tuple[float | None, str | None]:
     (None, 'no answer')
     """
     if isinstance(value, Mapping):
-        found = next((key for key in _GRADE_KEYS if key in value), None)
-        parts = ", ".join(map(str, value))
-        none = (None, f"a score with the parts {parts}, none a grade")
-        return none if found is None else grade_of(value[found])
+        part = next((key for key in _GRADE_KEYS if key in value), None)
+        if part is not None:
+            return grade_of(value[part])
+        return None, f"a score with the parts {', '.join(map(str, value))}, none a grade"
     grade = 0.5 if value == "P" else exchange.grade_value(value)
     if grade is not None:
         return grade, None
@@ -208,6 +198,7 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
     score = scores.get(run.scorer) if run.scorer is not None else None
     answer = json_text.as_text((score or {}).get("answer"))
     usage, tokens = output.get("usage") or {}, (choice.get("logprobs") or {}).get("content") or []
+    first = (tokens[0].get("top_logprobs") if tokens else None) or ()
     return exchange.Exchange(
         question_id=str(sample["id"]),
         question=_resolved(_input_text(sample.get("input")), attachments),
@@ -223,7 +214,10 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
         scores=_stated(scores, options),
         details={
             "finish_reason": choice.get("stop_reason"),
-            "first_token_top_logprobs": _first_tokens(tokens),
+            "first_token_top_logprobs": [
+                {"token": entry["token"], "logprob": entry["logprob"]} for entry in first
+            ]
+            or None,
             "temperature": run.temperature,
             "prompt_tokens": usage.get("input_tokens"),
             "completion_tokens": usage.get("output_tokens"),
@@ -259,13 +253,6 @@ def _stated(scores: exchange.Raw, options: json_text.ReadOptions) -> dict[str, f
                 found[place_name] = options.fraction(number)
                 break
     return found
-
-
-def _first_tokens(logprobs: list[Any]) -> list[dict[str, Any]] | None:
-    top = logprobs[0].get("top_logprobs") if logprobs else None
-    if not top:
-        return None
-    return [{"token": entry["token"], "logprob": entry["logprob"]} for entry in top]
 
 
 def _content_text(content: Any) -> str | None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 KINDS: dict[str, Any] = data_beside(__file__, "kinds.toml")
 """What is known of each kind of log, in the order in which they are looked for."""
 Row = TypeVar("Row")
+BLANK = b"\xef\xbb\xbf \t\r\n"
+"""Bytes that may stand before a text."""
 
 
 class ReadOptions(Struct, frozen=True):
@@ -70,7 +72,15 @@ def load_json(data: bytes) -> Any:
             raise ValueError("nested too deeply to be read") from None
 
 
-def json_lines(path: Path, log: ForeignLog) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_or_none(data: bytes) -> Any:
+    """Parse JSON, or return None where it is none."""
+    try:
+        return load_json(data)
+    except ValueError:
+        return None
+
+
+def json_lines(path: Path, log: ForeignLog) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield (line number, object) of a jsonl file; lines that cannot be read are noted."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
@@ -87,6 +97,11 @@ def json_lines(path: Path, log: ForeignLog) -> Iterator[tuple[int, dict[str, Any
                 log.problem(f"line {number}", "not an object")
 
 
+def named_lines(path: Path, log: ForeignLog) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the objects of a jsonl file with the names by which messages call them."""
+    return ((f"line {number}", row) for number, row in json_lines(path, log))
+
+
 def read_json(path: Path, log: ForeignLog, *, rows: str = "") -> Any:
     """Return the JSON of a file; of a damaged one what can be read, and the damage is listed.
 
@@ -101,40 +116,40 @@ def read_json(path: Path, log: ForeignLog, *, rows: str = "") -> Any:
     try:
         return load_json(data)
     except ValueError as error:
-        listed = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        found = readable_rows(data) if listed else readable_samples(data, rows=rows)
-        held = found if isinstance(found, list) else found.get(rows, found)
-        why = f"the JSON is damaged: {error}; {len(held)} rows before it; its end may be missing"
+        listed = data.lstrip(BLANK).startswith(b"[")
+        content = readable_rows(data) if listed else readable_samples(data, rows=rows)
+        whole = content if isinstance(content, list) else content.get(rows, content)
+        why = f"the JSON is damaged: {error}; {len(whole)} rows before it; its end may be missing"
         log.problem(path.name, why)
-        return found
+        return content
 
 
-def json_rows(path: Path, log: ForeignLog) -> list[tuple[str, dict[str, Any]]]:
+def json_rows(path: Path, log: ForeignLog) -> list[tuple[str, dict[str, object]]]:
     """Return places and rows of a list of objects, in a file of its own or as ``data`` of one.
 
     A file of which each line is an object is read as well.
     """
-    start = path.read_bytes().lstrip(b"\xef\xbb\xbf \t\r\n")
+    start = path.read_bytes().lstrip(BLANK)
     try:
-        found = read_json(path, log) if start.startswith(b"[") else load_json(start)
+        rows = read_json(path, log) if start.startswith(b"[") else load_json(start)
     except ValueError:
-        return [(f"line {number}", row) for number, row in json_lines(path, log)]
-    if isinstance(found, dict):
-        held = found.get("data")
-        found = held if isinstance(held, list) else [found]
-    listed = found if isinstance(found, list) else []
+        return list(named_lines(path, log))
+    if isinstance(rows, dict):
+        inner = rows.get("data")
+        rows = inner if isinstance(inner, list) else [rows]
+    listed = rows if isinstance(rows, list) else []
     return [(place, row) for place, row in numbered("row", listed) if isinstance(row, dict)]
 
 
-def joined_objects(path: Path, log: ForeignLog) -> list[dict[str, Any]]:
+def joined_objects(path: Path, log: ForeignLog) -> list[dict[str, object]]:
     """Return the objects of a file one after the other: lines, pretty print, or a list of them."""
     text = path.read_text(encoding="utf-8-sig", errors="replace").lstrip(" \t\r\n[")
-    found: list[Any] = []
+    rows: list[Any] = []
     try:
-        _read_rows(text, 0, json.JSONDecoder(), found)
+        _read_rows(text, 0, json.JSONDecoder(), rows)
     except (json.JSONDecodeError, RecursionError) as error:
-        log.problem(path.name, f"the JSON is damaged: {error}; {len(found)} objects before it")
-    return [row for row in found if isinstance(row, dict)]
+        log.problem(path.name, f"the JSON is damaged: {error}; {len(rows)} objects before it")
+    return [row for row in rows if isinstance(row, dict)]
 
 
 def numbered(word: str, rows: Iterable[Row]) -> Iterator[tuple[str, Row]]:
@@ -190,19 +205,19 @@ def readable_rows(data: bytes) -> list[Any]:
     [{'id': 1}, {'id': 2}]
     """
     text = data.decode("utf-8", errors="replace")
-    found: list[Any] = []
+    rows: list[Any] = []
     start = _skip(text, 0, "\ufeff \t\r\n")
     if text[start : start + 1] == "[":
         with contextlib.suppress(json.JSONDecodeError, RecursionError):
-            _read_rows(text, start + 1, json.JSONDecoder(), found)
-    return found
+            _read_rows(text, start + 1, json.JSONDecoder(), rows)
+    return rows
 
 
-def _read_rows(text: str, place: int, decoder: json.JSONDecoder, found: list[Any]) -> int:
-    """Append the rows of a list to `found`, and return the place after its end."""
+def _read_rows(text: str, place: int, decoder: json.JSONDecoder, rows: list[Any]) -> int:
+    """Append the rows of a list to `rows`, and return the place after its end."""
     while text[(place := _skip(text, place, " \t\r\n,")) : place + 1] not in ("]", ""):
         row, place = decoder.raw_decode(text, place)
-        found.append(row)
+        rows.append(row)
     return place + 1
 
 

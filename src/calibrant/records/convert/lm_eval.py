@@ -8,8 +8,8 @@ row holds the log-likelihood of each option: their softmax is the confidence in 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
-from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import json_text
@@ -43,7 +43,7 @@ class _Run:
 
 def read_lm_eval(log: ForeignLog) -> None:
     """Read a samples file; model and expected size come from the results file beside it."""
-    path, options = log.path, log.options
+    path, wanted = log.path, log.options.filter
     run = _run(path, log)
     log.expected = run.expected
     documents: dict[str, dict[str, Raw]] = {}
@@ -51,24 +51,21 @@ def read_lm_eval(log: ForeignLog) -> None:
         if not fits(row, ROWS[KIND]):
             log.problem(f"line {number}", "not a row of a samples file")
             continue
-        name, own = _filter(row), documents.setdefault(str(row["doc_id"]), {})
-        if name in own:
-            told = f"doc_id {row['doc_id']} of the filter {name!r} is there already: left out"
-            log.problem(f"line {number}", told)
-        own.setdefault(name, row)
-    filters = list(dict.fromkeys(name for own in documents.values() for name in own))
-    _check_filter(filters, options)
-    _note_missing_filters(log, documents, filters)
+        name, by_filter = _filter(row), documents.setdefault(str(row["doc_id"]), {})
+        if name in by_filter:
+            why = f"doc_id {row['doc_id']} of the filter {name!r} is there already: left out"
+            log.problem(f"line {number}", why)
+        by_filter.setdefault(name, row)
+    _check_filters(log, documents)
 
     def exchanges(document: tuple[str, Mapping[str, Raw]]) -> Iterable[Exchange]:
-        question, own = document
-        rows = [row for name, row in own.items() if options.filter in (None, name)]
+        question, by_filter = document
+        rows = [row for name, row in by_filter.items() if wanted in (None, name)]
         if not rows:
-            raise NoAnswerError(f"no row of the filter {options.filter!r}")
+            raise NoAnswerError(f"no row of the filter {wanted!r}")
         return _document(log, question, rows, run)
 
-    places = ((f"doc_id {question}", (question, own)) for question, own in documents.items())
-    read_exchanges(log, places, exchanges)
+    read_exchanges(log, ((f"doc_id {item[0]}", item) for item in documents.items()), exchanges)
     if run.expected is not None and len(documents) < run.expected:
         log.problem(
             path.name,
@@ -81,12 +78,16 @@ def _filter(row: Raw) -> str:
     return str(row.get("filter", "none"))
 
 
-def _note_missing_filters(
-    log: ForeignLog, documents: Mapping[str, Mapping[str, Raw]], filters: Sequence[str]
-) -> None:
+def _check_filters(log: ForeignLog, documents: Mapping[str, Mapping[str, Raw]]) -> None:
     """List the filters that do not have a row for every question: their grades are lost."""
+    filters = list(dict.fromkeys(name for rows in documents.values() for name in rows))
+    wanted = log.options.filter
+    if wanted not in (None, *filters):
+        raise InputError(
+            f"there is no filter {wanted!r}", hint=f"the file has: {', '.join(filters)}"
+        )
     for name in filters:
-        without = [question for question, own in documents.items() if name not in own]
+        without = [question for question, rows in documents.items() if name not in rows]
         if without:
             log.problem(
                 f"filter {name}",
@@ -95,34 +96,27 @@ def _note_missing_filters(
             )
 
 
-def _check_filter(filters: Sequence[str], options: json_text.ReadOptions) -> None:
-    if options.filter is not None and options.filter not in filters:
-        raise InputError(
-            f"there is no filter {options.filter!r}", hint=f"the file has: {', '.join(filters)}"
-        )
-
-
 def _run(path: Path, log: ForeignLog) -> _Run:
     match = _NAME.fullmatch(path.name)
     run = _Run(match["task"] if match else path.stem.removeprefix("samples_"))
     if match is None:
         return run
     beside = path.with_name(f"results_{match['time']}.json")
+    # The harness names the folder after the model.
+    folder = path.resolve().parent.name
     try:
         results = json_text.load_json(beside.read_bytes())
         if not isinstance(results, dict):
             raise ValueError("not an object")
     except (OSError, ValueError) as error:
+        results = {}
         if beside.is_file():
             log.note(
                 f"{beside.name} cannot be read ({error!s:.60}): the model's name is that of the "
                 "folder, and how many questions the run had is not known"
             )
-        # The harness names the folder after the model.
-        run.model = path.resolve().parent.name
-        return run
     config = results.get("config") or {}
-    run.model = str(results.get("model_name") or config.get("model") or path.resolve().parent.name)
+    run.model = str(results.get("model_name") or config.get("model") or folder)
     run.config = (results.get("configs") or {}).get(run.task) or {}
     run.expected = ((results.get("n-samples") or {}).get(run.task) or {}).get("effective")
     return run
@@ -133,7 +127,7 @@ def _document(log: ForeignLog, question: str, rows: Sequence[Raw], run: _Run) ->
     pairs = _is_pair(first)
     if pairs and len(first["resps"]) == 1:
         raise NoAnswerError("the log-likelihood of one continuation is no confidence in an answer")
-    asked = [_arguments(value) for value in _values(first)]
+    asked = _asked(first)
     choices = [option.strip() for _, option in asked] if pairs else []
     about = Exchange(
         question_id=question,
@@ -149,22 +143,20 @@ def _document(log: ForeignLog, question: str, rows: Sequence[Raw], run: _Run) ->
     return _replies(log, about, rows, run)
 
 
-def _values(row: Raw) -> list[Any]:
+def _asked(row: Raw) -> list[tuple[str, str]]:
+    """Return prompts, each with the continuation that was scored or the settings as text."""
     given = row.get("arguments") or {}
-    return list(given.values()) if isinstance(given, Mapping) else list(given)
-
-
-def _arguments(value: Any) -> tuple[str, str]:
-    """Return the prompt, and the continuation that was scored or the settings as text."""
-    if isinstance(value, Mapping):
-        return str(value.get("arg_0")), str(value.get("arg_1"))
-    return str(value[0]), str(value[1])
+    pairs: list[tuple[str, str]] = []
+    for value in given.values() if isinstance(given, Mapping) else given:
+        named = isinstance(value, Mapping)
+        first, second = (value.get(f"arg_{n}") if named else value[n] for n in (0, 1))
+        pairs.append((str(first), str(second)))
+    return pairs
 
 
 def _question_text(row: Raw, asked: Sequence[tuple[str, str]]) -> str:
-    document = row.get("doc")
-    held = document if isinstance(document, Mapping) else {}
-    texts = (held[key] for key in _QUESTION_KEYS if isinstance(held.get(key), str))
+    document = row["doc"] if isinstance(row.get("doc"), Mapping) else {}
+    texts = (document[key] for key in _QUESTION_KEYS if isinstance(document.get(key), str))
     return next(texts, asked[0][0] if asked else "")
 
 
@@ -223,19 +215,21 @@ def _choice_grade(row: Raw, chosen: int, options: json_text.ReadOptions) -> Grad
 def _replies(
     log: ForeignLog, about: Exchange, rows: Sequence[Raw], run: _Run
 ) -> Iterator[Exchange]:
-    texts = [str(text) for text in rows[0]["resps"][0]]
-    read, answers = _read_answers(log, rows, texts, run)
+    answers = texts = [str(text) for text in rows[0]["resps"][0]]
     grades: dict[str, Grade] = {}
     for row in rows:
         filtered = row["filtered_resps"]
         graded = json_text.as_text(filtered[0] if isinstance(filtered, list) else filtered) or ""
         grade = _grade(row, log.options.grade)
-        held = Grade(None, FILTERED_ONLY, grade.grader) if grade.correct is None else grade
-        grades.setdefault(graded, held)
+        if grade.correct is None:
+            grade = Grade(None, FILTERED_ONLY, grade.grader)
+        grades.setdefault(graded, grade)
     if len(texts) == 1:
         # One reply: the filtered answer is its answer, however the filter found it.
         answers = list(grades)[:1]
-    elif not read and not any(answer in grades for answer in answers):
+    elif (read := way_of_filter(log, run.config, _filter(rows[0]))) is not None:
+        answers = [read(text) for text in texts]
+    elif not any(answer in grades for answer in answers):
         log.note("the filter's answers cannot be found among the repeats: their grades are unknown")
     settings = run.config.get("generation_kwargs") or {}
     for draw, (text, answer) in enumerate(zip(texts, answers, strict=True)):
@@ -249,43 +243,24 @@ def _replies(
         )
 
 
-def _read_answers(
-    log: ForeignLog, rows: Sequence[Raw], texts: list[str], run: _Run
-) -> tuple[bool, list[str]]:
-    """Return the answer in each repeat, read in the way of the first filter where it is known."""
-    name = _filter(rows[0])
-    steps: Extraction | None = extraction(run.config, name)
-    if steps is None:
-        return False, texts
-    if steps.unknown and len(texts) > 1:
-        log.note(f"the filter {name!r} uses {steps.unknown!r}: repeats are read as they stand")
-        return False, texts
-    return True, [steps(text) for text in texts]
-
-
 _CHOOSING = ("take_first", "take_first_k", "majority_vote")
+_STEPS: dict[str, Callable[[str], str]] = {
+    "lowercase": str.lower,
+    "uppercase": str.upper,
+    "remove_whitespace": str.lstrip,
+}
 _NOT_FOUND = "[invalid]"
 
 
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """Steps from a reply to its answer; `unknown` names a step that is not known here."""
+def way_of_filter(log: ForeignLog, config: Raw, name: str) -> Callable[[str], str] | None:
+    """Return how a filter reads an answer, up to the step that chooses among repeats.
 
-    steps: tuple[Callable[[str], str], ...]
-    unknown: str | None = None
-
-    def __call__(self, text: str) -> str:
-        """Return the answer in a reply."""
-        for step in self.steps:
-            text = step(text)
-        return text
-
-
-def extraction(config: Raw, name: str) -> Extraction | None:
-    """Return the steps of a filter up to the one that chooses among repeats.
+    None where it is not known; a step that is not known here is noted.
 
     Parameters
     ----------
+    log
+        Takes the note.
     config
         The task's settings from the results file.
     name
@@ -294,56 +269,44 @@ def extraction(config: Raw, name: str) -> Extraction | None:
     Examples
     --------
     >>> step = {"function": "regex", "regex_pattern": "#### ([0-9]+)"}
-    >>> found = extraction({"filter_list": [{"name": "strict", "filter": [step]}]}, "strict")
-    >>> found("so it is #### 42"), found("it is 42")
+    >>> config = {"filter_list": [{"name": "strict", "filter": [step]}]}
+    >>> read = way_of_filter(ForeignLog(KIND, Path("samples.jsonl")), config, "strict")
+    >>> read("so it is #### 42"), read("it is 42")
     ('42', '[invalid]')
     """
     for entry in config.get("filter_list") or []:
         if entry.get("name") == name:
             break
     else:
-        return Extraction(()) if name == "none" and config else None
+        return str if name == "none" and config else None
     steps: list[Callable[[str], str]] = []
     for setting in entry.get("filter") or []:
         function = str(setting.get("function"))
         if function in _CHOOSING:
             break
-        step = _step(function, setting)
+        step = _regex(setting) if function == "regex" else _STEPS.get(function)
         if step is None:
-            return Extraction(tuple(steps), unknown=function)
+            log.note(f"the filter {name!r} uses {function!r}: repeats are read as they stand")
+            return None
         steps.append(step)
-    return Extraction(tuple(steps))
+    return lambda reply: reduce(lambda text, step: step(text), steps, reply)
 
 
-def _step(function: str, setting: Raw) -> Callable[[str], str] | None:
-    if function == "lowercase":
-        return str.lower
-    if function == "uppercase":
-        return str.upper
-    if function == "remove_whitespace":
-        return str.lstrip
-    if function != "regex":
-        return None
+def _regex(setting: Raw) -> Callable[[str], str] | None:
     try:
         pattern = re.compile(str(setting.get("regex_pattern", r"#### (\-?[0-9\.\,]+)")))
     except re.error:
         return None
     place = int(setting.get("group_select", 0))
     fallback = str(setting.get("fallback", _NOT_FOUND))
-    return lambda text: _match(pattern, text, place, fallback)
 
-
-def _match(pattern: re.Pattern[str], text: str, place: int, fallback: str) -> str:
-    found = pattern.findall(text)
-    if not found:
-        return fallback
-    try:
-        match = found[place]
-    except IndexError:
-        return fallback
-    if isinstance(match, tuple):
-        filled = [part for part in match if part]
-        if not filled:
+    def answer(text: str) -> str:
+        try:
+            match = pattern.findall(text)[place]
+        except IndexError:
             return fallback
-        match = filled[0]
-    return str(match).strip()
+        if isinstance(match, tuple):
+            match = next(filter(None, match), None)
+        return fallback if match is None else str(match).strip()
+
+    return answer

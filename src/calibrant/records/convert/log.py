@@ -45,10 +45,7 @@ def believed_tokens(
     """
     if not entries:
         return None
-    values = [
-        finite_number(entry.get("logprob") if isinstance(entry, Mapping) else entry)
-        for entry in entries
-    ]
+    values = [finite_number(e.get("logprob") if isinstance(e, Mapping) else e) for e in entries]
     sound = [value for value in values if value is not None and _LOWEST < value <= _HIGHEST]
     if len(sound) < len(values):
         log.note("some log-probs are not read: a value is no log-probability")
@@ -87,17 +84,15 @@ def placeholder_logprobs(draws: pl.DataFrame) -> list[tuple[str, float]]:
     if "token_logprobs" not in draws.columns or draws.height == 0:
         return []
     tokens = draws.select("model", "token_logprobs").drop_nulls().explode("token_logprobs")
-    return [(model, value) for model, value in _constant(tokens.drop_nulls(), "model")]
+    return _constant(tokens.drop_nulls(), "model")
 
 
-def _constant(values: pl.DataFrame, *keys: str) -> list[tuple[Any, ...]]:
+def _constant(values: pl.DataFrame, *keys: str) -> list[Any]:
     """Return keys and value where the last column holds one and the same number throughout."""
     last = pl.col(values.columns[-1])
-    found = values.group_by(keys, maintain_order=True).agg(
-        last.min().alias("low"), last.max().alias("high"), pl.len()
-    )
-    same = (pl.col("low") == pl.col("high")) & (pl.col("len") >= _LEAST_TOKENS)
-    return found.filter(same).select(*keys, "low").rows()
+    same = (last.min() == last.max()) & (pl.len() >= _LEAST_TOKENS)
+    groups = values.group_by(keys, maintain_order=True).agg(last.first(), same=same)
+    return groups.filter("same").drop("same").rows()
 
 
 def without_placeholders(
@@ -106,9 +101,8 @@ def without_placeholders(
     """Return draws and scores without made-up probabilities, and a note per model."""
     notes = []
     stated = scores.filter(pl.col("method").is_in(_STATED))
-    for model, method, value in _constant(
-        stated.select("model", "method", "confidence"), "model", "method"
-    ):
+    stated = stated.select("model", "method", "confidence")
+    for model, method, value in _constant(stated, "model", "method"):
         if value == 0.0:
             scores = scores.filter((pl.col("model") != model) | (pl.col("method") != method))
             notes.append(_MADE_UP.format(model, "confidence is 0"))
@@ -146,10 +140,10 @@ def stated_percent(reply: str) -> float | None:
     >>> stated_percent("Confidence: 1,238,222") is None
     True
     """
-    found = _IN_WORDS.findall(reply)
-    if not found:
+    stated = _IN_WORDS.findall(reply)
+    if not stated:
         return None
-    number, unit = found[-1]
+    number, unit = stated[-1]
     value = float(number)
     if unit or value > 1.0:
         value /= 100.0
@@ -162,9 +156,8 @@ FILTERED_ONLY = "the log grades the filtered answer only"
 CHUNK = 2_000
 """Rows that are held as Python objects before they are packed into columns."""
 
-_TYPES: dict[str, pl.DataType] = {"task": pl.String()}
-for _schema in (SEMANTICS, QUESTIONS, DRAWS, SCORES):
-    _TYPES |= _schema.columns
+_TYPES = {**SEMANTICS.columns, **QUESTIONS.columns, **DRAWS.columns, **SCORES.columns}
+_TYPES["task"] = pl.String()
 _COLUMNS = {
     table: {name: _TYPES[name] for name in names.split()}
     for table, names in {
@@ -231,7 +224,7 @@ class ForeignLog:
     draws: pl.DataFrame = field(default_factory=pl.DataFrame)
     scores: pl.DataFrame = field(default_factory=pl.DataFrame)
     finished: bool = False
-    _rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     _frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
 
@@ -283,7 +276,7 @@ class ForeignLog:
             self.note(text)
         self._known.clear()
 
-    def _add(self, table: str, row: dict[str, Any]) -> None:
+    def _add(self, table: str, row: dict[str, object]) -> None:
         rows = self._rows.setdefault(table, [])
         rows.append(row)
         if len(rows) >= CHUNK:
@@ -298,7 +291,7 @@ class ForeignLog:
             frame = self._one_by_one(table, rows)
         self._frames.setdefault(table, []).append(frame)
 
-    def _one_by_one(self, table: str, rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    def _one_by_one(self, table: str, rows: Sequence[dict[str, object]]) -> pl.DataFrame:
         """Pack rows singly, so that one odd value costs its own row and no other."""
         frames = [pl.DataFrame(schema=_COLUMNS[table])]
         for row in rows:

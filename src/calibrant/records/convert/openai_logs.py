@@ -29,8 +29,17 @@ class _Sample:
     run: str
     name: str
     asked: exchange.Raw = field(default_factory=dict)
-    graded: dict[str, Any] = field(default_factory=dict)
+    graded: dict[str, object] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+
+    def add(self, data: exchange.Raw, kind: object) -> None:
+        """Take in an event."""
+        if kind == "sampling":
+            self.asked = data
+        elif kind in ("match", "metrics"):
+            self.graded |= data
+        elif kind == "error":
+            self.errors.append(str(data.get("message") or data))
 
 
 def read_openai_evals(log: ForeignLog) -> None:
@@ -40,9 +49,9 @@ def read_openai_evals(log: ForeignLog) -> None:
     for number, row in json_text.json_lines(log.path, log):
         if isinstance(described := row.get("spec"), Mapping):
             runs[str(described.get("run_id"))] = described
-        elif row.get("sample_id") is not None and isinstance(row.get("data"), Mapping):
+        elif row.get("sample_id") is not None and isinstance(data := row.get("data"), Mapping):
             key = str(row.get("run_id")), str(row["sample_id"])
-            _add_event(samples.setdefault(key, _Sample(*key)), row["data"], row.get("type"))
+            samples.setdefault(key, _Sample(*key)).add(data, row.get("type"))
         elif "final_report" not in row:
             log.problem(f"line {number}", "not the layout of an event")
     if not samples:
@@ -55,15 +64,6 @@ def read_openai_evals(log: ForeignLog) -> None:
         ((f"sample {sample.name}", sample) for sample in samples.values()),
         lambda sample: [_sample(sample, runs.get(sample.run, {}), log.options.grade)],
     )
-
-
-def _add_event(sample: _Sample, data: exchange.Raw, kind: Any) -> None:
-    if kind == "sampling":
-        sample.asked = data
-    elif kind in ("match", "metrics"):
-        sample.graded |= data
-    elif kind == "error":
-        sample.errors.append(str(data.get("message") or data))
 
 
 def _sample(sample: _Sample, run: exchange.Raw, grade: str | None) -> exchange.Exchange:
@@ -94,9 +94,8 @@ def _sample_grade(graded: exchange.Raw, name: str | None) -> exchange.Grade:
         if score is not None:
             return exchange.Grade(score, None, "score")
         if "choice" in graded:
-            return exchange.Grade(
-                None, f"the grading model chose {graded['choice']!r:.40}, without a score"
-            )
+            why = f"the grading model chose {graded['choice']!r:.40}, without a score"
+            return exchange.Grade(None, why)
     return exchange.grade_among(graded, name)
 
 

@@ -6,14 +6,21 @@ Readers are loaded when a file is one of theirs: a table that is no log needs no
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.records.convert.json_text import KINDS, ReadOptions, load_json, readable_rows
+from calibrant.records.convert.json_text import (
+    BLANK,
+    KINDS,
+    ReadOptions,
+    json_or_none,
+    readable_rows,
+)
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import ForeignLog
@@ -63,8 +70,10 @@ def recognise(path: str | Path) -> Reader | None:
     if head.startswith(b"PK\x03\x04"):
         return _reader_of_archive(place)
     if head.startswith(b"PAR1"):
-        return _named(_kind_of_parquet(place))
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        with place.open("rb") as file:
+            file.seek(max(0, place.stat().st_size - _FOOTER))
+            return _named(kind_by("parquet", file.read()))
+    text = head.lstrip(BLANK)
     with error_source(str(place)):
         refuse_stand_in(place, text)
     if text[:1] not in (b"{", b"[", b"<"):
@@ -74,15 +83,6 @@ def recognise(path: str | Path) -> Reader | None:
 
 def _named(kind: str | None) -> Reader | None:
     return None if kind is None else READERS[kind]
-
-
-def _kind_of_parquet(path: Path) -> str | None:
-    """Return the kind by the names of columns, which stand in clear at the end of the file."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - _FOOTER))
-        footer = file.read()
-    return kind_by("parquet", footer)
 
 
 def _reader_of_archive(path: Path) -> Reader | None:
@@ -211,7 +211,7 @@ def _ways(where: str) -> dict[str, Ways]:
 
 ROWS = _ways("rows")
 # Fields that hold an object, and one of its own fields: their names alone say too little.
-_INSIDE = {"hle": ("judge_response", None), "openai-evals": ("spec", "completion_fns")}
+_INSIDE = {"hle": ("judge_response", ""), "openai-evals": ("spec", "completion_fns")}
 _LINES = 20
 
 
@@ -235,18 +235,17 @@ def kind_by(where: str, held: Container[Any]) -> str | None:
     return next((kind for kind, ways in _ways(where).items() if fits(held, ways)), None)
 
 
-def kind_of_row(row: Mapping[str, Any]) -> str | None:
+def kind_of_row(row: Mapping[str, object]) -> str | None:
     """Return the kind of log that a row of JSON is of; an answer of an API holds rows itself."""
     inner = row.get("data")
     row = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else row
-    return next((k for k, ways in ROWS.items() if fits(row, ways) and _holds_more(row, k)), None)
+    kinds = (kind for kind, ways in ROWS.items() if fits(row, ways))
+    return next((kind for kind in kinds if _holds_more(row, *_INSIDE.get(kind, ("", "")))), None)
 
 
-def _holds_more(row: Mapping[str, Any], kind: str) -> bool:
-    name, inner = _INSIDE.get(kind, ("", None))
-    if name not in row:
-        return True
-    return isinstance(row[name], Mapping) and (inner is None or inner in row[name])
+def _holds_more(row: Mapping[str, object], name: str, inner: str) -> bool:
+    held = row.get(name)
+    return name not in row or (isinstance(held, Mapping) and (not inner or inner in held))
 
 
 def kind_of_folder(path: Path) -> str | None:
@@ -265,36 +264,18 @@ def kind_of_text(path: Path, head: bytes) -> str | None:
         return kind_by("page", head)
     if head.startswith(b"{") and (kind := kind_by("head", head)) is not None:
         return kind
-    row = _first_of_list(head) if head.startswith(b"[") else _first_row(path)
-    row = _whole(path, head) if row is None else row
+    row = next((row for row in _first_rows(path, head) if isinstance(row, dict)), None)
     return None if row is None else kind_of_row(row)
 
 
-def _first_row(path: Path) -> Mapping[str, Any] | None:
-    """Return the first line that is an object: a damaged first line must not hide a log."""
+def _first_rows(path: Path, head: bytes) -> Iterator[object]:
+    """Yield what may be the first row: of a list, of lines, or the whole object of a platform."""
+    if head.startswith(b"["):
+        # The file may hold more of the list than was looked at.
+        yield from readable_rows(head)[:1]
+        return
     with path.open("rb") as file:
-        for _, line in zip(range(_LINES), file, strict=False):
-            try:
-                row = load_json(line)
-            except ValueError:
-                continue
-            if isinstance(row, dict):
-                return row
-    return None
-
-
-def _first_of_list(head: bytes) -> Mapping[str, Any] | None:
-    """Return the first object of a list, of which the file may hold more than was looked at."""
-    rows = readable_rows(head)
-    return rows[0] if rows and isinstance(rows[0], dict) else None
-
-
-def _whole(path: Path, head: bytes) -> Mapping[str, Any] | None:
-    """Return the object that the whole file is, where it may be one of a platform."""
-    if not head.startswith(b"{") or b'"data"' not in head:
-        return None
-    try:
-        found = load_json(path.read_bytes())
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+        # A damaged first line must not hide a log.
+        yield from map(json_or_none, islice(file, _LINES))
+    if head.startswith(b"{") and b'"data"' in head:
+        yield json_or_none(path.read_bytes())

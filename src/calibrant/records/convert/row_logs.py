@@ -93,8 +93,7 @@ def _langsmith(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exc
     asked, said, right, scores, about = (
         parts.get(name, {}) for name in ("inputs", "outputs", "reference", "feedback", "metadata")
     )
-    if row.get("error"):
-        raise exchange.NoAnswerError(f"the run failed: {row['error']!r:.120}")
+    exchange.refuse_failed(row, "run")
     yield exchange.Exchange(
         question_id=_text(row["example_id"]) or None,
         question=_one(asked, _INPUTS),
@@ -108,8 +107,7 @@ def _langsmith(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exc
 
 def _braintrust(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a row; the same input again is another draw."""
-    if row.get("error"):
-        raise exchange.NoAnswerError(f"the task failed: {row['error']!r:.120}")
+    exchange.refuse_failed(row, "task")
     output, about = row["output"], exchange.mapping_in(row.get("metadata"))
     held = output if isinstance(output, Mapping) else {}
     said = exchange.first_of(held, _OUTPUTS)
@@ -166,8 +164,7 @@ read_dspy = partial(_read, _dspy)
 
 def _sample(_: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a sample. Of several replies to it nobody knows which is graded: none is."""
-    if row.get("error"):
-        raise exchange.NoAnswerError(f"the sample failed: {row['error']!r:.120}")
+    exchange.refuse_failed(row, "sample")
     asked, replies, usage = row["input"], _replies(row), row.get("token_usage") or {}
     taken = [one["extracted_value"] for one in row["answer_attribution"] if one.get("is_terminal")]
     only = len(replies) == 1

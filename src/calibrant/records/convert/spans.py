@@ -174,8 +174,7 @@ def _inside(run: exchange.Raw) -> Iterator[exchange.Raw]:
 
 def _run(runs: list[exchange.Raw], options: ReadOptions) -> exchange.Exchange:
     whole = next((run for run in runs if not run.get("parent_run_id")), runs[0])
-    if whole.get("error"):
-        raise exchange.NoAnswerError(f"the run failed: {whole['error']!r:.120}")
+    exchange.refuse_failed(whole, "run")
     calls = [run for run in runs if run["run_type"] in ("llm", "chat_model") and run["outputs"]]
     made = _generation(calls[-1]["outputs"]) if calls else {}
     message = _unwrapped(made.get("message") or {})

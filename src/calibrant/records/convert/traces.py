@@ -112,8 +112,7 @@ def _metadata(row: exchange.Raw) -> exchange.Raw:
 
 
 def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
-    if row.get("error"):
-        raise exchange.NoAnswerError(f"the run failed: {row['error']!r:.120}")
+    exchange.refuse_failed(row, "run")
     values = {
         str(one["name"]): _opinion(one)
         for one in row["annotations"] or ()
