@@ -1,13 +1,13 @@
 """Every command, as tests go through them."""
 
-from calibrant.cli.catalog import VERBS, verb_function
-from calibrant.cli.command import verb_command
+from calibrant.cli.catalog import VERBS
+from calibrant.cli.command import VerbCommand
 
 
 def commands():
     """Every command with its words on the command line: 'audit', 'label next', .."""
     for words in VERBS:
-        yield words, verb_command(words, verb_function(words))
+        yield words, VerbCommand(words)
 
 
 def parameters(command):

@@ -8,8 +8,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.claims.next_step import next_step
-from calibrant.cli.catalog import VERBS, verb_function
-from calibrant.cli.command import verb_command
+from calibrant.cli.catalog import VERBS
+from calibrant.cli.command import VerbCommand
 from calibrant.core.verb import declaration
 from golden.cases import CASES
 from support import call
@@ -34,7 +34,7 @@ def check_command(command):
     """Refuse a command that cannot be typed."""
     rest = shlex.split(command)[1:]
     words = next(w for w in (" ".join(rest[:2]), rest[0]) if w in VERBS)
-    verb_command(words, verb_function(words)).make_context(words, rest[len(words.split()) :])
+    VerbCommand(words).make_context(words, rest[len(words.split()) :])
 
 
 def fill_in(batch):

@@ -8,14 +8,14 @@ import pytest
 from prose import calls, messages, nodes, text_of
 
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
-from calibrant.cli.command import verb_command
+from calibrant.cli.command import VerbCommand
 from calibrant.core.verb import declaration
 from support import ROOT
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
     "optional-dependencies"
 ]
-COMMANDS = {words: verb_command(words, verb_function(words)) for words in VERBS}
+COMMANDS = {words: VerbCommand(words) for words in VERBS}
 FLAGS = {
     words: {flag for part in command.params for flag in (*part.opts, *part.secondary_opts)}
     | {"--help", "-h"}

@@ -39,8 +39,8 @@ def help_texts():
             yield f"{words}: {name}", parameter.option.help
     for name, text in GROUPS.items():
         yield name, text
-    for name, (_, option) in OUTPUTS.items():
-        yield name, option.help
+    for name, parameter in OUTPUTS.items():
+        yield name, parameter.option.help
 
 
 def too_long(found):

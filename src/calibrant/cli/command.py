@@ -7,56 +7,61 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from calibrant.cli.catalog import SETTINGS, VERBS, write_sections
+from calibrant.cli.catalog import SETTINGS, VERBS, verb_function, write_sections
 from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted
 from calibrant.core.values import parsed
-from calibrant.core.verb import GROUPS, OUTPUT, Option, Parameter, Verb, declaration
-
-OUTPUTS: dict[str, tuple[type, Option]] = {
-    "json": (
-        str,
-        Option("Write the result as JSON; - for standard output.", metavar="PATH|-", group=OUTPUT,
-               place="write"),
-    ),
-    "html": (
-        str,
-        Option("Write a self-contained report.", metavar="PATH", group=OUTPUT, place="write"),
-    ),
-    "full": (bool, Option("Show every table.", group=OUTPUT)),
-    "top": (
-        int,
-        Option("Show this many rows of a table.", metavar="N", group=OUTPUT, min=1, max=10**9),
-    ),
-    "sort": (str, Option("Sort the tables by this column.", metavar="COLUMN", group=OUTPUT)),
-    "fail_if": (
-        str,
-        Option("Exit with 1 where this holds; may be given several times: 'ece>0.05'.",
-               metavar="CLAIM", group=OUTPUT, kind="several"),
-    ),
-    "allow_undecided": (
-        bool,
-        Option("Let a condition on a claim pass where the claim is undecided.", group=OUTPUT),
-    ),
-    "junit": (
-        str,
-        Option("Write these checks as a JUnit report.", metavar="PATH", group=OUTPUT,
-               place="write"),
-    ),
-    "quiet": (bool, Option("No progress bar.", group=OUTPUT)),
-}  # fmt: skip
+from calibrant.core.verb import GROUPS, OUTPUT, Option, Parameter, Verb, declaration, verb
 
 
-def output_parameters(names: tuple[str, ...]) -> dict[str, Parameter]:
+@verb()
+def _outputs(
+    *,
+    json: Annotated[str | None, Option(metavar="PATH|-", group=OUTPUT, place="write")] = None,
+    html: Annotated[str | None, Option(metavar="PATH", group=OUTPUT, place="write")] = None,
+    full: Annotated[bool, Option(group=OUTPUT)] = False,
+    top: Annotated[int | None, Option(metavar="N", group=OUTPUT, min=1, max=10**9)] = None,
+    sort: Annotated[str | None, Option(metavar="COLUMN", group=OUTPUT)] = None,
+    fail_if: Annotated[str | None, Option(metavar="CLAIM", group=OUTPUT, kind="several")] = None,
+    allow_undecided: Annotated[bool, Option(group=OUTPUT)] = False,
+    junit: Annotated[str | None, Option(metavar="PATH", group=OUTPUT, place="write")] = None,
+    quiet: Annotated[bool, Option(group=OUTPUT)] = False,
+) -> None:
+    """Declare what becomes of a result; commands have some of these options.
+
+    Parameters
+    ----------
+    json
+        Write the result as JSON; - for standard output.
+    html
+        Write a self-contained report.
+    full
+        Show every table.
+    top
+        Show this many rows of a table.
+    sort
+        Sort the tables by this column.
+    fail_if
+        Exit with 1 where this holds; may be given several times: 'ece>0.05'.
+    allow_undecided
+        Let a condition on a claim pass where the claim is undecided.
+    junit
+        Write these checks as a JUnit report.
+    quiet
+        No progress bar.
+    """
+
+
+OUTPUTS = declaration(_outputs).parameters
+
+
+def output_parameters(declared: Verb) -> dict[str, Parameter]:
     """Return the output options of a command by name."""
-    return {
-        name: Parameter(name, option, base, False if base is bool else None)
-        for name in names
-        for base, option in [OUTPUTS[name]]
-    }
+    more = ("quiet",) if "progress" in declared.supplied.values() else ()
+    return {name: OUTPUTS[name] for name in (*declared.outputs, *more)}
 
 
 @contextmanager
@@ -78,12 +83,11 @@ def cluster_speaks_on_stderr() -> Iterator[None]:
 class VerbCommand(click.Command):
     """A command whose options are those of a verb, grouped in its help."""
 
-    def __init__(self, words: str, function: Callable[..., Any]) -> None:
+    def __init__(self, words: str) -> None:
         self.words = words
-        self.function = function
-        self.verb: Verb = declaration(function)
-        more = ("quiet",) if "progress" in self.verb.supplied.values() else ()
-        self.outputs = output_parameters((*self.verb.outputs, *more))
+        self.function = verb_function(words)
+        self.verb: Verb = declaration(self.function)
+        self.outputs = output_parameters(self.verb)
         declared = [*self.verb.parameters.values(), *self.outputs.values()]
         self.groups = {parameter.name: parameter.option.group for parameter in declared}
         params = [_click_parameter(parameter) for parameter in declared]
@@ -114,7 +118,10 @@ class VerbCommand(click.Command):
         """Return the options by group, each with what is typed and what it means."""
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
-            row = _argument_row(param, self.verb) or param.get_help_record(ctx)
+            row = param.get_help_record(ctx)
+            if isinstance(param, click.Argument):
+                meaning = self.verb.parameters[param.name or ""].option.help
+                row = param.make_metavar(click.Context(click.Command(""))), meaning
             if row is not None:
                 rows[self.groups.get(param.name or "", OUTPUT)].append(row)
         return [(group, entries) for group, entries in rows.items() if entries]
@@ -162,7 +169,7 @@ class VerbCommand(click.Command):
 
             # Refused before any work begins, where one cannot be read.
             checks = [parse_check(text) for text in conditions]
-        result = self._called(given, quiet=bool(outputs.pop("quiet", False)))
+        result = self._called(given, quiet=bool(outputs.pop("quiet", given.get("dry_run"))))
         # Loaded after the verb has begun to read: it takes a while.
         from calibrant.cli.emit import emit
 
@@ -180,7 +187,6 @@ class VerbCommand(click.Command):
                 raise failed
 
     def _called(self, given: dict[str, Any], *, quiet: bool) -> Any:
-        quiet = quiet or bool(given.get("dry_run"))
         if hasattr(signal, "siginterrupt"):
             # Polars, imported with the verb, lets reads and waits go on after Ctrl-C.
             signal.siginterrupt(signal.SIGINT, True)
@@ -202,11 +208,6 @@ def _kept(words: str, given: Mapping[str, Any], supplied: Mapping[str, Any]) -> 
     if arrived is not None:
         kept = f"stopped; the {arrived:,} answers that had arrived are kept in the ledger"
     return f"{kept}\n  -> `calibrant {words} {first}` goes on"
-
-
-def verb_command(words: str, function: Callable[..., Any]) -> VerbCommand:
-    """Return the command of a verb."""
-    return VerbCommand(words, function)
 
 
 # -- from a declaration to what is typed -------------------------------------------------------
@@ -236,34 +237,23 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
     )
 
 
-def _argument_row(param: click.Parameter, verb: Verb) -> tuple[str, str] | None:
-    if not isinstance(param, click.Argument):
-        return None
-    option = verb.parameters[param.name or ""].option
-    return param.make_metavar(click.Context(click.Command(""))), option.help
-
-
 # -- from what is typed to values --------------------------------------------------------------
 
 
 def _given(parameters: Mapping[str, Parameter], texts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that were given, by argument; what was not given is left out."""
-    found = {}
+    values: dict[str, Any] = {}
     for name, parameter in parameters.items():
         text = texts.get(name)
-        if text not in (None, ()):
-            found[name] = _value(parameter, text)
-    return found
-
-
-def _value(parameter: Parameter, text: Any) -> Any:
-    if isinstance(text, tuple):
-        # One input is the input, not a list of one.
-        alone = parameter.option.argument and len(text) == 1
-        return text[0] if alone else list(text)
-    if isinstance(text, bool):
-        return text
-    return parsed(parameter.option, parameter.name, text, parameter.type)
+        if isinstance(text, bool):
+            values[name] = text
+        elif isinstance(text, tuple) and text:
+            # One input is the input, not a list of one.
+            alone = parameter.option.argument and len(text) == 1
+            values[name] = text[0] if alone else list(text)
+        elif isinstance(text, str):
+            values[name] = parsed(parameter.option, name, text, parameter.type)
+    return values
 
 
 @contextmanager

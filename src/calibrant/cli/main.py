@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from calibrant import __version__
-from calibrant.cli.catalog import GROUPS, SETTINGS, VERBS, StoredHelp, asks_for_help, verb_function
+from calibrant.cli.catalog import GROUPS, SETTINGS, VERBS, StoredHelp, asks_for_help
 from calibrant.core.errors import CalibrantError, InputError, did_you_mean, printable
 
 _BROKEN_PIPE = 141
@@ -67,9 +67,9 @@ class VerbGroup(click.Group):
         words = f"{self.prefix} {cmd_name}".strip()
         if words not in VERBS:
             return VerbGroup(words, GROUPS[words])
-        from calibrant.cli.command import verb_command
+        from calibrant.cli.command import VerbCommand
 
-        command = verb_command(words, verb_function(words))
+        command = VerbCommand(words)
         if not gc.isenabled():
             # What is loaded by now stays: it is never looked through.
             gc.freeze()

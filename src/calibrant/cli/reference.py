@@ -19,9 +19,9 @@ import click
 import orjson
 
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
-from calibrant.cli.command import output_parameters, verb_command
+from calibrant.cli.command import VerbCommand, output_parameters
 from calibrant.core.verb import GROUPS as HELP_GROUPS
-from calibrant.core.verb import Check, Parameter, Verb, declaration
+from calibrant.core.verb import Parameter, Verb, declaration
 
 HELP_FILE = Path(__file__).with_name("help.json")
 """Where the help of all verbs is kept for `StoredHelp`."""
@@ -39,21 +39,16 @@ _WRITTEN = ("html", "json")
 _SHARED = 4
 
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
-_KINDS: dict[str, dict[str, Any]] = {
-    "names": {"type": "array", "items": {"type": "string"}},
-    "several": {"type": "array", "items": {"type": "string"}},
-    "whole numbers": {"type": "array", "items": {"type": "integer"}},
-    "numbers": {"type": "array", "items": {"type": "number"}},
+_LISTS = {"names": "string", "several": "string", "whole numbers": "integer", "numbers": "number"}
+_KINDS: dict[str, dict[str, object]] = {
+    kind: {"type": "array", "items": {"type": item}} for kind, item in _LISTS.items()
+}
+_KINDS |= {
     "map": {"type": "object", "additionalProperties": {"type": "number"}},
-    "map or numbers": {
-        "anyOf": [
-            {"type": "object", "additionalProperties": {"type": "number"}},
-            {"type": "array", "items": {"type": "number"}},
-        ]
-    },
     "date": {"type": "string", "format": "date"},
     "name or number": {"type": ["string", "number"]},
 }
+_KINDS["map or numbers"] = {"anyOf": [_KINDS["map"], _KINDS["numbers"]]}
 _ENDS = {
     "min": "minimum",
     "max": "maximum",
@@ -85,7 +80,7 @@ def stored_help() -> str:
     """Return the help of every verb: what a call needs, its options by group, an example."""
     found = {}
     for words in VERBS:
-        command = verb_command(words, verb_function(words))
+        command = VerbCommand(words)
         context = click.Context(command)
         found[words] = {
             "usage": command.collect_usage_pieces(context),
@@ -101,7 +96,7 @@ def stored_verbs() -> str:
     for words in VERBS:
         verb = declaration(verb_function(words))
         options = {
-            parameter.name: (parameter.word, _takes(parameter), _stored(parameter.default))
+            parameter.name: (parameter.word, _takes(parameter), _json_default(parameter.default))
             for parameter in verb.parameters.values()
             if not parameter.option.argument
         }
@@ -117,7 +112,7 @@ def _takes(parameter: Parameter) -> str:
     return parameter.option.kind or ("number" if parameter.type in (int, float) else "text")
 
 
-def _stored(default: Any) -> Any:
+def _json_default(default: Any) -> Any:
     """Return a default as JSON has it; none for what is required."""
     return default if isinstance(default, str | int | float | bool) else None
 
@@ -144,14 +139,14 @@ def _index(names: list[str], shared: list[str]) -> str:
 
 def _rows(verb: Verb) -> dict[str, list[str]]:
     """Return a row per option of a command, by group of its help."""
-    more = ("quiet",) if "progress" in verb.supplied.values() else ()
-    declared = [*verb.parameters.values(), *output_parameters((*verb.outputs, *more)).values()]
-    found = {
+    declared = [*verb.parameters.values(), *output_parameters(verb).values()]
+    rows = {
         group: [_row(parameter) for parameter in declared if parameter.option.group == group]
         for group in HELP_GROUPS
     }
-    found["Output"] += [_check_row(check) for check in verb.checks if check.flag]
-    return found
+    checks = [check for check in verb.checks if check.flag]
+    rows["Output"] += [_ROW.format(f"`--{check.flag}`", "", check.help) for check in checks]
+    return rows
 
 
 def _section(words: str, verb: Verb, shared: Collection[str]) -> str:
@@ -183,10 +178,6 @@ def _row(parameter: Parameter) -> str:
     shown = "required" if parameter.is_required else default and f"`{default}`"
     meaning = option.help.replace("|", "\\|")
     return _ROW.format(f"`{name.replace('|', '&#124;')}`", shown, meaning)
-
-
-def _check_row(check: Check) -> str:
-    return _ROW.format(f"`--{check.flag}`", "", check.help)
 
 
 def options_schema(verb: Verb, words: str) -> dict[str, Any]:
@@ -224,30 +215,22 @@ def options_schema(verb: Verb, words: str) -> dict[str, Any]:
     }
 
 
-def _property(parameter: Parameter) -> dict[str, Any]:
-    option = parameter.option
-    found: dict[str, Any] = {"description": option.help}
-    found |= _KINDS.get(option.kind) or {"type": _type(parameter)}
+def _property(parameter: Parameter) -> dict[str, object]:
+    option, default = parameter.option, parameter.default
+    is_list = isinstance(default, tuple | list)
+    # A list may also be written as one text.
+    plain = ["array", "string"] if is_list else _TYPES.get(parameter.type, "string")
+    schema = {"description": option.help} | (_KINDS.get(option.kind) or {"type": plain})
     if option.choices:
-        found["enum"] = list(option.choices)
+        schema["enum"] = list(option.choices)
     ends = {name: getattr(option, end) for end, name in _ENDS.items()}
-    found |= {name: end for name, end in ends.items() if end is not None}
-    default = parameter.default
-    if isinstance(default, tuple):
-        default = list(default)
+    schema |= {name: end for name, end in ends.items() if end is not None}
     if default is not inspect.Parameter.empty:
-        given = found.get("type")
-        if default is None and given is not None:
-            found["type"] = [*([given] if isinstance(given, str) else given), "null"]
-        found["default"] = default
-    return found
-
-
-def _type(parameter: Parameter) -> str | list[str]:
-    # A list that may also be written as one text.
-    text_or_list = ["array", "string"]
-    is_list = isinstance(parameter.default, tuple | list)
-    return text_or_list if is_list else _TYPES.get(parameter.type, "string")
+        kinds = schema.get("type")
+        if default is None and kinds is not None:
+            schema["type"] = [*(kinds if isinstance(kinds, list) else [kinds]), "null"]
+        schema["default"] = list(default) if is_list else default
+    return schema
 
 
 if __name__ == "__main__":
