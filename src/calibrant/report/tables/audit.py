@@ -1,6 +1,6 @@
 """Tables of an audit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from calibrant.core.hints import Hint
 from calibrant.documents.audits import AuditBlock
@@ -29,40 +29,37 @@ _WORDS = {
 }
 
 
-def blocks(document: AuditFields) -> list[Block]:
-    """Return what a person reads first: verdict, then numbers, then what the labels can show."""
+def blocks(document: AuditFields) -> Iterator[Block]:
+    """Yield what a person reads first: verdict, then numbers, then what the labels can show."""
     entries, method = without_one_method(document.blocks)
     subject = _subject(entries)
-    proper = [entry for entry in entries if entry.probability]
-    named = [entry for entry in entries if entry.named_metrics]
-    ranking = [entry for entry in entries if not entry.probability]
-    verified = [entry for entry in entries if entry.verification]
-    return [
-        *_verdicts(document),
-        *([_calibration(document, subject, proper, method)] if proper else []),
-        *([_scores(subject, proper)] if proper else []),
-        *([_named_metrics(subject, named)] if named else []),
-        *([_ranking(subject, ranking)] if ranking else []),
-        *([_verification(subject, verified)] if verified else []),
-        *_meanings(document),
-        *_remarks(document, entries),
-    ]
+    # Fewer sentences where there are many confidences.
+    most = _SAID_OF_MANY if len(document.blocks) > _MANY else _SAID
+    for number, text in enumerate(headline(document.claims or [], most)):
+        yield Paragraph(text, strong=number == 0)
+    if proper := [entry for entry in entries if entry.probability]:
+        yield _calibration(document, subject, proper, method)
+        yield _scores(subject, proper)
+    if any(entry.named_metrics for entry in entries):
+        yield _named_metrics(subject, entries)
+    if ranking := [entry for entry in entries if not entry.probability]:
+        yield _ranking(subject, ranking)
+    if verified := [entry for entry in entries if entry.verification]:
+        yield _verification(subject, verified)
+    if document.sem_ece:
+        # Loaded here: most audits hold no draws.
+        from calibrant.report.tables.meanings import semantic_tables
 
-
-def _meanings(document: AuditFields) -> list[Block]:
-    if not document.sem_ece:
-        return []
-    # Loaded here: most audits hold no draws.
-    from calibrant.report.tables.meanings import semantic_tables
-
-    return semantic_tables(document.sem_ece)
-
-
-def _verdicts(document: AuditFields) -> list[Paragraph]:
-    """Return the most important claims, fewer where there are many."""
-    many = len(document.blocks) > _MANY
-    sentences = headline(document.claims or [], _SAID_OF_MANY if many else _SAID)
-    return [Paragraph(text, strong=number == 0) for number, text in enumerate(sentences)]
+        yield from semantic_tables(document.sem_ece)
+    if rule := correction_sentence(document.multiplicity):
+        yield Paragraph(rule)
+    yield from rows_left_out(document)
+    places: dict[str, list[str]] = {}
+    for entry in entries:
+        for note in entry.notes:
+            places.setdefault(note, []).append(_place(entry))
+    for note, where in sorted(places.items()):
+        yield Paragraph(f"Note on {_named(where)}: {note}")
 
 
 def _place(entry: AuditBlock) -> str:
@@ -164,6 +161,13 @@ def _subject(entries: Sequence[AuditBlock]) -> str:
 
 def _verification(subject: str, results: Sequence[AuditBlock]) -> Table:
     several = any(entry.significance and entry.significance["tests"] > 2 for entry in results)
+    checks = [entry.verification for entry in results if entry.verification]
+    # Why a constant L is undefined, once for each reason.
+    undefined = dict.fromkeys(
+        f"L is undefined where {check.lipschitz_note}."
+        for check in checks
+        if check.lipschitz.value is None and check.lipschitz_note
+    )
 
     def checked(name: str) -> Callable[[AuditBlock], Cell]:
         return lambda entry: estimate_cell(getattr(entry.verification, name))
@@ -182,38 +186,13 @@ def _verification(subject: str, results: Sequence[AuditBlock]) -> Table:
         },
         "What these labels can show",
         name="verification",
-        note=" ".join([_FLOORS, *dict.fromkeys(_steepness_notes(results))]),
+        note=" ".join([_FLOORS, *undefined]),
     )
 
 
 def _p_corrected(entry: AuditBlock) -> Number:
     test = entry.significance["calibration"] if entry.significance else None
     return p_cell(None if test is None else test["p_adjusted"])
-
-
-def _steepness_notes(results: Sequence[AuditBlock]) -> list[str]:
-    """Return why a constant L is undefined, once for each reason."""
-    return [
-        f"L is undefined where {block.lipschitz_note}."
-        for block in (entry.verification for entry in results)
-        if block and block.lipschitz.value is None and block.lipschitz_note
-    ]
-
-
-def _remarks(document: AuditFields, entries: Sequence[AuditBlock]) -> list[Paragraph]:
-    remarks = []
-    rule = correction_sentence(document.multiplicity)
-    if rule:
-        remarks.append(Paragraph(rule))
-    remarks.extend(rows_left_out(document))
-    places: dict[str, list[str]] = {}
-    for entry in entries:
-        for note in entry.notes:
-            places.setdefault(note, []).append(_place(entry))
-    remarks.extend(
-        Paragraph(f"Note on {_named(where)}: {note}") for note, where in sorted(places.items())
-    )
-    return remarks
 
 
 def _named(places: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Tables of a comparison."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from calibrant.core.method_words import method_name
 from calibrant.documents.entries import (
@@ -17,7 +17,7 @@ from calibrant.documents.entries import (
 from calibrant.documents.fields import CompareFields
 from calibrant.report import cells
 from calibrant.report.answers import headline
-from calibrant.report.blocks import Block, Paragraph, Table, table_of
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.tables.remarks import pairs_rule, rows_left_out
 from calibrant.report.titles import named_table
 
@@ -35,48 +35,47 @@ _PAIRS_SHOWN = 40
 _SENTENCES_SHOWN = 5
 
 
-def blocks(document: CompareFields) -> list[Block]:
-    """Return the verdicts, the league, the pairs and how often the order turns round."""
+def blocks(document: CompareFields) -> Iterator[Block]:
+    """Yield the verdicts, the league, the pairs and how often the order turns round."""
     methods = {entry.method for entry in document.results}
     # One method is named in the title.
     several = len(methods) > 1
-    one = "" if several else str(*methods)
-    parts: list[Block] = [
-        Paragraph(text, strong=number == 0)
-        for number, text in enumerate(headline(document.claims or [], _SENTENCES_SHOWN))
-    ]
+    for number, text in enumerate(headline(document.claims or [], _SENTENCES_SHOWN)):
+        yield Paragraph(text, strong=number == 0)
     if rule := pairs_rule(document.multiplicity):
-        parts.append(Paragraph(rule))
+        yield Paragraph(rule)
     leagues = document.league or []
-    parts.extend(_tiers(league, named=len(leagues) > 1) for league in leagues)
-    parts.append(_league(document, one))
-    parts.append(_pairs(document.pairs, several=several))
+    for league in leagues:
+        yield _tiers(league, named=len(leagues) > 1)
+    yield _league(document, "" if several else str(*methods))
+    yield _pairs(document.pairs, several=several)
     for part in document.summaries or []:
         if part.summary.cases > 1:
-            where = _place(part.keys, several=several)
-            parts += [_turns(part.summary, where), _by_gap(part.summary)]
+            yield _turns(part.summary, _place(part.keys, several=several))
+            yield _by_gap(part.summary)
     if document.self_preference:
-        parts.append(_self_preference(document.self_preference, several=several))
-    parts.extend(rows_left_out(document))
-    return [*parts, *_not_compared(document)]
-
-
-def _not_compared(document: CompareFields) -> list[Block]:
-    """Return what could not be compared, one sentence per reason."""
+        columns: Columns = {
+            "judge": lambda e: _place(e, several=several) + e.judge,
+            "own minus others": "bias",
+            "on right answers": "on_right",
+            "on wrong answers": "on_wrong",
+        }
+        title = "Self-preference: confidence in own answers minus others', at equal grade"
+        yield table_of(document.self_preference, columns, title)
+    yield from rows_left_out(document)
+    # What could not be compared, one sentence per reason.
     places: dict[str, list[str]] = {}
     for entry in document.not_compared or []:
-        place = [entry.model, entry.method, *(entry.group or {}).values()]
-        places.setdefault(entry.reason, []).append(" / ".join(name for name in place if name))
-    return [
-        Paragraph(f"Not compared: {', '.join(named)}, because {reason}.")
-        for reason, named in places.items()
-    ]
+        names = (entry.model, entry.method, *(entry.group or {}).values())
+        places.setdefault(entry.reason, []).append(" / ".join(filter(None, names)))
+    for reason, named in places.items():
+        yield Paragraph(f"Not compared: {', '.join(named)}, because {reason}.")
 
 
 def _place(entry: CompareEntry | PairEntry | SelfPreference | Compared, *, several: bool) -> str:
     names = [entry.method if several else None, *(entry.group or {}).values()]
-    shown = [name for name in names if name]
-    return " / ".join(shown) + ": " if shown else ""
+    place = " / ".join(filter(None, names))
+    return f"{place}: " if place else ""
 
 
 def _tiers(league: League, *, named: bool) -> Table:
@@ -196,15 +195,15 @@ def _turns(summary: Turns, where: str) -> Table:
     reversals = cells.number_cell(summary.verdicts["reversal"])
     rows.append(("looks better, is worse at equal accuracy", "", reversals))
     rows.append(("DA and IA agree", cells.estimate_cell(summary.agreement), ""))
-    rows.extend(
+    rows += [
         (f"correlation of accuracy gap and gap {_FOOTINGS[view]}", cells.estimate_cell(value), "")
         for view, value in summary.correlation.items()
-    )
+    ]
     return Table(
         (f"{where}{summary.cases} pairs", "share", "resolved"),
         tuple(rows),
-        title="How often the order turns round",
-        note="'resolved': both the raw and the aligned gap are shown, corrected for all pairs.",
+        "How often the order turns round",
+        "'resolved': both the raw and the aligned gap are shown, corrected for all pairs.",
     )
 
 
@@ -222,17 +221,4 @@ def _by_gap(summary: Turns) -> Table:
             **{_FOOTINGS[view]: turned(view) for view in summary.rates},
         },
         "How often the order turns round, by the gap in accuracy",
-    )
-
-
-def _self_preference(rows: Sequence[SelfPreference], *, several: bool) -> Table:
-    return table_of(
-        rows,
-        {
-            "judge": lambda e: _place(e, several=several) + e.judge,
-            "own minus others": "bias",
-            "on right answers": "on_right",
-            "on wrong answers": "on_wrong",
-        },
-        "Self-preference: confidence in own answers minus others', at equal grade",
     )

@@ -1,5 +1,7 @@
 """Tables of decisions: `decide`, `mend` and `cascade`."""
 
+from collections.abc import Iterator
+
 from calibrant.core.estimate import EstimateEntry
 from calibrant.documents.decisions import CascadeEntry, DecideEntry
 from calibrant.documents.fields import CascadeFields, DecideFields, MendFields
@@ -21,32 +23,23 @@ _SHOWN = 10
 # -- decide -----------------------------------------------------------------------------------
 
 
-def blocks(document: DecideFields) -> list[Block]:
-    """Return the promise and the curve of each model and method."""
-    parts = claims_first(document)
+def blocks(document: DecideFields) -> Iterator[Block]:
+    """Yield the promise and the curve of each model and method."""
+    yield from claims_first(document)
     if len(document.results) > 1:
-        parts.append(_overview(document.results))
+        yield _overview(document.results)
+    answered: Columns = {"answered": lambda e: share_cell(e.share)}
+    wrong: Columns = {"wrong among answered": lambda e: percent_cell(e.error)}
+    labels: Columns = {"labels": lambda e: number_cell(e.labels, missing="no limit")}
     for entry in document.results:
         step = max(1, len(entry.curve) // _SHOWN)
-        parts.append(
-            table_of(
-                entry.curve[step - 1 :: step],
-                {
-                    "threshold": "threshold",
-                    "answered": lambda e: share_cell(e.share),
-                    "wrong among answered": lambda e: percent_cell(e.error),
-                },
-                f"{entry_name(entry)}: error by threshold",
-            )
-        )
+        columns = {"threshold": "threshold", **answered, **wrong}
+        title = f"{entry_name(entry)}: error by threshold"
+        yield table_of(entry.curve[step - 1 :: step], columns, title)
         if entry.more_labels:
-            columns: Columns = {
-                "labels": lambda e: number_cell(e.labels, missing="no limit"),
-                "answered": lambda e: share_cell(e.share),
-            }
             title = "What more labels would likely allow"
-            parts.append(table_of(entry.more_labels, columns, title))
-    return [*parts, *rows_left_out(document)]
+            yield table_of(entry.more_labels, {**labels, **answered}, title)
+    yield from rows_left_out(document)
 
 
 def _overview(entries: list[DecideEntry]) -> Table:
@@ -73,10 +66,10 @@ def _share(entry: DecideEntry) -> float:
 # -- mend -------------------------------------------------------------------------------------
 
 
-def mend_blocks(document: MendFields) -> list[Block]:
-    """Return the promise, and what stated values mean, of each model and method."""
-    parts, entries = claims_first(document), document.results
-    if len(entries) > 1:
+def mend_blocks(document: MendFields) -> Iterator[Block]:
+    """Yield the promise, and what stated values mean, of each model and method."""
+    yield from claims_first(document)
+    if len(document.results) > 1:
         columns: Columns = {
             "model / method": entry_name,
             "verdict": "verdict",
@@ -84,23 +77,19 @@ def mend_blocks(document: MendFields) -> list[Block]:
             "gain in Brier score": lambda e: Number(e.promise.gain),
             "labels": "n",
         }
-        parts.append(table_of(entries, columns, "What mending does", labels=2, main=True))
-    for entry in entries:
+        yield table_of(document.results, columns, "What mending does", labels=2, main=True)
+    columns = {
+        "says": lambda e: share_cell(e.says, digits=int(0.99 < e.says < 1)),
+        "means": lambda e: Number(e.means, e.low, e.high, "share", 0),
+        "right": lambda e: share_cell(e.right),
+        "labels": "n",
+    }
+    note = "Right: the share among the labels nearest to that value."
+    for entry in document.results:
         name = f"{entry_name(entry)}: " if entry.model else ""
-        parts.append(
-            table_of(
-                entry.table,
-                {
-                    "says": lambda e: share_cell(e.says, digits=int(0.99 < e.says < 1)),
-                    "means": lambda e: Number(e.means, e.low, e.high, "share", 0),
-                    "right": lambda e: share_cell(e.right),
-                    "labels": "n",
-                },
-                f"{name}what it says, and what that means",
-                note="Right: the share among the labels nearest to that value.",
-            )
-        )
-    return [*parts, *rows_left_out(document)]
+        title = f"{name}what it says, and what that means"
+        yield table_of(entry.table, columns, title, note=note)
+    yield from rows_left_out(document)
 
 
 # -- cascade ----------------------------------------------------------------------------------
@@ -117,26 +106,24 @@ _POINTS = {
 }
 
 
-def cascade_blocks(document: CascadeFields) -> list[Block]:
-    """Return the claims, the models, the strategies and their chosen points."""
-    parts = claims_first(document)
+def cascade_blocks(document: CascadeFields) -> Iterator[Block]:
+    """Yield the claims, the models, the strategies and their chosen points."""
+    yield from claims_first(document)
+    columns: Columns = {
+        "model alone": "model",
+        "right": lambda e: percent_cell(e.accuracy),
+        "cost, largest = 100 %": lambda e: share_cell(e.relative_cost.value),
+    }
     for entry in document.results:
-        parts += [_models(entry), _areas(entry), _points(entry), *_policy(entry)]
-    return [*parts, *rows_left_out(document)]
-
-
-def _models(entry: CascadeEntry) -> Table:
-    return table_of(
-        entry.models,
-        {
-            "model alone": "model",
-            "right": lambda e: percent_cell(e.accuracy),
-            "cost, largest = 100 %": lambda e: share_cell(e.relative_cost.value),
-        },
-        "Models",
-        note=f"{entry.n:,} questions, {entry.n_test:,} held out in each of "
-        f"{entry.splits} splits; intervals correct for the overlap of the splits",
-    )
+        note = (
+            f"{entry.n:,} questions, {entry.n_test:,} held out in each of {entry.splits} splits; "
+            "intervals correct for the overlap of the splits"
+        )
+        yield table_of(entry.models, columns, "Models", note=note)
+        yield _areas(entry)
+        yield _points(entry)
+        yield from _policy(entry)
+    yield from rows_left_out(document)
 
 
 def _areas(entry: CascadeEntry) -> Table:
@@ -156,40 +143,34 @@ def _areas(entry: CascadeEntry) -> Table:
 
 
 def _points(entry: CascadeEntry) -> Table:
-    found = [
+    points = [
         (name, strategy.words, strategy.points[name])
         for name in _POINTS
         for strategy in entry.strategies
         if strategy.points[name].gain.value is not None
     ]
-    return table_of(
-        found,
-        {
-            "setting": lambda e: _POINTS[e[0]],
-            "rule": lambda e: e[1],
-            f"points against {entry.largest}": lambda e: points_cell(e[2].gain),
-            "cost, largest = 100 %": lambda e: _cost(e[2].relative_cost, e[0]),
-        },
-        "Settings, picked on one part of the questions and measured on another",
-        labels=2,
-    )
+    columns: Columns = {
+        "setting": lambda e: _POINTS[e[0]],
+        "rule": lambda e: e[1],
+        f"points against {entry.largest}": lambda e: points_cell(e[2].gain),
+        "cost, largest = 100 %": lambda e: _cost(e[2].relative_cost, e[0]),
+    }
+    title = "Settings, picked on one part of the questions and measured on another"
+    return table_of(points, columns, title, labels=2)
 
 
 def _cost(cost: EstimateEntry, point: str) -> Number:
     return share_cell(cost.value) if point.startswith("budget") else percent_cell(cost)
 
 
-def _policy(entry: CascadeEntry) -> list[Paragraph]:
-    """Return the rule that is ready to be used, where its strategy was measured."""
+def _policy(entry: CascadeEntry) -> Iterator[Block]:
+    """Yield the rule that is ready to be used, where its strategy was measured."""
     policy, promise = entry.policy, entry.policy.promise
     words = {strategy.name: strategy.words for strategy in entry.strategies}
-    if policy.rule not in words or promise is None:
-        return []
-    saved = "" if policy.path is None else f" Saved to {policy.path}."
-    return [
-        Paragraph(
+    if policy.rule in words and promise is not None:
+        yield Paragraph(
             f"Policy: {words[policy.rule]} ({policy.chosen}): right in "
             f"{percent_cell(promise.accuracy)} at {percent_cell(promise.relative_cost)} of the "
-            f"largest model's cost, on questions it had not seen.{saved}"
+            f"largest model's cost, on questions it had not seen."
+            f"{'' if policy.path is None else f' Saved to {policy.path}.'}"
         )
-    ]

@@ -1,14 +1,9 @@
 """Tables of `groups`."""
 
+from collections.abc import Iterator
+
 from calibrant.documents.fields import GroupsFields
-from calibrant.documents.groups import (
-    GroupAcross,
-    GroupDecision,
-    GroupDifference,
-    GroupEntry,
-    GroupsEntry,
-    Trend,
-)
+from calibrant.documents.groups import GroupAcross, GroupDecision, GroupEntry, GroupsEntry, Trend
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Table, claims_first, entry_name, table_of
 from calibrant.report.tables.remarks import rows_left_out
@@ -29,20 +24,26 @@ _DECISIONS = {
 }
 
 
-def blocks(document: GroupsFields) -> list[Block]:
-    """Return the claims, the groups, the parts of the error and the decisions of each model."""
-    parts = claims_first(document)
+def blocks(document: GroupsFields) -> Iterator[Block]:
+    """Yield the claims, the groups, the parts of the error and the decisions of each model."""
+    yield from claims_first(document)
     if document.across:
-        parts.append(_across(document.across))
+        yield _across(document.across)
     if document.trend:
-        parts.append(_trend(document.trend))
-    several = len(document.results) > 1
+        yield _trend(document.trend)
     for entry in document.results:
-        parts += [_groups(entry, named=several)] if entry.groups else []
-        parts += [_losses(entry), _decision(entry.decision)]
+        if entry.groups:
+            yield _groups(entry, named=len(document.results) > 1)
+        yield _losses(entry)
+        yield _decision(entry.decision)
         if entry.differences:
-            parts.append(_differences(entry.differences))
-    return [*parts, *rows_left_out(document)]
+            columns: Columns = {
+                "groups": lambda e: f"{e.a} minus {e.b}",
+                "difference at equal confidence, points": lambda e: cells.points_cell(e.gap),
+                "adjusted p": "p_adjusted",
+            }
+            yield table_of(entry.differences, columns, "Named groups against each other")
+    yield from rows_left_out(document)
 
 
 def _across(rows: list[GroupAcross]) -> Table:
@@ -63,24 +64,20 @@ def _across(rows: list[GroupAcross]) -> Table:
 
 def _trend(trend: Trend) -> Table:
     """Return how the grouping loss changes with size and with tuning."""
-    rows: list[tuple[str, cells.Number, float | None]] = []
+    rows: list[tuple[cells.Cell, ...]] = []
     if size := trend.size:
         change = cells.estimate_cell(size.per_doubling, digits=4)
-        rows.append((f"size doubled ({size.models} models)", change, size.p_value))
+        p_value = "" if size.p_value is None else cells.number_cell(size.p_value)
+        rows.append((f"size doubled ({size.models} models)", change, p_value))
     if tuned := trend.tuned:
         for pair in tuned.pairs:
             change = cells.number_cell(pair.difference, digits=4)
-            rows.append((f"{pair.base} -> {pair.tuned}", change, None))
+            rows.append((f"{pair.base} -> {pair.tuned}", change, ""))
         if tuned.mean:
-            change = cells.estimate_cell(tuned.mean, digits=4)
-            rows.append(("tuned, mean of pairs", change, None))
-    return table_of(
-        rows,
-        {
-            "when": lambda row: row[0],
-            "grouping loss": lambda row: row[1],
-            "p": lambda row: "" if row[2] is None else cells.number_cell(row[2]),
-        },
+            rows.append(("tuned, mean of pairs", cells.estimate_cell(tuned.mean, digits=4), ""))
+    return Table(
+        ("when", "grouping loss", "p"),
+        tuple(rows),
         "Grouping loss by size and tuning",
         note="Change of the loss; below 0: less is left to mend. Intervals are over models, of "
         "which there are few. p: sizes dealt anew to the models.",
@@ -96,14 +93,13 @@ def _losses(entry: GroupsEntry) -> Table:
         return cells.share_cell(max(value, 0) / total if total and value is not None else None)
 
     word = "passed" if entry.copy_check.passed else "failed: read the grouping loss with care"
-    columns: Columns = {
-        "part": lambda name: _LOSSES[name],
-        "Brier score": lambda name: cells.estimate_cell(losses[name], digits=4),
-        "share": share,
-    }
     return table_of(
         [name for name in _LOSSES if losses[name]],
-        columns,
+        {
+            "part": lambda name: _LOSSES[name],
+            "Brier score": lambda name: cells.estimate_cell(losses[name], digits=4),
+            "share": share,
+        },
         "What the Brier score is made of",
         note=f"{entry.n:,} rows. Grouping: from its 95 % lower bound to all that is left. "
         f"Copy check (the confidence as only column must show nothing): {word}.",
@@ -149,18 +145,6 @@ def _mark(group: GroupEntry) -> str:
     if group.flagged:
         return group.direction.removesuffix("-confident")
     return "echo" if group.echo_of else ""
-
-
-def _differences(pairs: list[GroupDifference]) -> Table:
-    return table_of(
-        pairs,
-        {
-            "groups": lambda e: f"{e.a} minus {e.b}",
-            "difference at equal confidence, points": lambda e: cells.points_cell(e.gap),
-            "adjusted p": "p_adjusted",
-        },
-        "Named groups against each other",
-    )
 
 
 def _decision(decision: GroupDecision) -> Table:

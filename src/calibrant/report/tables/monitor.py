@@ -1,11 +1,21 @@
 """Labels as they come in, as text: the state of labelling, and monitoring over time."""
 
+from collections.abc import Iterator
+
 from calibrant.claims.words import count, percent, subject_name
 from calibrant.documents import labels
 from calibrant.documents.entries import EstimateEntry
 from calibrant.documents.fields import LabelFields, MonitorFields
 from calibrant.report import cells
-from calibrant.report.blocks import Block, Paragraph, Table, claims_first, entry_name, table_of
+from calibrant.report.blocks import (
+    Block,
+    Columns,
+    Paragraph,
+    Table,
+    claims_first,
+    entry_name,
+    table_of,
+)
 from calibrant.report.tables.remarks import rows_left_out
 
 _LAST = 12
@@ -15,20 +25,25 @@ _MONTH = 30
 # -- monitoring -------------------------------------------------------------------------------
 
 
-def blocks(document: MonitorFields) -> list[Block]:
-    """Return the blocks of a ``calibrant.monitor/1`` document: alarms, then the latest times."""
-    parts, entries = claims_first(document), document.results
+def blocks(document: MonitorFields) -> Iterator[Block]:
+    """Yield the blocks of a ``calibrant.monitor/1`` document: alarms, then the latest times."""
+    yield from claims_first(document)
+    entries = document.results
     # A short view has room for one table: that of an alarm, where there is one.
     first = next((entry for entry in entries if entry.alarm), entries[0])
     for entry in entries:
-        parts.append(_history(entry, named=len(entries) > 1, main=entry is first))
+        yield _history(entry, named=len(entries) > 1, main=entry is first)
         if slope := entry.drift_per_day:
             ends = (_MONTH * end for end in cells.turned(slope).ends)
             change = cells.points_cell(dict(zip(("value", "low", "high"), ends, strict=True)))
-            parts.append(Paragraph(f"The gap changes by {change} points in 30 days."))
-        if entry.expiry:
-            parts.append(Paragraph(_expiry(entry.expiry)))
-    return [*parts, *rows_left_out(document)]
+            yield Paragraph(f"The gap changes by {change} points in 30 days.")
+        if expiry := entry.expiry:
+            date = f", on {expiry.date}" if expiry.date else ""
+            yield Paragraph(
+                f"A verification to +/- {expiry.precision:g} holds for {expiry.days:,.0f} days"
+                f"{date}, at a drift of {expiry.drift_per_day:.2g} per day ({expiry.drift_source})."
+            )
+    yield from rows_left_out(document)
 
 
 def _history(entry: labels.MonitorEntry, *, named: bool, main: bool) -> Table:
@@ -46,7 +61,9 @@ def _history(entry: labels.MonitorEntry, *, named: bool, main: bool) -> Table:
             "right": lambda e: cells.percent_cell(e.accuracy),
             "says": lambda e: cells.percent_cell(e.mean_confidence),
             "gap": lambda e: cells.points_cell(cells.turned(e.gap)),
-            "evidence": lambda e: _evidence(e.capital),
+            "evidence": lambda e: cells.said_cell(
+                e.capital, f"{e.capital:.3g}" if e.capital < 1e6 else "> 1e6"
+            ),
         },
         entry_name(entry) if named else "",
         note=f"{entry_name(entry)}. {note}" if named else note,
@@ -54,100 +71,77 @@ def _history(entry: labels.MonitorEntry, *, named: bool, main: bool) -> Table:
     )
 
 
-def _evidence(capital: float) -> cells.Number:
-    return cells.said_cell(capital, f"{capital:.3g}" if capital < 1e6 else "> 1e6")
-
-
-def _expiry(expiry: labels.WatchExpiry) -> str:
-    date = f", on {expiry.date}" if expiry.date else ""
-    return (
-        f"A verification to +/- {expiry.precision:g} holds for {expiry.days:,.0f} days"
-        f"{date}, at a drift of {expiry.drift_per_day:.2g} per day ({expiry.drift_source})."
-    )
-
-
 # -- labelling --------------------------------------------------------------------------------
 
 
-def label_blocks(document: LabelFields) -> list[Block]:
-    """Return the blocks of a ``calibrant.label/1`` document."""
+def label_blocks(document: LabelFields) -> Iterator[Block]:
+    """Yield the blocks of a ``calibrant.label/1`` document."""
     if document.grader:
-        return _grader(document.grader)
-    batch, added = document.batch, document.added
-    parts: list[Block] = [Paragraph(_batch(batch), strong=True)] if batch else []
-    if added:
+        yield from _grader(document.grader)
+        return
+    batch, labelled = document.batch, [entry for entry in document.results if entry.labelled]
+    if batch:
+        side = f", steered by {batch.side}" if batch.side else ""
+        yield Paragraph(
+            f"Batch {batch.number} with {batch.items:,} items ({batch.design}{side}) is in "
+            f"{batch.path}: fill the column `correct` with 1 or 0, then run `calibrant label add`.",
+            strong=True,
+        )
+    if added := document.added:
         text = f"{added.labels:,} labels taken, {added.left_empty:,} left empty; table "
-        parts.append(Paragraph(f"{text}written to {added.written}"))
-    parts.extend(rows_left_out(document))
-    labelled = [entry for entry in document.results if entry.labelled]
+        yield Paragraph(f"{text}written to {added.written}")
+    yield from rows_left_out(document)
     if not batch:
-        several = len(labelled) > 1
-        parts.extend(Paragraph(_stop(entry, named=several), strong=True) for entry in labelled)
+        for entry in labelled:
+            yield Paragraph(_stop(entry, named=len(labelled) > 1), strong=True)
+        if not labelled:
+            yield Paragraph("There is no label yet, so nothing can be said.", strong=True)
     if labelled:
-        parts.append(_state(labelled, document.target))
-    parts.extend(_judge(entry_name(e), e.judge) for e in labelled if e.judge)
-    if not labelled and not batch:
-        parts.append(Paragraph("There is no label yet, so nothing can be said.", strong=True))
-    return parts
+        yield _state(labelled, document.target)
+    for entry in labelled:
+        if entry.judge:
+            yield _judge(entry_name(entry), entry.judge)
 
 
-def _grader(grader: labels.GraderEntry) -> list[Block]:
-    """Return how good the grades are that people checked, and where they fail."""
+def _grader(grader: labels.GraderEntry) -> Iterator[Block]:
+    """Yield how good the grades are that people checked, and where they fail."""
     checked = [entry for entry in grader.models if entry.checked]
     if not checked:
-        return [Paragraph("No grade is checked yet, so nothing can be said.", strong=True)]
-    return [
-        table_of(
-            checked,
-            {
-                "model": "model",
-                "checked": lambda e: _part(e.checked, e.answers),
-                "doubtful": lambda e: cells.share_cell(e.doubtful),
-                "found wrong": "wrong",
-                "wrong of all": lambda e: cells.percent_cell(e.error),
-                "kappa": lambda e: cells.number_cell(e.kappa, digits=2),
-            },
-            "The grader on this data",
-            note="'Wrong of all': share of all grades that people would not share, with its 95 % "
-            "interval. Kappa: agreement with people beyond chance.",
-        ),
-        table_of(
-            grader.rules,
-            {name: name for name in ("rule", "graded", "checked", "wrong")},
-            "Where it fails",
-        ),
-    ]
+        yield Paragraph("No grade is checked yet, so nothing can be said.", strong=True)
+        return
+    columns: Columns = {
+        "model": "model",
+        "checked": lambda e: _part(e.checked, e.answers),
+        "doubtful": lambda e: cells.share_cell(e.doubtful),
+        "found wrong": "wrong",
+        "wrong of all": lambda e: cells.percent_cell(e.error),
+        "kappa": lambda e: cells.number_cell(e.kappa, digits=2),
+    }
+    note = (
+        "'Wrong of all': share of all grades that people would not share, with its 95 % interval. "
+        "Kappa: agreement with people beyond chance."
+    )
+    yield table_of(checked, columns, "The grader on this data", note=note)
+    columns = {name: name for name in ("rule", "graded", "checked", "wrong")}
+    yield table_of(grader.rules, columns, "Where it fails")
 
 
 def _part(number: int, whole: int) -> cells.Number:
     return cells.said_cell(number, f"{number:,} of {whole:,}")
 
 
-def _batch(batch: labels.LabelBatch) -> str:
-    side = f", steered by {batch.side}" if batch.side else ""
-    return (
-        f"Batch {batch.number} with {batch.items:,} items ({batch.design}{side}) is in "
-        f"{batch.path}: fill the column `correct` with 1 or 0, then run `calibrant label add`."
-    )
-
-
 def _stop(entry: labels.LabelEntry, *, named: bool) -> str:
-    text = _stop_text(entry)
-    name = subject_name({"model": entry.model, "method": entry.method})
-    return f"{name}: {text}" if named else text[0].upper() + text[1:]
-
-
-def _stop_text(entry: labels.LabelEntry) -> str:
     assert entry.stop is not None
+    text = f"{'you may stop' if entry.stop.stop else 'label more'}: {entry.stop.reason}."
     if not entry.stop.stop and entry.stop.reason.startswith("no goal"):
         value, low, high = map(percent, entry.claimed_accuracy.ends)
-        return (
+        text = (
             f"right in {value} of all answers ({low} to {high}), by "
             f"{count(entry.labelled, 'label')}. Name a precision or a threshold to learn when to "
             "stop."
         )
-    word = "you may stop" if entry.stop.stop else "label more"
-    return f"{word}: {entry.stop.reason}."
+    name = subject_name({"model": entry.model, "method": entry.method})
+    return f"{name}: {text}" if named else text[0].upper() + text[1:]
 
 
 def _state(entries: list[labels.LabelEntry], target: str | None) -> Table:
