@@ -66,6 +66,7 @@ class Endpoint(asyncio.Protocol):
     reply = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
         self.transport = transport
         self.buffer = b""
 

@@ -12,9 +12,9 @@ import polars as pl
 from aiohttp import web
 
 from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.choice import Target, choose_policy
+from calibrant.epistemic.deferral.choice import choose_policy
 from calibrant.epistemic.deferral.policy import MixedPolicy
-from calibrant.epistemic.deferral.strategies import StrategyOptions
+from calibrant.epistemic.deferral.strategies import StrategyOptions, Target
 from calibrant.workflows.serve import open_front
 
 MODELS = ("small", "large")

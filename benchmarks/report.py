@@ -140,7 +140,7 @@ def main() -> None:
     window = browser()
     makers: list[Callable[[Path], tuple[str, float, Path]]] = [
         demo_row,
-        *(lambda folder, size=size: study_row(*size, folder) for size in SIZES),
+        *(lambda folder, size=size: study_row(*size, folder=folder) for size in SIZES),
         models_row,
     ]
     page = Page("report", "The report: time and size", packages=["polars", "vl-convert-python"])

@@ -8,9 +8,9 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.cascade import Cascade, choose
-from calibrant.epistemic.deferral.choice import Target, choose_policy
+from calibrant.epistemic.deferral.choice import choose_policy
 from calibrant.epistemic.deferral.policy import AlwaysOne, ValuePolicy
-from calibrant.epistemic.deferral.strategies import StrategyOptions
+from calibrant.epistemic.deferral.strategies import StrategyOptions, Target
 
 NEXT = 2000
 OPTIONS = StrategyOptions(strategies=("value", "confidence"))

@@ -41,8 +41,8 @@ def gap_with_earlier(checked, earlier, rng):
     fine = 1 - PRIOR + checked.checks - checked.errors
     fine = fine + WORTH * (earlier.checks - earlier.errors)
     drawn = rng.beta(wrong, fine, (1000, len(wrong))) @ (graded.counts / graded.size * _SIGNS)
-    noise = np.sqrt(np.var(graded.c - checked.chance_right()) / graded.size)
-    gap = (graded.c - graded.g).mean() - drawn + noise * rng.normal(size=1000)
+    noise = np.sqrt(np.var(graded.confidence - checked.chance_right()) / graded.size)
+    gap = (graded.confidence - graded.grade).mean() - drawn + noise * rng.normal(size=1000)
     return np.quantile(gap, [0.025, 0.975])
 
 
@@ -64,9 +64,9 @@ def beside(worlds, checks, repeats, draw, truths, answers):
                 graded, some = drawn.graded, rng.choice(answers, number, replace=False)
                 for way, rows, y in (
                     ("checks only", some, drawn.truth[some]),
-                    ("grades as truth", slice(None), graded.g),
+                    ("grades as truth", slice(None), graded.grade),
                 ):
-                    c = graded.c[rows]
+                    c = graded.confidence[rows]
                     add("gap", way, number, mean_interval(c - y), wanted["gap"])
                     if 1 < y.sum() < len(y) - 1:
                         add("AUROC", way, number, area_interval(c, y), wanted["AUROC"])

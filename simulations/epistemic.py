@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.epistemic import ConfidenceGroups, CostMatrix, DecisionRisk, GroupingLoss
 from calibrant.epistemic.deferral import choice as choosing
-from calibrant.epistemic.deferral.strategies import StrategyOptions
+from calibrant.epistemic.deferral.strategies import StrategyOptions, Target
 from calibrant.epistemic.loss.decision import pointwise_risk
 from simulations._epistemic_real import PATH, Pools
 from simulations._epistemic_worlds import (
@@ -183,7 +183,7 @@ def cascade():
         judged = choosing._judged(seen, [unseen], StrategyOptions(), seed=int(at))
         largest, accuracy = float(seen.cost[:, -1].mean()), float(judged["single"].accuracy[-1])
         for budget in (0.25, 0.5, 0.75):
-            target = choosing.Target(budget=budget)
+            target = Target(budget=budget)
             found = {}
             for name, one in judged.items():
                 mix, how = choosing.reach(
@@ -215,7 +215,7 @@ def cascade():
             dominated += beaten
             reference = unseen.correct[:, -1]
             gains.setdefault((budget, "largest"), []).append(right.mean() - reference.mean())
-        margin = choosing.Target(margin=0.03)
+        margin = Target(margin=0.03)
         chosen = choosing.choose_policy(
             seen, StrategyOptions(strategies=("value",)), margin, seed=int(at)
         )

@@ -108,7 +108,7 @@ def estimates(
     checked = _checked(drawn, checks, rng)
     yield "accuracy", graded_accuracy(checked, rng)
     yield "gap", graded_gap(checked, rng)
-    yield "error", graded_error(checked, np.searchsorted(edges, drawn.graded.c))
+    yield "error", graded_error(checked, np.searchsorted(edges, drawn.graded.confidence))
     yield "AUROC", graded_auroc(checked)
 
 
@@ -146,7 +146,7 @@ def run_worlds(repeats: int, worlds: list[World]) -> dict[tuple[str, int], list[
     """One tally per world for each quantity and number of checks."""
     found: dict[tuple[str, int], list[Tally]] = {}
     for place, world in enumerate(worlds):
-        large = draw(world, named_stream(place, "grades, truth"), 200_000).graded.c
+        large = draw(world, named_stream(place, "grades, truth"), 200_000).graded.confidence
         for checks in CHECKS:
             cells = cells_for(checks)
             edges = np.quantile(large, np.arange(1, cells) / cells)
@@ -252,7 +252,7 @@ def run_beside(repeats: int, worlds: list[World]) -> Any:
         CHECKS,
         repeats,
         draw,
-        lambda large: truths(large.graded.c, true_rate(large.graded.c), edges),
+        lambda large: truths(large.graded.confidence, true_rate(large.graded.confidence), edges),
         ANSWERS,
     )
 

@@ -91,7 +91,7 @@ RULES = {
 
 def decide():
     """Thresholds: how often broken, how often certified, share of what could be answered."""
-    worlds = {}
+    worlds: dict[tuple, list] = {}
     for name, score, wrong, _ in _streams():
         rows, errors = error_curve(score, wrong, np.unique(score)[::-1])
         for limit in LIMITS:
@@ -115,13 +115,13 @@ def decide():
                         yield (name, limit, n, rule), (int(broken), int(given.any()), share)
 
     fewest = min(map(len, worlds.values()))
-    found = resumed("promises", f"decide-{SEED}", -(-FITS // fewest), step)
-    rows = []
-    for name, limit, n in dict.fromkeys(key[:3] for key in found):
-        every = [np.array(found[name, limit, n, rule], float) for rule in RULES]
+    counts = resumed("promises", f"decide-{SEED}", -(-FITS // fewest), step)
+    lines = []
+    for name, limit, n in dict.fromkeys(key[:3] for key in counts):
+        every = [np.array(counts[name, limit, n, rule], float) for rule in RULES]
         gain = every[2][:, 2] - max(part[:, 2].mean() for part in every[:2])
         broken = int(every[2][:, 0].sum())
-        rows.append((
+        lines.append((
             name, limit, f"{n:,}", len(gain),
             " / ".join(f"{100 * part[:, 1].mean():.0f}" for part in every),
             " / ".join(f"{100 * part[:, 2].mean():.0f}" for part in every),
@@ -143,7 +143,7 @@ def decide():
         *markdown_table(
             ["data", "limit", "labels", "fits", "certified, %", "share answered, %",
              "decide against the better of the others, points", "decide: broken, %"],
-            rows,
+            lines,
         ),
     ]  # fmt: skip
 
@@ -185,7 +185,7 @@ def _weights(codes, given):
 def shifts():
     """Traffic that differs from the labels: promises broken, and whether the guard warned."""
     # How many more labels would help is no part of a promise, and most of the time of a fit.
-    fit.Outlook = _NoOutlook
+    fit.Outlook = _NoOutlook  # type: ignore[attr-defined]
     streams = [part for part in _streams() if len(set(part[3])) >= 5]
     sizes = {name: sum(part[0] == name for part in streams) for name, *_ in streams}
 

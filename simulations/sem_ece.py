@@ -119,7 +119,7 @@ def gaps():
 def one_run(world, truth, questions, n, run):
     """Errors of Sem1 and Sem2, whether the truth is between; then ours and the plain estimate."""
     rng = np.random.default_rng([run, n, questions, 7])
-    pool = pool_of(*world(questions, rng), n, rng)
+    pool = pool_of(*world(questions, rng), n=n, rng=rng)
     s = question_scores(pool, splits=50, rng=rng)
     first, second = ece(s.sem1, s.label1, bins=10), ece(s.sem2, s.label2, bins=10)
     found = unlimited_draws_ece(pool, rng=rng)

@@ -19,8 +19,9 @@ from typing import Protocol
 from calibrant.semantics import Grader, Options, extract_answer
 from calibrant.semantics.same.cluster import candidate_pairs, cluster_rules, distinct_forms
 from calibrant.semantics.same.forms import Form, FormReader, read_cues
-from calibrant.semantics.same.rules import Relation, relate
+from calibrant.semantics.same.rules import relate
 from calibrant.semantics.settle import Group, Settler
+from calibrant.semantics.typed import Relation
 
 MOST_WORDS = 6
 ZLIN7 = Path("draws") / "zlin7_triviaqa_500q_20samples.jsonl.gz"

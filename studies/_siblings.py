@@ -61,9 +61,9 @@ class Siblings:
 def lists(folder: Path) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Kind, what it belongs to, and the names."""
 
-    def read(name: str) -> dict[str, object]:
+    def read(name: str) -> dict[str, dict]:
         path = folder / "mace" / "triples" / f"{name}_structured_facts.json"
-        loaded: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+        loaded: dict[str, dict] = json.loads(path.read_text(encoding="utf-8"))
         return loaded
 
     for country, regions in read("country").items():

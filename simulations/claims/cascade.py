@@ -12,9 +12,9 @@ from calibrant.claims.cascade import cascade_claims
 from calibrant.core.estimate import EstimateEntry
 from calibrant.documents.decisions import CascadePolicy, CascadePromise, Guarantee
 from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.choice import Target, choose_policy
+from calibrant.epistemic.deferral.choice import choose_policy
 from calibrant.epistemic.deferral.policy import AlwaysOne
-from calibrant.epistemic.deferral.strategies import StrategyOptions
+from calibrant.epistemic.deferral.strategies import StrategyOptions, Target
 from simulations.claims.harness import Said, World
 
 MODELS = ("small", "large")

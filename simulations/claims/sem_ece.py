@@ -25,7 +25,7 @@ CHOSEN = ("over-confident, 5 classes", "under-confident, 30 classes", "easy and 
 def leading_gap(world):
     """Return E[c2 - a2] at this number of draws, from many questions."""
     rng = np.random.default_rng(11)
-    scores = question_scores(pool_of(*world(MANY, rng), DRAWS, rng), splits=20, rng=rng)
+    scores = question_scores(pool_of(*world(MANY, rng), n=DRAWS, rng=rng), splits=20, rng=rng)
     return float((scores.sem2 - scores.label2).mean())
 
 
@@ -45,7 +45,7 @@ def block_of(pool, name, draws, rng):
 
 def run(rng, world, questions, gap, one_law, models=1, draws=DRAWS):
     blocks = [
-        block_of(pool_of(*world(questions, rng), draws, rng), f"m{k}", draws, rng)
+        block_of(pool_of(*world(questions, rng), n=draws, rng=rng), f"m{k}", draws, rng)
         for k in range(models)
     ]
     for claim in meaning_claims(convert(plain(blocks), list[SemanticEntry]), [], ERROR_MARGIN):
