@@ -1,6 +1,6 @@
 """Tables of an audit."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from calibrant.core.hints import Hint
 from calibrant.documents.audits import AuditBlock
@@ -73,13 +73,11 @@ def _main(*groups: str) -> list[Metric]:
     return [metric for group in groups for metric in every if metric.group == group]
 
 
-def _columns(*groups: str) -> dict[str, Callable[[AuditBlock], Cell]]:
-    """Return a column for each metric of groups that a table without room for all of them has."""
-
+def _columns(metrics: Iterable[Metric]) -> dict[str, Callable[[AuditBlock], Cell]]:
     def column(name: str) -> Callable[[AuditBlock], Cell]:
         return lambda entry: estimate_cell(entry.metrics[name])
 
-    return {metric.title: column(metric.name) for metric in _main(*groups)}
+    return {metric.title: column(metric.name) for metric in metrics}
 
 
 def _calibration(
@@ -94,7 +92,7 @@ def _calibration(
             "verdict": lambda e: _WORDS.get(e.verdict.calibration, e.verdict.calibration),
             "n": "n",
             **(graded if without else {}),
-            **_columns("share", "calibration"),
+            **_columns(_main("share", "calibration")),
         },
         named_table("Audit", document, method),
         name="calibration",
@@ -105,15 +103,13 @@ def _calibration(
 
 
 def _scores(subject: str, entries: Sequence[AuditBlock]) -> Table:
-    lower = [metric.title for metric in _main("score", "ranking") if metric.better == "low"]
-    return table_of(
-        entries,
-        {subject: _place, **_columns("score", "ranking")},
-        "Scores and ranking",
-        name="scores",
-        note=f"{', '.join(lower[:-1])} and {lower[-1]}: lower is better. "
-        "AUROC: higher is better, 0.5 is chance.",
+    metrics = _main("score", "ranking")
+    *lower, last = (metric.title for metric in metrics if metric.better == "low")
+    note = (
+        f"{', '.join(lower)} and {last}: lower is better. AUROC: higher is better, 0.5 is chance."
     )
+    columns = {subject: _place, **_columns(metrics)}
+    return table_of(entries, columns, "Scores and ranking", name="scores", note=note)
 
 
 def _named_metrics(subject: str, entries: Sequence[AuditBlock]) -> Table:
@@ -139,16 +135,11 @@ def _named_metrics(subject: str, entries: Sequence[AuditBlock]) -> Table:
 
 
 def _ranking(subject: str, entries: Sequence[AuditBlock]) -> Table:
-    shown = {metric.title for metric in _main("share", "ranking") if not metric.probability}
-    metrics = {title: own for title, own in _columns("share", "ranking").items() if title in shown}
+    metrics = (metric for metric in _main("share", "ranking") if not metric.probability)
+    note = Hint("They rank answers; a calibration error exists only after {recalibrate}.").shell()
+    columns: Columns = {subject: _place, "n": "n", **_columns(metrics)}
     return table_of(
-        entries,
-        {subject: _place, "n": "n", **metrics},
-        "Scores that are not probabilities",
-        name="ranking",
-        note=Hint(
-            "They rank answers; a calibration error exists only after {recalibrate}."
-        ).shell(),
+        entries, columns, "Scores that are not probabilities", name="ranking", note=note
     )
 
 

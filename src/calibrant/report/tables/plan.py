@@ -10,45 +10,50 @@ from calibrant.documents import plans as entries
 from calibrant.documents.fields import LeaderboardFields, PlanFields, typed
 from calibrant.report import cells
 from calibrant.report.answers import warnings_of
-from calibrant.report.blocks import Block, Paragraph, Table, entry_name, table_of
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, entry_name, table_of
 
 _ALPHA = 0.05
 
 
-def blocks(document: PlanFields) -> list[Block]:
-    """Return the blocks of a ``calibrant.plan/1`` document."""
-    entry = document.results[0]
-    parts: list[Block] = [Paragraph(str(warning["text"])) for warning in warnings_of(document)]
-    plans = document.plans or []
+def blocks(document: PlanFields) -> Iterator[Block]:
+    """Yield the blocks of a ``calibrant.plan/1`` document."""
+    plans, theory = document.plans or [], document.theory
+    for warning in warnings_of(document):
+        yield Paragraph(str(warning["text"]))
     if any(plan.needed for plan in plans):
-        parts.append(_labels_for_claim(plans, entry))
+        yield _labels_for_claim(plans, document.results[0])
     elif any(plan.shows for plan in plans):
-        parts.append(_shown_by_labels(plans))
-    theory = document.theory
-    if theory and is_asked(theory):
-        # Whoever asks for more than labels and precision is answered first.
-        parts.extend(theory_tables(theory))
-    parts.append(Paragraph(_headline(entry), strong=not plans))
+        yield _shown_by_labels(plans)
+    tables = theory_tables(theory) if theory else []
+    # Whoever asks for more than labels and precision is answered first.
+    first = theory is not None and is_asked(theory)
+    yield from tables if first else ()
+    yield from _worst_case(document, strong=not plans)
+    yield from () if first else tables
+    if document.measured:
+        yield _measured(document.measured)
+    if document.leaderboard:
+        yield from leaderboard_blocks(typed(document.leaderboard))
+    for note in (*document.results[0].notes, document.caveat):
+        yield Paragraph(note)
+
+
+def _worst_case(document: PlanFields, *, strong: bool) -> Iterator[Block]:
+    """Yield labels and precision by formula, step by step."""
+    entry = document.results[0]
+    yield Paragraph(_headline(entry), strong=strong)
     steepness = "infinite" if entry.lipschitz is None else f"{entry.lipschitz:.3g}"
     if document.assumed_lipschitz:
         steepness += " (assumed, not measured)"
-    parts.append(Paragraph(f"error rate {entry.error_rate:.3g}, Lipschitz constant {steepness}"))
+    yield Paragraph(f"error rate {entry.error_rate:.3g}, Lipschitz constant {steepness}")
     if entry.precision is not None:
-        title = f"Labels for a precision of {entry.precision:g}"
-        parts.append(_steps(document.rows, title, _LABELS))
+        yield _steps(document.rows, f"Labels for a precision of {entry.precision:g}", _LABELS)
     if entry.labels is not None:
-        parts.append(_steps(document.rows, f"Precision of {entry.labels:,} labels", _PRECISION))
+        yield _steps(document.rows, f"Precision of {entry.labels:,} labels", _PRECISION)
     if entry.preset:
-        parts.append(Paragraph(_preset(entry.preset)))
+        yield Paragraph(_preset(entry.preset))
     if entry.expiry:
-        parts.append(Paragraph(_expiry(entry.expiry)))
-    if theory and not is_asked(theory):
-        parts.extend(theory_tables(theory))
-    if document.measured:
-        parts.append(_measured(document.measured))
-    if document.leaderboard:
-        parts.extend(leaderboard_blocks(typed(document.leaderboard)))
-    return [*parts, *(Paragraph(note) for note in (*entry.notes, document.caveat))]
+        yield Paragraph(_expiry(entry.expiry))
 
 
 def _labels_for_claim(plans: list[entries.ClaimPlanEntry], entry: entries.PlanEntry) -> Table:
@@ -65,7 +70,9 @@ def _labels_for_claim(plans: list[entries.ClaimPlanEntry], entry: entries.PlanEn
         [(plan, truth) for plan, needs in asked for truth in (needs.calibrated, needs.half)],
         {
             "model": lambda row: _named(row[0], [plan for plan, _ in asked]),
-            "if its error is": lambda row: _error(row[1].true_error),
+            "if its error is": lambda row: cells.said_cell(
+                row[1].true_error, points(row[1].true_error) if row[1].true_error else "calibrated"
+            ),
             "one look": lambda row: _labels(row[1].one_look),
             "looking all the time": lambda row: _labels(row[1].all_looks),
             "then used, on average": lambda row: _labels(row[1].mean_used),
@@ -74,10 +81,6 @@ def _labels_for_claim(plans: list[entries.ClaimPlanEntry], entry: entries.PlanEn
         f"{percent(needed.power)}",
         note=note,
     )
-
-
-def _error(error: float) -> cells.Number:
-    return cells.said_cell(error, points(error) if error else "calibrated")
 
 
 def _shown_by_labels(plans: list[entries.ClaimPlanEntry]) -> Table:
@@ -212,54 +215,45 @@ def _yes_or_no(block: entries.MeasuredEntry) -> str:
 Row = tuple[cells.Cell, ...]
 
 
-def is_asked(found: entries.TheoryEntry) -> bool:
+def is_asked(theory: entries.TheoryEntry) -> bool:
     """Return whether an option asked for any of this, not the table alone."""
-    return replace(found, temperature=None, self_evaluation=None) != entries.TheoryEntry()
+    return replace(theory, temperature=None, self_evaluation=None) != entries.TheoryEntry()
 
 
-def theory_tables(found: entries.TheoryEntry) -> list[Table]:
+def theory_tables(theory: entries.TheoryEntry) -> list[Table]:
     """Return what is a rate, for random and for chosen labels, and what was computed."""
-    tables = (
-        Table(
-            ("asked", "random labels", "chosen labels"),
-            tuple(_rates(found)),
-            title="What else was asked",
-            note="Rates of the worst case, with constant 1.",
-        ),
-        Table(
-            ("asked", "answer"),
-            tuple(_computed(found)),
-            title="What the numbers themselves say",
-            note="Correlations are between ranks of bins of confidence, tested by permutation.",
-            labels=2,
-        ),
-    )
-    return [table for table in tables if table.rows]
+    columns = ("asked", "random labels", "chosen labels")
+    note = "Rates of the worst case, with constant 1."
+    rates = Table(columns, tuple(_rates(theory)), "What else was asked", note)
+    title = "What the numbers themselves say"
+    note = "Correlations are between ranks of bins of confidence, tested by permutation."
+    computed = Table(("asked", "answer"), tuple(_computed(theory)), title, note, labels=2)
+    return [table for table in (rates, computed) if table.rows]
 
 
-def _rates(found: entries.TheoryEntry) -> Iterator[Row]:
-    if sizes := found.horizon:
+def _rates(theory: entries.TheoryEntry) -> Iterator[Row]:
+    if sizes := theory.horizon:
         both = (cells.said_cell(sizes[kind], f"{sizes[kind]:,.3g}") for kind in _BOTH)
         yield "largest size still verified", *both
-    if scaling := found.scaling:
+    if scaling := theory.scaling:
         labels = cells.Number(scaling["labels"], unit="count")
         yield f"labels at size {scaling['size']:,.3g}", "", labels
-    if sides := found.dynamics:
+    if sides := theory.dynamics:
         yield "labelling keeps up", *(_when(sides[kind]) for kind in _BOTH)
-    if depth := found.depth:
+    if depth := theory.depth:
         stages = count(int(depth["deepest"]), "stage")
         yield f"deepest pipeline, steepness {depth['stage']:g}", stages, ""
-    if moved := found.transfer:
+    if moved := theory.transfer:
         words = f"labels for a shift of {points(moved['shift'])}"
         yield words, cells.number_cell(moved["labels"]), ""
-    if found.effective_labels is not None:
-        worth = cells.Number(found.effective_labels, unit="count")
+    if theory.effective_labels is not None:
+        worth = cells.Number(theory.effective_labels, unit="count")
         yield "worth, in independent labels", worth, ""
-    if floors := found.robustness_floor:
+    if floors := theory.robustness_floor:
         yield "precision when perturbed", *(points(floors[kind]) for kind in _BOTH)
-    if found.rounds is not None:
-        yield "recalibrations whose gain can be seen", "", count(found.rounds, "round")
-    if phases := found.two_phase:
+    if theory.rounds is not None:
+        yield "recalibrations whose gain can be seen", "", count(theory.rounds, "round")
+    if phases := theory.two_phase:
         words = f"{phases['levels']:,} levels x {phases['per_level']:.3g}, then {phases['left']:,}"
         yield "two-phase audit, labels", "", words
 
@@ -268,72 +262,67 @@ _BOTH = ("passive", "active")
 
 
 def _when(side: entries.Dynamics) -> str:
-    if side.outcome in ("always", "never"):
-        return side.outcome
-    time = f"time {side.time:,.3g}"
-    return f"from {time} on" if side.outcome == "from" else f"until {time}"
+    words = {"from": "from time {:,.3g} on", "until": "until time {:,.3g}"}
+    return words.get(side.outcome, side.outcome).format(side.time)
 
 
-def _computed(found: entries.TheoryEntry) -> Iterator[Row]:
-    if pipeline := found.pipeline:
+def _computed(theory: entries.TheoryEntry) -> Iterator[Row]:
+    if pipeline := theory.pipeline:
         for name, steep in zip(pipeline.names, pipeline.steepness, strict=True):
             yield f"steepness of {name}", cells.estimate_cell(steep, digits=2)
         yield "the whole, at most by its stages", cells.number_cell(pipeline.bound, digits=2)
-    if found.published:
-        yield from _published(found.published)
-    for pair in found.published_pairs or ():
+    if theory.published:
+        yield from _published(theory.published)
+    for pair in theory.published_pairs or ():
         yield from _published(pair, f"{pair.a:g} and {pair.b:g}: ")
-    for tuned in found.temperature or ():
-        name = f"{tuned.model}: " if len(found.temperature or ()) > 1 else ""
+    for tuned in theory.temperature or ():
+        name = f"{tuned.model}: " if len(theory.temperature or ()) > 1 else ""
         yield f"{name}if a temperature is off", points(tuned.error)
-    for graded in found.self_evaluation or ():
-        name = f"{graded.model}: " if len(found.self_evaluation or ()) > 1 else ""
+    for graded in theory.self_evaluation or ():
+        name = f"{graded.model}: " if len(theory.self_evaluation or ()) > 1 else ""
         parts = {"the size of its gap": graded.gap, "accuracy": graded.accuracy}
         if any(part["correlation"] is None for part in parts.values()):
             continue
         for what, part in parts.items():
-            told = f"correlation {part['correlation']:.2f} (p {part['p_value']:.2g})"
-            yield f"{name}confidence against {what}", told
+            words = f"correlation {part['correlation']:.2f} (p {part['p_value']:.2g})"
+            yield f"{name}confidence against {what}", words
 
 
-def _published(found: entries.PublishedEntry, name: str = "") -> Iterator[Row]:
-    gap = found.gap
-    told = f"{100 * (gap.value or 0.0):+.1f} ({points_range(gap.low, gap.high)}) points"
-    yield f"{name}difference of the scores, 95 % interval", told
-    if found.labels_needed is not None:
-        yield f"{name}questions to tell it from 0", cells.number_cell(found.labels_needed)
+def _published(pair: entries.PublishedEntry, name: str = "") -> Iterator[Row]:
+    gap = pair.gap
+    words = f"{100 * (gap.value or 0.0):+.1f} ({points_range(gap.low, gap.high)}) points"
+    yield f"{name}difference of the scores, 95 % interval", words
+    if pair.labels_needed is not None:
+        yield f"{name}questions to tell it from 0", cells.number_cell(pair.labels_needed)
 
 
 # -- leaderboard ------------------------------------------------------------------------------
 
 
-def leaderboard_blocks(document: LeaderboardFields) -> list[Block]:
-    """Return the blocks of a ``calibrant.leaderboard/1`` document: ranks, and what is open."""
+def leaderboard_blocks(document: LeaderboardFields) -> Iterator[Block]:
+    """Yield the blocks of a ``calibrant.leaderboard/1`` document: ranks, and what is open."""
     metric, unstable, pairs = document.metric, document.instability, document.pairs
     share = cells.share_cell(unstable.share)
     measured = cells.percent_cell if metric == "accuracy" else cells.estimate_cell
-    return [
-        Paragraph(
-            f"{len(document.groups)} groups among {len(document.results)} models; "
-            f"{sum(pair.tie for pair in pairs)} of {len(pairs)} pairs are ties.",
-            strong=True,
-        ),
-        table_of(
-            document.results,
-            {
-                "model": "model",
-                "rank": "rank",
-                "rank interval": lambda e: cells.rank_cell(e.rank_low, e.rank_high),
-                "group": "group",
-                metric: lambda e: measured(getattr(e, metric)),
-                f"rank moves at {share}": lambda e: cells.share_cell(unstable.models[e.model]),
-            },
-            f"Leaderboard by {metric}, {document.questions:,} questions",
-            note=f"Rank intervals hold all at once ({cells.share_cell(document.level)}). In "
-            f"resamples of {share} of the questions the best model changes in "
-            f"{cells.share_cell(unstable.best_changes)}, the order of all in "
-            f"{cells.share_cell(unstable.any_change)}; "
-            f"{cells.share_cell(unstable.pairs_flipped, digits=1)} of pairs flip.",
-            main=True,
-        ),
-    ]
+    yield Paragraph(
+        f"{len(document.groups)} groups among {len(document.results)} models; "
+        f"{sum(pair.tie for pair in pairs)} of {len(pairs)} pairs are ties.",
+        strong=True,
+    )
+    columns: Columns = {
+        "model": "model",
+        "rank": "rank",
+        "rank interval": lambda e: cells.rank_cell(e.rank_low, e.rank_high),
+        "group": "group",
+        metric: lambda e: measured(getattr(e, metric)),
+        f"rank moves at {share}": lambda e: cells.share_cell(unstable.models[e.model]),
+    }
+    title = f"Leaderboard by {metric}, {document.questions:,} questions"
+    note = (
+        f"Rank intervals hold all at once ({cells.share_cell(document.level)}). In resamples of "
+        f"{share} of the questions the best model changes in "
+        f"{cells.share_cell(unstable.best_changes)}, the order of all in "
+        f"{cells.share_cell(unstable.any_change)}; "
+        f"{cells.share_cell(unstable.pairs_flipped, digits=1)} of pairs flip."
+    )
+    yield table_of(document.results, columns, title, note=note, main=True)
