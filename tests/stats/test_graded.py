@@ -22,7 +22,7 @@ from calibrant.stats.graded.estimates import (
 @pytest.mark.parametrize("kind", [KINDS[1], KINDS[2]])
 def test_intervals_cover_where_grades_mislead(kind):
     world, rng = World(0.1, kind), named_stream(3, "test")
-    large = draw(world, rng, 100_000).graded.c
+    large = draw(world, rng, 100_000).graded.confidence
     edges = np.quantile(large, np.arange(1, 5) / 5)
     wanted = truths(large, true_rate(large), edges)
     runs = [dict(estimates(draw(world, rng, 2000), edges, 60, rng)) for _ in range(60)]
@@ -40,7 +40,7 @@ def test_all_checked_is_the_truth():
     found = graded_accuracy(checked, named_stream(2, "test"))
     assert found.value == pytest.approx(drawn.truth.mean(), abs=0.01)
     gap = graded_gap(checked, named_stream(2, "test"))
-    assert gap.value == pytest.approx(drawn.graded.c.mean() - drawn.truth.mean(), abs=0.01)
+    assert gap.value == pytest.approx(drawn.graded.confidence.mean() - drawn.truth.mean(), abs=0.01)
 
 
 def test_no_error_found_is_no_proof_of_none():
@@ -81,7 +81,7 @@ def test_two_models_equally_good_have_no_winner():
             ),
             rng,
         )
-        step = a.graded.g - b.graded.g
+        step = a.graded.grade - b.graded.grade
         wins["graded"] += abs(step.mean()) > 1.96 * step.std() / np.sqrt(step.size)
         wins["checked"] += not found.low <= 0.0 <= found.high
     assert wins["graded"] >= 36
@@ -94,9 +94,9 @@ def test_without_checks_there_are_bounds_and_no_interval():
     low, high = unchecked_accuracy(graded)
     assert low < truth.mean() < high
     low, high = unchecked_gap(graded)
-    assert low < (graded.c - truth).mean() < high
-    cell = np.searchsorted([0.5, 0.7, 0.9], graded.c)
-    error = np.abs(np.bincount(cell, graded.c - truth)).sum() / truth.size
+    assert low < (graded.confidence - truth).mean() < high
+    cell = np.searchsorted([0.5, 0.7, 0.9], graded.confidence)
+    error = np.abs(np.bincount(cell, graded.confidence - truth)).sum() / truth.size
     low, high = unchecked_error(graded, cell)
     assert low < error < high
     low, high = unchecked_difference(graded, graded)

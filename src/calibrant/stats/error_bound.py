@@ -4,16 +4,13 @@ Used wherever calibrant says that a calibration error is small: in audits, plans
 come in. One test, so that they agree.
 """
 
-import math
-
 import numpy as np
 from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats, Mask
-from calibrant.stats.inversion import root_between
+from calibrant.stats.cell_bounds import UpperBound
 
 _ROOT = float(np.sqrt(2 / np.pi))
-_GRID = np.linspace(0, 1, 201)
 
 
 def _mean_size(c: Floats) -> Floats:
@@ -120,23 +117,7 @@ def ece_upper(
     >>> round(ece_upper(np.array([0.1]), np.array([0.02]), np.array([1.0]), 1.645), 3)
     0.133
     """
-    total, scale = float(weight @ np.abs(gap)), max(float(weight @ error), 1e-12)
-    square = float(((weight * error) ** 2).sum())
-    sums = np.array([[total], [scale], [square]])
-    # The largest error that is not ruled out: on a grid, then where the test just holds.
-    held = claim_holds(sums[0], sums[1], sums[2], z, _GRID, lean, extra)
-    last = int(np.flatnonzero(~held)[-1])
-    if last == _GRID.size - 1:
-        return 1.0
-    moved = total + (2 * z * z + 1) / 6 * lean
-
-    def room(threshold: float) -> float:
-        """Return the two sides of the test's inequality, one minus the other."""
-        c = threshold / scale
-        mean = _ROOT * math.exp(-c * c / 2) + c * math.erf(c / math.sqrt(2))
-        spread = math.sqrt(max(square * (1 + c * c - mean * mean), 0.0) + extra)
-        return scale * mean - z * spread - moved
-
-    below, above = ((at, room(at)) for at in _GRID[last : last + 2].tolist())
-    low = root_between(room, below, above) if below[1] < 0 < above[1] else below[0]
+    moved = float(weight @ np.abs(gap)) + (2 * z * z + 1) / 6 * lean
+    scale, square = max(float(weight @ error), 1e-12), float(((weight * error) ** 2).sum())
+    low = UpperBound(moved, scale, square, extra).at(z)
     return 1.0 if low >= 1.0 - unseen else low + unseen

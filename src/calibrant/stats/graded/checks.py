@@ -46,17 +46,17 @@ class Graded:
     [2, 1]
     """
 
-    confidence: npt.ArrayLike
-    grade: npt.ArrayLike
-    chance: npt.ArrayLike
-    doubtful: npt.ArrayLike
+    confidence: Floats
+    grade: Floats
+    chance: Floats
+    doubtful: Mask
 
     def __post_init__(self) -> None:
-        for name in ("confidence", "grade", "chance"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        object.__setattr__(self, "doubtful", np.asarray(self.doubtful, dtype=bool))
-        sizes = {np.size(getattr(self, name)) for name in ("confidence", "grade", "doubtful")}
-        if len(sizes | {np.size(self.chance)}) != 1 or sizes == {0}:
+        kinds = {"confidence": float, "grade": float, "chance": float, "doubtful": bool}
+        for name, kind in kinds.items():
+            object.__setattr__(self, name, np.asarray(getattr(self, name), kind))
+        sizes = {getattr(self, name).size for name in kinds}
+        if len(sizes) != 1 or sizes == {0}:
             raise InputError(
                 "each graded answer needs a confidence, a grade, a chance and a flag for doubt"
             )
@@ -69,27 +69,17 @@ class Graded:
     @property
     def size(self) -> int:
         """Number of answers."""
-        return int(np.size(self.grade))
+        return self.grade.size
 
     @property
     def doubtful_share(self) -> float:
         """Share of the grades that the grader doubts."""
-        return float(np.mean(np.asarray(self.doubtful)))
-
-    @cached_property
-    def c(self) -> Floats:
-        """Confidences."""
-        return np.asarray(self.confidence, dtype=np.float64)
-
-    @cached_property
-    def g(self) -> Floats:
-        """Grades."""
-        return np.asarray(self.grade, dtype=np.float64)
+        return float(self.doubtful.mean())
 
     @cached_property
     def strata(self) -> Indices:
         """Grade and doubt together: four kinds of answers that are checked apart."""
-        return np.asarray(2 * self.g + np.asarray(self.doubtful), dtype=np.intp)
+        return (2 * self.grade + self.doubtful).astype(np.intp)
 
     @cached_property
     def counts(self) -> Floats:
@@ -123,7 +113,7 @@ class Checked:
     @cached_property
     def wrong(self) -> Mask:
         """Whether the grade of each checked answer is wrong."""
-        return np.asarray(self.y != self.graded.g[self.rows])
+        return np.asarray(self.y != self.graded.grade[self.rows])
 
     @cached_property
     def strata(self) -> Indices:
@@ -146,14 +136,14 @@ class Checked:
         each = self.graded.counts / np.maximum(self.checks, 1.0)
         return np.asarray(each[self.strata], dtype=np.float64)
 
-    def rates(self, prior: float = PRIOR) -> Floats:
+    def rates(self) -> Floats:
         """Return the error rate of each stratum, never 0 and never 1."""
-        return np.asarray((self.errors + prior) / (self.checks + 1.0), dtype=np.float64)
+        return np.asarray((self.errors + PRIOR) / (self.checks + 1.0), dtype=np.float64)
 
     def chance_right(self) -> Floats:
         """Return the chance that each answer is right, given its grade and the checks."""
         rate = self.rates()[self.graded.strata]
-        return np.where(self.graded.g == 1, 1.0 - rate, rate)
+        return np.where(self.graded.grade == 1, 1.0 - rate, rate)
 
     def drawn_rates(self, draws: int, rng: np.random.Generator) -> Floats:
         """Return error rates of the strata, one row for each draw of what is not known."""
@@ -176,7 +166,7 @@ def foreseen_width(graded: Graded, checks: int) -> float:
     number = _checks_of_strata(graded, checks)
     share = graded.counts / graded.size
     variance = float((share**2 * error * (1.0 - error) / (number + 1.0))[used].sum())
-    noise = float(np.var(np.asarray(graded.chance))) / graded.size
+    noise = float(np.var(graded.chance)) / graded.size
     return 2.0 * normal_quantile(0.95) * math.sqrt(variance + noise)
 
 
@@ -193,33 +183,23 @@ def choose_checks(graded: Graded, checks: int, rng: np.random.Generator) -> Indi
     (20, 8)
     """
     number = _checks_of_strata(graded, checks)
-    order = np.lexsort((rng.random(graded.size), graded.c, graded.strata))
+    order = np.lexsort((rng.random(graded.size), graded.confidence, graded.strata))
     share = number / np.maximum(graded.counts, 1.0)
     return systematic_sample(share[graded.strata], order, rng)
 
 
 def _expected_errors(graded: Graded) -> Floats:
-    chance = np.asarray(graded.chance)
-    error = np.bincount(graded.strata, np.minimum(chance, 1.0 - chance), STRATA)
+    unlikely = np.minimum(graded.chance, 1.0 - graded.chance)
+    error = np.bincount(graded.strata, unlikely, STRATA)
     return np.maximum(error / np.maximum(graded.counts, 1.0), _LEAST_ERROR)
 
 
 def _checks_of_strata(graded: Graded, checks: int) -> Floats:
-    error = _expected_errors(graded)
-    return _allocate(graded.counts, np.sqrt(error * (1.0 - error)), checks, _LEAST_CHECKS)
-
-
-def _allocate(counts: Floats, spread: Floats, checks: float, least: float) -> Floats:
-    """Return how many of each stratum to check, at least `least` where there are so many.
-
-    Examples
-    --------
-    >>> _allocate(np.array([90.0, 10.0]), np.array([0.2, 0.5]), 20, 3).round(1).tolist()
-    [16.4, 3.6]
-    """
-    size = counts * spread
+    """Return how many of each stratum to check, some of each."""
+    error, counts = _expected_errors(graded), graded.counts
+    size = counts * np.sqrt(error * (1.0 - error))
     share = _BY_ERROR * size / size.sum() + (1.0 - _BY_ERROR) * counts / counts.sum()
-    floor = np.minimum(least, counts)
+    floor = np.minimum(_LEAST_CHECKS, counts)
     number = np.clip(checks * share, floor, counts)
     for _ in range(20):
         free = (number > floor + 1e-9) & (number < counts - 1e-9)

@@ -88,27 +88,26 @@ def graded_accuracy(
     """
     graded = checked.graded
     noise = float(np.var(checked.chance_right())) / graded.size
-    return _corrected([(checked, 1.0)], float(graded.g.mean()), noise, rng, level)
+    return _corrected([(checked, 1.0)], float(graded.grade.mean()), noise, rng, level)
 
 
 def graded_gap(checked: Checked, rng: np.random.Generator, level: float = 0.95) -> GradedEstimate:
     """Return mean confidence minus accuracy in the population: above 0 is over-confident."""
     graded = checked.graded
-    noise = float(np.var(graded.c - checked.chance_right())) / graded.size
-    return _corrected([(checked, -1.0)], float((graded.c - graded.g).mean()), noise, rng, level)
+    noise = float(np.var(graded.confidence - checked.chance_right())) / graded.size
+    as_graded = float((graded.confidence - graded.grade).mean())
+    return _corrected([(checked, -1.0)], as_graded, noise, rng, level)
 
 
-def graded_difference(
-    first: Checked, second: Checked, rng: np.random.Generator, level: float = 0.95
-) -> GradedEstimate:
+def graded_difference(first: Checked, second: Checked, rng: np.random.Generator) -> GradedEstimate:
     """Return accuracy of the first minus accuracy of the second, on the same questions in order.
 
     Each model has checks of its own; no rate of errors is shared between them.
     """
     step = first.chance_right() - second.chance_right()
     noise = float(np.var(step)) / first.graded.size
-    as_graded = float((first.graded.g - second.graded.g).mean())
-    return _corrected([(first, 1.0), (second, -1.0)], as_graded, noise, rng, level)
+    as_graded = float((first.graded.grade - second.graded.grade).mean())
+    return _corrected([(first, 1.0), (second, -1.0)], as_graded, noise, rng, 0.95)
 
 
 def _corrected(
@@ -150,7 +149,7 @@ def graded_auroc(checked: Checked, level: float = 0.95) -> GradedEstimate:
     """Return the chance that a right answer has more confidence than a wrong one."""
     graded, place = checked.graded, checked.strata
     right = checked.chance_right()
-    area, slope, influence = soft_area(graded.c, right)
+    area, slope, influence = soft_area(graded.confidence, right)
     weight, missed = checked.weights, checked.y - right[checked.rows]
     step = slope[checked.rows] * missed
     value = area + float((weight * step).sum())
@@ -168,7 +167,7 @@ def graded_auroc(checked: Checked, level: float = 0.95) -> GradedEstimate:
         value,
         max(value - reach, 0.0),
         min(value + reach, 1.0),
-        soft_area(graded.c, graded.g)[0],
+        soft_area(graded.confidence, graded.grade)[0],
         grading / (grading + noise) if grading + noise else 0.0,
         len(checked.rows),
     )
@@ -237,7 +236,7 @@ def graded_error(checked: Checked, cell: Indices, level: float = 0.95) -> Graded
     value, low, high = ece_interval(gap, error, share, z)
     upper = ece_upper(gap, error, share, z if low > 0 else one_sided, 0.0)
     graded = checked.graded
-    plain = np.bincount(cell, graded.c - graded.g, share.size) / graded.size
+    plain = np.bincount(cell, graded.confidence - graded.grade, share.size) / graded.size
     total = float((share**2 * variance).sum())
     return GradedEstimate(
         value,
@@ -261,26 +260,22 @@ def cell_gaps(checked: Checked, cell: Indices) -> tuple[Floats, Floats, Floats, 
     size = np.bincount(cell, minlength=cells).astype(np.float64)
     number = np.bincount(where, minlength=cells).astype(np.float64)
     mass = np.maximum(np.bincount(where, weight, cells), 1e-12)
-    missed = checked.y - _without_own_check(checked)
+    # The chance that each checked answer is right, by the other checks alone.
+    place = checked.strata
+    rate = (checked.errors[place] - checked.wrong + PRIOR) / checked.checks[place]
+    missed = checked.y - np.where(graded.grade[checked.rows] == 1, 1.0 - rate, rate)
     shift = np.bincount(where, weight * missed, cells) / mass
     usual = _usual_spread(checked, missed)
     squares = np.bincount(where, (weight * (missed - shift[where])) ** 2, cells)
     spread = squares * number / np.maximum(number - 1.0, 1.0) + _ADDED * usual
     variance = spread / mass**2 * number / (number + _ADDED)
-    rest = graded.c - checked.chance_right()
+    rest = graded.confidence - checked.chance_right()
     mean = np.bincount(cell, rest, cells) / np.maximum(size, 1.0)
     squares = np.bincount(cell, (rest - mean[cell]) ** 2, cells)
     pool = squares / np.maximum(size, 1.0) / np.maximum(size - 1.0, 1.0)
     seen = number > 0
     gap: Floats = np.where(seen, mean - shift, mean)
     return gap, np.where(seen, variance, _UNKNOWN) + pool, size / graded.size, pool
-
-
-def _without_own_check(checked: Checked) -> Floats:
-    """Return the chance that each checked answer is right, by the other checks alone."""
-    place = checked.strata
-    rate = (checked.errors[place] - checked.wrong + PRIOR) / checked.checks[place]
-    return np.where(checked.graded.g[checked.rows] == 1, 1.0 - rate, rate)
 
 
 def _usual_spread(checked: Checked, missed: Floats) -> float:
@@ -296,8 +291,8 @@ FACTOR = 3.0
 _CLIP = 0.02
 
 
-def unchecked_accuracy(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:
-    """Return the least and the most accuracy if the grader's odds are off by up to a factor.
+def unchecked_accuracy(graded: Graded) -> tuple[float, float]:
+    """Return the least and the most accuracy if the grader's odds are off by up to `FACTOR`.
 
     Examples
     --------
@@ -305,57 +300,56 @@ def unchecked_accuracy(graded: Graded, factor: float = FACTOR) -> tuple[float, f
     >>> [round(end, 2) for end in unchecked_accuracy(graded)]
     [0.71, 0.98]
     """
-    down, up = _ends(graded, factor)
+    down, up = _ends(graded)
     low, high = float(down.mean()) - _noise(down, 0.0), float(up.mean()) + _noise(up, 0.0)
     return max(low, 0.0), min(high, 1.0)
 
 
-def unchecked_gap(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:
+def unchecked_gap(graded: Graded) -> tuple[float, float]:
     """Return the least and the most gap of confidence and accuracy."""
-    down, up = _ends(graded, factor)
-    low, high = float((graded.c - up).mean()), float((graded.c - down).mean())
-    return low - _noise(up, graded.c), high + _noise(down, graded.c)
+    down, up = _ends(graded)
+    low, high = float((graded.confidence - up).mean()), float((graded.confidence - down).mean())
+    return low - _noise(up, graded.confidence), high + _noise(down, graded.confidence)
 
 
-def unchecked_difference(
-    first: Graded, second: Graded, factor: float = FACTOR
-) -> tuple[float, float]:
+def unchecked_difference(first: Graded, second: Graded) -> tuple[float, float]:
     """Return the least and the most accuracy of the first minus that of the second."""
-    noise = normal_quantile(0.95) * float((first.g - second.g).std()) / math.sqrt(first.size)
-    (down, up), (other_down, other_up) = _ends(first, factor), _ends(second, factor)
+    spread = float((first.grade - second.grade).std())
+    noise = normal_quantile(0.95) * spread / math.sqrt(first.size)
+    (down, up), (other_down, other_up) = _ends(first), _ends(second)
     return float((down - other_up).mean()) - noise, float((up - other_down).mean()) + noise
 
 
-def unchecked_error(graded: Graded, cell: Indices, factor: float = FACTOR) -> tuple[float, float]:
+def unchecked_error(graded: Graded, cell: Indices) -> tuple[float, float]:
     """Return the least and the most calibration error over cells, each up to its own noise."""
-    down, up = _ends(graded, factor)
+    down, up = _ends(graded)
     size = np.bincount(cell).astype(np.float64)
-    right = np.clip(np.bincount(cell, np.asarray(graded.chance)) / size, _CLIP, 1.0 - _CLIP)
+    right = np.clip(np.bincount(cell, graded.chance) / size, _CLIP, 1.0 - _CLIP)
     noise = normal_quantile(0.95) * np.sqrt(right * (1.0 - right) / size)
-    low = np.bincount(cell, graded.c - up) / size - noise
-    high = np.bincount(cell, graded.c - down) / size + noise
+    low = np.bincount(cell, graded.confidence - up) / size - noise
+    high = np.bincount(cell, graded.confidence - down) / size + noise
     inside = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     outside = np.maximum(np.abs(low), np.abs(high))
     share = size / graded.size
     return float(share @ inside), min(float(share @ outside), 1.0)
 
 
-def unchecked_auroc(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:
+def unchecked_auroc(graded: Graded) -> tuple[float, float]:
     """Return the AUROC if confident answers were graded too kindly, and if too harshly.
 
     Only a verdict on 0.5 may rest on these ends: as bounds of the AUROC itself they often fail.
     """
-    down, up = _ends(graded, factor)
-    confident = graded.c > np.median(graded.c)
-    low, _, spread = soft_area(graded.c, np.where(confident, down, up))
-    high, _, other = soft_area(graded.c, np.where(confident, up, down))
+    down, up = _ends(graded)
+    confident = graded.confidence > np.median(graded.confidence)
+    low, _, spread = soft_area(graded.confidence, np.where(confident, down, up))
+    high, _, other = soft_area(graded.confidence, np.where(confident, up, down))
     reach = normal_quantile(0.95) / math.sqrt(graded.size)
     return max(low - reach * float(spread.std()), 0.0), min(high + reach * float(other.std()), 1.0)
 
 
-def _ends(graded: Graded, factor: float) -> tuple[Floats, Floats]:
-    odds = logit(np.clip(np.asarray(graded.chance), _CLIP, 1.0 - _CLIP))
-    step = math.log(factor)
+def _ends(graded: Graded) -> tuple[Floats, Floats]:
+    odds = logit(np.clip(graded.chance, _CLIP, 1.0 - _CLIP))
+    step = math.log(FACTOR)
     return np.asarray(expit(odds - step)), np.asarray(expit(odds + step))
 
 

@@ -8,7 +8,6 @@ from scipy.special import chdtrc
 
 from calibrant.core.arrays import Indices
 from calibrant.stats.graded import estimates
-from calibrant.stats.graded import estimates as error
 from calibrant.stats.graded.checks import Checked, Graded, foreseen_width
 
 _DRAWS = 1000
@@ -16,9 +15,7 @@ _DRAWS = 1000
 _ACCEPTED = np.array([False, False, True, True])
 
 
-def grader_report(
-    checked: Checked, rng: np.random.Generator, level: float = 0.95
-) -> dict[str, Any]:
+def grader_report(checked: Checked, rng: np.random.Generator) -> dict[str, object]:
     """Return how often grades are wrong in all answers, and how far they agree with people.
 
     Every check counts for as many answers as it stands for.
@@ -43,7 +40,7 @@ def grader_report(
     used = (size > 0) & (checked.checks > 0)
     rate = np.where(used, checked.errors / np.maximum(checked.checks, 1.0), 0.0)
     drawn = checked.drawn_rates(_DRAWS, rng)[:, used] @ size[used] / size[used].sum()
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(drawn, [0.025, 0.975])
     wrong = size * rate
     kept = [float((size - wrong)[used & side].sum()) for side in (_ACCEPTED, ~_ACCEPTED)]
     lost = [float(wrong[used & side].sum()) for side in (_ACCEPTED, ~_ACCEPTED)]
@@ -111,37 +108,37 @@ def grading_summary(
     (1.0, 0, 0.71)
     """
     graded, made = checked.graded, len(checked.rows)
-    entry: dict[str, Any] = {
-        "answers": graded.size,
-        "doubtful": graded.doubtful_share,
-        "checked": made,
-    }
+    entry = {"answers": graded.size, "doubtful": graded.doubtful_share, "checked": made}
     if made < FEWEST_CHECKS:
         return entry | _unchecked(graded, probability)
     accuracy = estimates.graded_accuracy(checked, rng, level)
     halved = accuracy.checks_to_halve
     needed = math.ceil(halved) if halved <= graded.size else None
-    entry |= {
+    foretold = None
+    if needed is not None:
+        foretold = {"checks": needed - made, "width": accuracy.width_at(needed)}
+    area, gap, error = estimates.graded_auroc(checked, level), None, None
+    if probability:
+        cell = equal_cells(graded, estimates.cells_for(made))
+        gap = _estimate(estimates.graded_gap(checked, rng, level))
+        # 'No cell has a gap', from the gaps and their standard errors.
+        off, variance, share, _ = estimates.cell_gaps(checked, cell)
+        p_calibrated = float(chdtrc(share.size, float((off**2 / variance).sum())))
+        error = _estimate(estimates.graded_error(checked, cell, level))
+        error |= {"cells": share.size, "p_calibrated": p_calibrated}
+    return entry | {
         "odds_factor": None,
         "accuracy": _estimate(accuracy),
-        "gap": None,
-        "error": None,
-        "auroc": _estimate(estimates.graded_auroc(checked, level)),
-        "foretold": None
-        if needed is None
-        else {"checks": needed - made, "width": accuracy.width_at(needed)},
+        "gap": gap,
+        "error": error,
+        "auroc": _estimate(area),
+        "foretold": foretold,
     }
-    if probability:
-        cell = equal_cells(graded, error.cells_for(made))
-        entry["gap"] = _estimate(estimates.graded_gap(checked, rng, level))
-        entry["error"] = _estimate(error.graded_error(checked, cell, level)) | {
-            "cells": int(cell.max()) + 1,
-            "p_calibrated": _p_calibrated(checked, cell),
-        }
-    return entry
 
 
-def difference_summary(first: Checked, second: Checked, rng: np.random.Generator) -> dict[str, Any]:
+def difference_summary(
+    first: Checked, second: Checked, rng: np.random.Generator
+) -> dict[str, object]:
     """Return how far grading error leaves open the first model minus the second.
 
     Parameters
@@ -159,21 +156,21 @@ def difference_summary(first: Checked, second: Checked, rng: np.random.Generator
     """
     made = [len(each.rows) for each in (first, second)]
     graded = (first.graded, second.graded)
-    entry: dict[str, Any] = {
+    entry = {
         "doubtful": float(np.mean([each.doubtful_share for each in graded])),
         "checked": sum(made),
     }
     if min(made) < FEWEST_CHECKS:
         (low, high), (other_low, other_high) = (
-            error.unchecked_error(each, equal_cells(each, _CELLS)) for each in graded
+            estimates.unchecked_error(each, equal_cells(each, _CELLS)) for each in graded
         )
         return entry | {
-            "odds_factor": error.FACTOR,
-            "accuracy": _ends(error.unchecked_difference(*graded)),
+            "odds_factor": estimates.FACTOR,
+            "accuracy": _ends(estimates.unchecked_difference(*graded)),
             "error": _ends((low - other_high, high - other_low)),
         }
     a, b = (
-        error.graded_error(each, equal_cells(each.graded, error.cells_for(len(each.rows))))
+        estimates.graded_error(each, equal_cells(each.graded, estimates.cells_for(len(each.rows))))
         for each in (first, second)
     )
     # The errors of both are told independently: distances to the ends add as squares.
@@ -188,28 +185,22 @@ def difference_summary(first: Checked, second: Checked, rng: np.random.Generator
 
 def equal_cells(graded: Graded, cells: int) -> Indices:
     """Return cells of about equal size along the confidence; equal confidences share one."""
-    edges = np.unique(np.quantile(graded.c, np.arange(1, cells) / cells))
-    found = np.searchsorted(edges, graded.c)
+    edges = np.unique(np.quantile(graded.confidence, np.arange(1, cells) / cells))
+    found = np.searchsorted(edges, graded.confidence)
     return np.asarray(np.unique(found, return_inverse=True)[1], dtype=np.intp)
 
 
-def _unchecked(graded: Graded, probability: bool) -> dict[str, Any]:
+def _unchecked(graded: Graded, probability: bool) -> dict[str, object]:
     checks = min(FORETOLD_CHECKS, graded.size)
     cell = equal_cells(graded, _CELLS)
     return {
-        "odds_factor": error.FACTOR,
-        "accuracy": _ends(error.unchecked_accuracy(graded)),
-        "gap": _ends(error.unchecked_gap(graded)) if probability else None,
-        "error": _ends(error.unchecked_error(graded, cell)) if probability else None,
-        "auroc": _ends(error.unchecked_auroc(graded)),
+        "odds_factor": estimates.FACTOR,
+        "accuracy": _ends(estimates.unchecked_accuracy(graded)),
+        "gap": _ends(estimates.unchecked_gap(graded)) if probability else None,
+        "error": _ends(estimates.unchecked_error(graded, cell)) if probability else None,
+        "auroc": _ends(estimates.unchecked_auroc(graded)),
         "foretold": {"checks": checks, "width": foreseen_width(graded, checks)},
     }
-
-
-def _p_calibrated(checked: Checked, cell: Indices) -> float:
-    """Return the p-value of 'no cell has a gap', from the gaps and their standard errors."""
-    gap, variance, share, _ = error.cell_gaps(checked, cell)
-    return float(chdtrc(share.size, float((gap**2 / variance).sum())))
 
 
 def _estimate(found: estimates.GradedEstimate) -> dict[str, float]:

@@ -95,8 +95,8 @@ class GradeSession:
             free = np.array([k for k, place in enumerate(places) if place not in drawn], np.intp)
             if not free.size:
                 continue
-            left = Graded(*(np.asarray(x)[free] for x in (
-                graded.confidence, graded.grade, graded.chance, graded.doubtful)))  # fmt: skip
+            left = Graded(graded.confidence[free], graded.grade[free], graded.chance[free],
+                graded.doubtful[free])  # fmt: skip
             picked = choose_checks(left, min(each, free.size), rng)
             turn, pi = _turns(left.strata[picked], rng), picked.size / free.size
             chosen += [(t, int(places[free[k]]), pi) for t, k in zip(turn, picked, strict=True)]
