@@ -20,7 +20,13 @@ from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.inputs.streams import row_streams
 from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
-from calibrant.planning.watching.batch import StreamBatch, WaitingDays, batch_estimates, drift_rate
+from calibrant.planning.watching.batch import (
+    BatchEntry,
+    StreamBatch,
+    WaitingDays,
+    batch_estimates,
+    drift_rate,
+)
 from calibrant.verbs.decide import decide
 from calibrant.verbs.monitor import monitor
 
@@ -161,8 +167,9 @@ def test_the_drift_of_three_batches_is_hardly_known():
     inside = 0
     for _ in range(400):
         history = [
-            {"time": float(day), "n": 50, "gap": Estimate(gap, gap, gap, n=50)}
+            BatchEntry(str(day), float(day), 50, 0, same, same, same, 1.0, False)
             for day, gap in enumerate(rng.normal(0, 0.05, 3))
+            for same in [Estimate(gap, gap, gap, n=50)]
         ]
         slope = drift_rate(history)
         inside += slope.low <= 0 <= slope.high

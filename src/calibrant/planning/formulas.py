@@ -8,6 +8,7 @@ References
 The Verification Tax, Sections 6 and 7, Appendices D, G, J, O and T.
 """
 
+import datetime as dt
 import math
 from collections.abc import Sequence
 
@@ -221,6 +222,19 @@ def half_life(precision: float, *, drift: float) -> float:
     2.0
     """
     return require_positive(precision, "precision") / require_positive(drift, "drift")
+
+
+def last_day(start: dt.date | None, days: float) -> str | None:
+    """Return the day so many days later; None without a start, and beyond the calendar.
+
+    Examples
+    --------
+    >>> last_day(dt.date(2026, 1, 30), 2.5)
+    '2026-02-01'
+    """
+    if start is None or not days < (dt.date.max - start).days:
+        return None
+    return (start + dt.timedelta(days=math.floor(days))).isoformat()
 
 
 def data_rate(

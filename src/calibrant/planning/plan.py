@@ -11,7 +11,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import Registry
 from calibrant.documents.plans import PlanExpiry, PlanStep
-from calibrant.planning.formulas import data_rate, half_life, pipeline_lipschitz
+from calibrant.planning.formulas import data_rate, half_life, last_day, pipeline_lipschitz
 from calibrant.stats import floors
 
 _UNIT_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
@@ -85,25 +85,26 @@ def plan_document(goal: Goal, *, preset: str | None = None) -> dict[str, Any]:
             smallest_share=framework.smallest_share,
         )
     _check(goal)
-    entry: dict[str, Any] = {
+    costs = _costs(goal)
+    entry: dict[str, object] = {
         "error_rate": goal.error_rate,
         "lipschitz": None if math.isinf(goal.steepness) else goal.steepness,
         "precision": goal.precision,
         "labels": goal.labels,
-        **_costs(goal),
+        **costs,
         "phase_transition_labels": _phase(goal),
         "expiry": _expiry(goal),
         "notes": _notes(goal),
     }
     if framework is not None:
-        needed, available = entry["passive_labels"], framework.available
+        needed, available = costs["passive_labels"], framework.available
         gap = None if needed is None else needed / available
-        entry["preset"] = {"name": preset, "title": framework.title, "available": available}
-        entry["preset"]["gap"] = gap
+        named = {"name": preset, "title": framework.title}
+        entry["preset"] = {**named, "available": available, "gap": gap}
     return {
         "schema": "calibrant.plan/1",
-        "passive_labels": entry["passive_labels"],
-        "active_labels": entry["active_labels"],
+        "passive_labels": costs["passive_labels"],
+        "active_labels": costs["active_labels"],
         "results": [entry],
         "rows": _rows(goal),
         "curve": _curve(goal),
@@ -173,10 +174,8 @@ def _phase(goal: Goal) -> int | None:
 
 def _rows(goal: Goal) -> list[dict[str, str | float | None]]:
     """Build the plan up step by step, so that each cost can be seen."""
-    steps: list[tuple[str, Goal]] = []
-    bare = replace(goal, models=1, groups=1, smallest_share=1.0, stages=())
-    steps.append(("one model", bare))
-    grown = bare
+    grown = replace(goal, models=1, groups=1, smallest_share=1.0, stages=())
+    steps = [("one model", grown)]
     if goal.stages:
         grown = replace(grown, stages=goal.stages)
         listed = " x ".join(f"{stage:g}" for stage in goal.stages)
@@ -193,13 +192,9 @@ def _rows(goal: Goal) -> list[dict[str, str | float | None]]:
 
 def _curve(goal: Goal) -> list[dict[str, float | None]]:
     centre = goal.precision or 0.02
-    grid = np.geomspace(centre / 10, min(centre * 10, 0.5), _CURVE_POINTS)
+    grid = np.geomspace(centre / 10, min(centre * 10, 0.5), _CURVE_POINTS).tolist()
     return [
-        {
-            "precision": float(d),
-            "passive_labels": _passive(goal, float(d)),
-            "active_labels": _active(goal, float(d)),
-        }
+        {"precision": d, "passive_labels": _passive(goal, d), "active_labels": _active(goal, d)}
         for d in grid
     ]
 
@@ -214,16 +209,18 @@ def _expiry(goal: Goal) -> PlanExpiry | None:
             return None
     life = half_life(precision, drift=goal.drift)
     days = life * _UNIT_DAYS[goal.per]
-    date = None
-    if goal.start is not None and days < (dt.date.max - goal.start).days:
-        date = (goal.start + dt.timedelta(days=math.floor(days))).isoformat()
     rate = None
     if not math.isinf(goal.steepness):
         rate = goal.multiplier * data_rate(
             precision, error_rate=goal.error_rate, drift=goal.drift, lipschitz=goal.steepness
         )
     return PlanExpiry(
-        drift=goal.drift, per=goal.per, half_life=life, days=days, date=date, labels_per_unit=rate
+        drift=goal.drift,
+        per=goal.per,
+        half_life=life,
+        days=days,
+        date=last_day(goal.start, days),
+        labels_per_unit=rate,
     )
 
 

@@ -6,15 +6,19 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.documents.entries import Part
 from calibrant.stats.intervals import joined_reach, logit_interval, wilson_estimate
 from calibrant.stats.units import UnitInfluence
 
@@ -38,6 +42,44 @@ class Baseline:
     question: Array | None = None
     weights: Floats | None = None
     group: Array | None = None
+
+
+class BatchEntry(Part, frozen=True):
+    """What the labels of a batch showed; `time` is NaN where the stream has none."""
+
+    when: str
+    time: float
+    n: int
+    unlabelled: int
+    accuracy: Estimate
+    mean_confidence: Estimate
+    gap: Estimate
+    capital: float
+    alarm: bool
+
+    def to_state(self) -> dict[str, object]:
+        """Return plain data, with what a document leaves out of estimates."""
+        estimates = {name: list(_PARTS(getattr(self, name))) for name in _ESTIMATES}
+        return {**structs.asdict(self), **estimates}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> BatchEntry:
+        """Return the entry that `to_state` described."""
+        estimates = {
+            name: Estimate(value, low, high, n=n, interval=interval)
+            for name in _ESTIMATES
+            for value, low, high, n, interval in [state[name]]
+        }
+        return cls(**{**state, "time": number(state["time"]), **estimates})
+
+
+_ESTIMATES = ("accuracy", "mean_confidence", "gap")
+_PARTS = attrgetter("value", "low", "high", "n", "interval")
+
+
+def number(value: float | None) -> float:
+    """Return a number that may be NaN, from a state."""
+    return math.nan if value is None else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +125,14 @@ class StreamBatch:
     def to_list(self) -> list[Any]:
         """Return plain data."""
         plain = {name: values.tolist() for name, values in self._columns().items()}
-        return [self.label, self.time if math.isfinite(self.time) else None, plain]
+        return [self.label, self.time if isfinite(self.time) else None, plain]
 
     @classmethod
     def from_list(cls, parts: list[Any]) -> StreamBatch:
         """Return the batch that `to_list` described."""
         label, time, columns = parts
         arrays: dict[str, Any] = {name: np.array(values) for name, values in columns.items()}
-        return cls(label, math.nan if time is None else time, **arrays)
+        return cls(label, number(time), **arrays)
 
 
 _COLUMNS = ("confidence", "correct", "question", "alone", "group")
@@ -120,8 +162,12 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
     >>> print(found["accuracy"], "|", found["gap"])
     0.000 [0.000, 0.434] | -0.580 [-0.649, -0.140]
     """
-    n = int(confidence.size)
-    accuracy, said = wilson_estimate(float(correct.mean()), n), _mean_confidence(confidence, n)
+    n, mean, low, high = int(confidence.size), float(confidence.mean()), 0.0, 1.0
+    if n > 1:
+        error = float(confidence.std(ddof=1)) / math.sqrt(n)
+        low, high = logit_interval(mean, error, 0.95, units=n)
+    said = Estimate(mean, low, high, n=n, interval="student-logit")
+    accuracy = wilson_estimate(float(correct.mean()), n)
     common = _pulls(confidence).correlation(_pulls(correct))
     low = joined_reach(accuracy.value - accuracy.low, said.high - said.value, common)
     high = joined_reach(accuracy.high - accuracy.value, said.value - said.low, common)
@@ -133,29 +179,16 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
     }
 
 
-def _mean_confidence(confidence: Floats, n: int) -> Estimate:
-    value = float(confidence.mean())
-    low, high = 0.0, 1.0
-    if n > 1:
-        error = float(confidence.std(ddof=1)) / math.sqrt(n)
-        low, high = logit_interval(value, error, 0.95, units=n)
-    return Estimate(value, low, high, n=n, interval="student-logit")
-
-
 def _pulls(values: Floats) -> UnitInfluence:
     return UnitInfluence(values - values.mean(), None, int(values.size))
 
 
-def drift_rate(history: Iterable[dict[str, Any]]) -> Estimate | None:
+def drift_rate(history: Iterable[BatchEntry]) -> Estimate | None:
     """Return the change of the mean gap per day, by weighted least squares over batches.
 
     None where there are fewer than three batches with a time.
     """
-    rows = [
-        (entry["time"], entry["gap"].value, entry["n"])
-        for entry in history
-        if math.isfinite(entry["time"])
-    ]
+    rows = [(entry.time, entry.gap.value, entry.n) for entry in history if isfinite(entry.time)]
     if len(rows) < 3:
         return None
     time, gap, weight = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
@@ -341,9 +374,9 @@ class WaitingDays:
         """Return the state as plain data, to go on tomorrow."""
         return {
             "delays": [[day, count] for day, count in self.delays.items()],
-            "newest": self.newest if math.isfinite(self.newest) else None,
-            "judged": self.judged if math.isfinite(self.judged) else None,
-            "start": None if math.isnan(self.start) else self.start,
+            "newest": self.newest if isfinite(self.newest) else None,
+            "judged": self.judged if isfinite(self.judged) else None,
+            "start": self.start if isfinite(self.start) else None,
             "given": self.given,
             "days": [batch.to_list() for batch in self.days.values()],
             "rows": [[time, rows] for time, rows in self.rows.items()],
@@ -357,10 +390,10 @@ class WaitingDays:
         return cls(
             {int(day): int(count) for day, count in state["delays"]},
             -math.inf if state["newest"] is None else state["newest"],
-            math.nan if state["start"] is None else state["start"],
+            number(state["start"]),
             -math.inf if state["judged"] is None else state["judged"],
             state["given"],
             {batch.time: batch for batch in days},
-            {time: rows for time, rows in state.get("rows", [])},
+            dict(state.get("rows", [])),
             state.get("listed", False),
         )

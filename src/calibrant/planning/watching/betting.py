@@ -14,7 +14,6 @@ detection.
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -200,7 +199,7 @@ class CalibrationMonitor:
             self.alarm_batch = self.batches
         return self.alarm_batch is not None
 
-    def finding(self) -> dict[str, Any]:
+    def finding(self) -> dict[str, object]:
         """Say what has earned most: which bin, in which direction, since which batch."""
         where = np.unravel_index(int(np.argmax(self._capital)), self._capital.shape)
         cell, side = int(where[0]), int(where[1])

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -43,9 +42,9 @@ class MixWatch(Stored):
     first: str = ""
     batches: int = 0
     peak: float = 1.0
-    alarms: list[dict[str, Any]] = field(default_factory=list)
+    alarms: list[dict[str, object]] = field(default_factory=list)
 
-    def update(self, label: str, rows: Mapping[str, int]) -> dict[str, Any] | None:
+    def update(self, label: str, rows: Mapping[str, int]) -> dict[str, object] | None:
         """Take the rows of a batch by group; return a change that this very batch shows."""
         if not self.recent:
             self.first = label
@@ -76,7 +75,7 @@ class MixWatch(Stored):
         self.before = now
         return found
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return what the watch found, for a document."""
         last = self.alarms[-1] if self.alarms else None
         return {"alarm": last, "alarms": self.alarms, "p_value": self.peak}

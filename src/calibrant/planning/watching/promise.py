@@ -10,7 +10,6 @@ Shin, Ramdas, Rinaldo (2024), E-detectors.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,7 +59,7 @@ class PromiseWatch(Stored):
     peak: float = 0.0
     capital: Floats = field(default_factory=lambda: np.zeros(_ODDS.size))
     history: list[tuple[str, int, float]] = field(default_factory=list)
-    broken: dict[str, Any] | None = None
+    broken: dict[str, object] | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.max_error < 1.0:
@@ -109,7 +108,7 @@ class PromiseWatch(Stored):
         self.broken = self._since_when()
         return True
 
-    def _since_when(self) -> dict[str, Any]:
+    def _since_when(self) -> dict[str, object]:
         """Say since when more answers are wrong: the start that explains them best."""
         given = np.array([entry[1] for entry in self.history], dtype=np.float64)
         wrong = np.array([entry[2] for entry in self.history])
@@ -125,11 +124,9 @@ class PromiseWatch(Stored):
             "p_value": min(1.0, 1.0 / self.evidence),
         }
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return what the watch found, for a document."""
-        error = None
-        if self.given:
-            error = wilson_estimate(self.wrong / self.given, self.given)
+        error = wilson_estimate(self.wrong / self.given, self.given) if self.given else None
         return {
             "max_error": self.max_error,
             "delta": self.delta,

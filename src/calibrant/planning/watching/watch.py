@@ -7,27 +7,30 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.planning.formulas import half_life
+from calibrant.documents.labels import WatchAlarm, WatchExpiry
+from calibrant.planning.formulas import half_life, last_day
 from calibrant.planning.watching.batch import (
     Baseline,
+    BatchEntry,
     StreamBatch,
     WaitingDays,
     batch_estimates,
     drift_rate,
     joined_batches,
+    number,
 )
 from calibrant.planning.watching.detector import ChangeDetector, Finding
 from calibrant.planning.watching.mix import MixWatch
 from calibrant.planning.watching.promise import PromiseWatch
 
 _ROWS_SHOWN = 400
-_ESTIMATES = ("accuracy", "mean_confidence", "gap")
 # What a saved state holds as it is.
-_PLAIN = ("keys", "reference", "left_out", "alarms", "rows", "unlabelled", "taken", "last_label")
+_PLAIN = ("keys", "reference", "left_out", "rows", "unlabelled", "taken", "last_label")
 
 
 class CalibrationWatch:
@@ -65,16 +68,16 @@ class CalibrationWatch:
         self.keys, self.promise = keys, promise
         self.detector = ChangeDetector(horizon=horizon, alpha=alpha, tolerance=tolerance)
         self.reference = "perfect calibration: accuracy equal to confidence"
-        self.history: list[dict[str, Any]] = []
+        self.history: list[BatchEntry] = []
         self.left_out = 0
-        self.alarms: list[dict[str, Any]] = []
+        self.alarms: list[WatchAlarm] = []
         self.rows = self.unlabelled = 0
         # Days and questions whose labels were taken: a day that comes again may bring new ones.
         self.labelled: set[str] = set()
         # Batches taken so far, those of the baseline and those without labels included.
         self.taken, self.last_label = 0, ""
         # What the last batch decided: a broken promise, an alarm.
-        self.last_words: list[dict[str, Any]] = []
+        self.last_words: list[dict[str, object]] = []
         self.verified_at: float = math.nan
         self.mix: MixWatch | None = None
         self.late = WaitingDays()
@@ -85,19 +88,15 @@ class CalibrationWatch:
         elif not baseline_rows:
             self.detector.set_perfect()
 
-    def _begin(self, baseline: Baseline) -> None:
+    def _begin(self, first: Baseline) -> None:
         self.detector.set_baseline(
-            baseline.confidence,
-            baseline.correct,
-            baseline.question,
-            baseline.weights,
-            baseline.group,
+            first.confidence, first.correct, first.question, first.weights, first.group
         )
-        if baseline.group is not None:
-            names, counts = np.unique(baseline.group.astype(str), return_counts=True)
+        if first.group is not None:
+            names, counts = np.unique(first.group.astype(str), return_counts=True)
             rows = dict(zip(names.tolist(), counts.tolist(), strict=True))
             self.mix = MixWatch(rows, self.detector.horizon, self.detector.alpha)
-        self.reference = f"the baseline of {baseline.confidence.size:,} labels"
+        self.reference = f"the baseline of {first.confidence.size:,} labels"
         self._waiting = 0
 
     def update(self, batch: StreamBatch) -> bool:
@@ -113,22 +112,22 @@ class CalibrationWatch:
         self.last_words = [{"promise": self.promise.broken}] if self.promise and broken else []
         if not batch.confidence.size:
             return broken
-        found = self.detector.update(batch.confidence, batch.correct, batch.question, batch.group)
+        finding = self.detector.update(batch.confidence, batch.correct, batch.question, batch.group)
         self.rows += int(batch.confidence.size)
         self.history.append(
-            {
-                "when": batch.label,
-                "time": batch.time,
-                "n": int(batch.correct.size),
-                "unlabelled": batch.unlabelled,
+            BatchEntry(
+                batch.label,
+                batch.time,
+                int(batch.correct.size),
+                batch.unlabelled,
                 **batch_estimates(batch.confidence, batch.correct),
-                "capital": found.evidence if found else self.detector.evidence,
-                "alarm": found is not None,
-            }
+                capital=finding.evidence if finding else self.detector.evidence,
+                alarm=finding is not None,
+            )
         )
-        if found is not None:
-            self.alarms.append(self._alarm_of(found))
-            self.last_words.append(self.alarms[-1])
+        if finding is not None:
+            self.alarms.append(self._alarm_of(finding))
+            self.last_words.append(msgspec.structs.asdict(self.alarms[-1]))
         if len(self.history) > _ROWS_SHOWN:
             self.history.pop(0)
             self.left_out += 1
@@ -141,20 +140,19 @@ class CalibrationWatch:
         question = None if batch.question is None else batch.question[batch.alone]
         return self.promise.update(batch.label, 1.0 - batch.correct[batch.alone], question)
 
-    def _alarm_of(self, found: Finding) -> dict[str, Any]:
-        place = found.since - self.left_out
-        since = self.history[max(place, 0)]["when"] if self.history else None
-        return {
-            "when": self.history[-1]["when"],
-            "since": since,
-            "bin": None if found.range is None else list(found.range),
-            "direction": "over-confident" if found.shift < 0 else "under-confident",
-            "shift": found.shift,
-            "group": None if found.group is None else found.group[0],
-            "group_shift": None if found.group is None else found.group[1],
-            "since_batch": found.since + 1,
-            "p_value": min(1.0, 1.0 / found.evidence),
-        }
+    def _alarm_of(self, finding: Finding) -> WatchAlarm:
+        group, shift = finding.group or (None, None)
+        return WatchAlarm(
+            when=self.history[-1].when,
+            since=self.history[max(finding.since - self.left_out, 0)].when,
+            bin=None if finding.range is None else list(finding.range),
+            direction="over-confident" if finding.shift < 0 else "under-confident",
+            shift=finding.shift,
+            group=group,
+            group_shift=shift,
+            since_batch=finding.since + 1,
+            p_value=min(1.0, 1.0 / finding.evidence),
+        )
 
     def _collect_baseline(self, batch: StreamBatch) -> None:
         self._held.append(batch)
@@ -173,7 +171,7 @@ class CalibrationWatch:
         precision: float | None = None,
         drift: float | None = None,
         verified: dt.date | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the result entry; `drift` is per day, estimated where it is not given."""
         if self._waiting:
             raise InputError(
@@ -181,6 +179,8 @@ class CalibrationWatch:
                 hint="take fewer rows as the baseline",
             )
         slope = drift_rate(self.history)
+        # The day until which days that are not complete wait, where they do.
+        until = _day(self.late.learns_until)
         return {
             **self.keys,
             "n": self.rows,
@@ -195,37 +195,24 @@ class CalibrationWatch:
             "limit": self.detector.limit,
             "p_value": self.detector.p_value
             if not self.alarms
-            else min(alarm["p_value"] for alarm in self.alarms),
+            else min(alarm.p_value for alarm in self.alarms),
             "drift_per_day": slope,
             "expiry": self._expiry(precision, drift, slope, verified),
             "promise": None if self.promise is None else self.promise.document(),
             "groups": list(self.detector.groups),
             "mix": None if self.mix is None else self.mix.document(),
-            "waiting": {
-                "labels": self.late.labels,
-                "days": self.late.age,
-                "until": self._first_look(),
-            },
+            "waiting": {"labels": self.late.labels, "days": self.late.age, "until": until},
             "history": self.history,
             "history_left_out": self.left_out,
         }
 
-    def _first_look(self) -> str | None:
-        """Return the day until which days that are not complete wait, where they do."""
-        until = self.late.learns_until
-        day = None if until is None else _day(until)
-        return None if day is None else day.isoformat()
-
     def to_dict(self) -> dict[str, Any]:
         """Return the whole state as plain data, to go on tomorrow."""
-        history = [
-            {**entry, **{name: _plain(entry[name]) for name in _ESTIMATES}}
-            for entry in self.history
-        ]
         return {
             **{name: getattr(self, name) for name in _PLAIN},
             "detector": self.detector.to_dict(),
-            "history": history,
+            "history": [entry.to_state() for entry in self.history],
+            "alarms": msgspec.to_builtins(self.alarms),
             "labelled": sorted(self.labelled),
             "verified_at": None if math.isnan(self.verified_at) else self.verified_at,
             "waiting": self._waiting,
@@ -240,18 +227,12 @@ class CalibrationWatch:
         """Go on from a saved state, as if the stream had never been interrupted."""
         watch = cls({})
         watch.detector = ChangeDetector.from_dict(state["detector"])
-        watch.history = [
-            {
-                **entry,
-                "time": _number(entry["time"]),
-                **{name: _estimate(entry[name]) for name in _ESTIMATES},
-            }
-            for entry in state["history"]
-        ]
+        watch.history = [BatchEntry.from_state(entry) for entry in state["history"]]
+        watch.alarms = msgspec.convert(state["alarms"], list[WatchAlarm])
         for name in _PLAIN:
             setattr(watch, name, state[name])
         watch.labelled = set(state["labelled"])
-        watch.verified_at = _number(state["verified_at"])
+        watch.verified_at = number(state["verified_at"])
         watch._waiting = state["waiting"]
         if state.get("promise") is not None:
             watch.promise = PromiseWatch.from_dict(state["promise"])
@@ -291,7 +272,7 @@ class CalibrationWatch:
     @property
     def last_time(self) -> float:
         """Time of the last batch taken, NaN where there is none."""
-        times = [entry["time"] for entry in self.history] + [held.time for held in self._held]
+        times = [entry.time for entry in self.history] + [held.time for held in self._held]
         if math.isfinite(self.verified_at):
             times.append(self.verified_at)
         return max((time for time in times if math.isfinite(time)), default=math.nan)
@@ -302,7 +283,7 @@ class CalibrationWatch:
         drift: float | None,
         slope: Estimate | None,
         verified: dt.date | None,
-    ) -> dict[str, Any] | None:
+    ) -> WatchExpiry | None:
         if precision is None:
             return None
         source = "given"
@@ -313,39 +294,22 @@ class CalibrationWatch:
         if not drift > 0:
             return None
         days = half_life(precision, drift=drift)
-        start = verified
-        if start is None:
+        if verified is None:
             first = self.verified_at
             if not math.isfinite(first) and self.history:
-                first = self.history[0]["time"]
-            start = _day(first)
-        date = None
-        if start is not None and days < (dt.date.max - start).days:
-            date = (start + dt.timedelta(days=math.floor(days))).isoformat()
-        return {
-            "precision": precision,
-            "drift_per_day": drift,
-            "drift_source": source,
-            "verified": None if start is None else start.isoformat(),
-            "days": days,
-            "date": date,
-        }
+                first = self.history[0].time
+            verified = _day(first)
+        return WatchExpiry(
+            precision=precision,
+            drift_per_day=drift,
+            drift_source=source,
+            verified=None if verified is None else verified.isoformat(),
+            days=days,
+            date=last_day(verified, days),
+        )
 
 
-def _plain(estimate: Estimate) -> list[Any]:
-    return [estimate.value, estimate.low, estimate.high, estimate.n, estimate.interval]
-
-
-def _estimate(parts: list[Any]) -> Estimate:
-    value, low, high, n, interval = parts
-    return Estimate(value, low, high, n=n, interval=interval)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _day(time: float) -> dt.date | None:
-    if not math.isfinite(time):
+def _day(time: float | None) -> dt.date | None:
+    if time is None or not math.isfinite(time):
         return None
     return dt.date(1970, 1, 1) + dt.timedelta(days=math.floor(time))
