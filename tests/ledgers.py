@@ -1,5 +1,6 @@
 """Calls of a ledger as tests look at them and start them: the program has its own ways."""
 
+import time
 from typing import NamedTuple
 
 from calibrant.records.ledger.schema import Claim
@@ -35,7 +36,8 @@ def start_attempt(ledger, request, *, first_draw, n):
     """Note that a call is about to be sent, whoever else asks for its draws."""
     (attempt,) = ledger._next_ids(1)
     ledger._accounts.set_aside(attempt, tokens=0, money=0.0)
-    ledger._start([(attempt, Claim(request, first_draw, n))])
+    row = (attempt, ledger.session, request, first_draw, n, time.time())
+    ledger._db.execute("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)", row)
     return attempt
 
 

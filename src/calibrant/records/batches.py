@@ -6,7 +6,8 @@ that sees the files, can read it.
 """
 
 import glob
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote
@@ -62,7 +63,7 @@ class Batch(Struct, frozen=True):
     have the one value; a missing label is None. `first_row` counts from 1 within the file.
     """
 
-    confidence: dict[str, Any]
+    confidence: Mapping[str, Any]
     correct: Any
     labels: dict[str, Coded]
     answer: Any
@@ -87,14 +88,18 @@ def parquet_files(source: str | Path) -> list[str]:
     if is_url(text):
         return _url_files(text)
     if any(mark in text for mark in "*?[") and not Path(text).exists():
-        found = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())
+        files = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())
     elif Path(text).is_dir():
-        found = [str(path) for path in entries_below(text, ".parquet")]
+        files = [str(path) for path in entries_below(text, ".parquet")]
     else:
-        found = [text] if Path(text).is_file() else []
-    if not found:
-        raise InputError("no parquet file matches", source=text)
-    return found
+        files = [text] if Path(text).is_file() else []
+    return _some(files, text)
+
+
+def _some(files: list[str], source: str) -> list[str]:
+    if not files:
+        raise InputError("no parquet file matches", source=source)
+    return files
 
 
 def _url_files(url: str) -> list[str]:
@@ -112,10 +117,8 @@ def _url_files(url: str) -> list[str]:
             hint="check the address, the credentials, and that its protocol is installed (s3fs "
             "for s3://, gcsfs for gs://)",
         ) from None
-    found = sorted(system.unstrip_protocol(name) for name in names if name.endswith(".parquet"))
-    if not found:
-        raise InputError("no parquet file matches", source=url)
-    return found
+    files = (system.unstrip_protocol(name) for name in names if name.endswith(".parquet"))
+    return _some(sorted(files), url)
 
 
 def table_parts(source: str | Path, columns: Columns) -> list[Part]:
@@ -126,10 +129,8 @@ def table_parts(source: str | Path, columns: Columns) -> list[Part]:
         with opened_file(file) as opened:
             names = [*_names(opened, file), *(name for name, _ in partition)]
             require_known(columns.names, names, "there is no column {}", source=file)
-            sizes = [
-                opened.metadata.row_group(group).num_rows
-                for group in range(opened.metadata.num_row_groups)
-            ]
+            about = opened.metadata
+            sizes = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
         first = 1
         for groups in _runs(sizes):
             rows = sum(sizes[group] for group in groups)
@@ -183,27 +184,31 @@ def number_of_rows(files: Iterable[str]) -> int:
     return total
 
 
-def _names(opened: Any, file: str) -> list[str]:
-    """Return the columns of an opened file; its schema is read when it is asked for."""
+@contextmanager
+def _reading(file: str) -> Iterator[None]:
+    """Say what cannot be read in a file where the library finds it damaged."""
     arrow = optional_import("pyarrow", extra="scale", purpose="streaming parquet files")
     try:
-        return list(opened.schema_arrow.names)
+        yield
     except (arrow.ArrowException, OSError, UnicodeError) as error:
         raise InputError(f"the parquet data cannot be read: {error}", source=file) from None
+
+
+def _names(opened: Any, file: str) -> list[str]:
+    """Return the columns of an opened file; its schema is read when it is asked for."""
+    with _reading(file):
+        return list(opened.schema_arrow.names)
 
 
 def opened_file(file: str, labels: Sequence[str] = ()) -> Any:
     """Open a parquet file; the columns `labels` are read as codes, each text only once."""
     parquet = optional_import("pyarrow.parquet", extra="scale", purpose="streaming parquet files")
-    arrow = optional_import("pyarrow", extra="scale", purpose="streaming parquet files")
-    try:
+    with _reading(file):
         handle: Any = file
         if is_url(file):
             fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {file}")
             handle = fsspec.open(file, "rb").open()
         return parquet.ParquetFile(handle, read_dictionary=list(labels) or None)
-    except (arrow.ArrowException, OSError, UnicodeError) as error:
-        raise InputError(f"the parquet data cannot be read: {error}", source=file) from None
 
 
 def read_part(part: Part, columns: Columns) -> Iterator[Batch]:

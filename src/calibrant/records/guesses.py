@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -11,6 +11,11 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.imports import data_beside
 from calibrant.records.side_by_side import model_of, models_side_by_side
 
+if TYPE_CHECKING:
+    import polars as pl
+
+Peek: TypeAlias = Callable[[Sequence[str]], "pl.DataFrame"]
+"""Reads some columns of a table, where their names leave a doubt."""
 LISTS = ("confidence", "question_id")
 """Roles that several columns may play for one model."""
 BESIDE = ("correct", "answer")
@@ -82,8 +87,8 @@ def guessed_column(role: str, names: Sequence[str]) -> str | None:
     >>> guessed_column("confidence", ["p", "prob"]) is None
     True
     """
-    found = usual_columns(role, names)
-    return found[0] if len(found) == 1 else None
+    columns = usual_columns(role, names)
+    return columns[0] if len(columns) == 1 else None
 
 
 def outcome_columns(names: Sequence[str], asked: str | None = None) -> list[str]:
@@ -105,7 +110,9 @@ def _bare(name: str) -> str:
     return "".join(letter for letter in plain if letter.isalnum())
 
 
-def require_column(column: str, names: Sequence[str], source: str | None, *, role: str) -> str:
+def require_column(
+    column: str, names: Sequence[str], source: str | None = None, *, role: str
+) -> str:
     """Return the column, or say which are near where it is not there."""
     require_known([column], names, f"there is no column {{}} for {role}", source=source)
     return column
@@ -113,9 +120,8 @@ def require_column(column: str, names: Sequence[str], source: str | None, *, rol
 
 def resolve_roles(
     names: list[str],
-    source: str | None,
     asked: Mapping[str, str | None],
-    peek: Callable[[Sequence[str]], Any] | None = None,
+    peek: Peek,
     *,
     optional: Sequence[str] = (),
     number_ids: bool = False,
@@ -127,8 +133,6 @@ def resolve_roles(
     ----------
     names
         The columns of the table.
-    source
-        What messages call it.
     asked
         Columns by role, as they were named, or None.
     peek
@@ -141,7 +145,7 @@ def resolve_roles(
         Other tables are read beside this one, and such numbers may tell which rows belong together.
     """
     columns: dict[str, list[str]] = {}
-    beside = {} if peek is None else _side_by_side(names, asked, peek)
+    beside = _side_by_side(names, asked, peek)
     guessed: list[str] = [*beside]
     same: dict[str, tuple[str, ...]] = {}
     for role in ROLES:
@@ -150,7 +154,7 @@ def resolve_roles(
             continue
         wanted = asked.get(role)
         if wanted is not None:
-            columns[role] = _asked(role, wanted, names, source)
+            columns[role] = _asked(role, wanted, names)
             continue
         if role == "model":
             chosen, others = _model(names, peek)
@@ -158,53 +162,53 @@ def resolve_roles(
         elif role in names and role != "cluster":
             chosen = role
         else:
-            taken = [name for found in columns.values() for name in found]
-            chosen = None if role in _NEVER else _guess(role, names, taken, peek)
+            taken = {name for some in columns.values() for name in some}
+            free = [name for name in names if name not in taken]
+            chosen = None if role in _NEVER else _guess(role, free, peek)
         columns[role] = [] if chosen is None else [chosen]
         if chosen is not None and chosen != role:
             guessed.append(role)
     missing = [role for role in _REQUIRED if not columns[role] and role not in optional]
     if missing:
-        raise _refusal(missing, columns, names, source, peek)
-    if not columns["question_id"] and number_ids and peek is not None:
+        raise _refusal(missing[0], columns, names, peek)
+    if not columns["question_id"] and number_ids:
         columns["question_id"] = _numbers_of_questions(names, columns, peek, beside_others)
         guessed += ["question_id"] * len(columns["question_id"])
-    return Roles(columns, tuple(guessed), same, _models_beside(columns, source))
+    return Roles(columns, tuple(guessed), same, _models_beside(columns))
 
 
 def _side_by_side(
-    names: Sequence[str], asked: Mapping[str, str | None], peek: Any
+    names: Sequence[str], asked: Mapping[str, str | None], peek: Peek
 ) -> dict[str, list[str]]:
     """Return the columns by role where every confidence has an outcome of the same model."""
-    told = any(asked.get(role) for role in ("confidence", *BESIDE, "model", "method"))
-    if told or usual_columns("model", names) or {"confidence", "correct", "method"} & {*names}:
+    given = any(asked.get(role) for role in ("confidence", *BESIDE, "model", "method"))
+    if given or usual_columns("model", names) or {"confidence", "correct", "method"} & {*names}:
         return {}
     by_role = {role: models_side_by_side(names, _role_words(role)) for role in ROLES[:2]}
     said, graded = (
-        {model: name for model, name in found.items() if _agreeing(role, [name], peek)}
-        for role, found in by_role.items()
+        {model: name for model, name in by_model.items() if _agreeing(role, [name], peek)}
+        for role, by_model in by_role.items()
     )
     if len(said) < 2 or not said.keys() <= graded.keys():
         return {}
     answers = models_side_by_side(names, {*NAMES["texts"]["answers"]})
-    found = {"confidence": [*said.values()], "correct": [graded[model] for model in said]}
+    columns = {"confidence": [*said.values()], "correct": [graded[model] for model in said]}
     if said.keys() <= answers.keys():
-        found["answer"] = [answers[model] for model in said]
-    return found
+        columns["answer"] = [answers[model] for model in said]
+    return columns
 
 
 def _role_words(role: str) -> set[str]:
     return {role, *NAMES["usual"][role], *NAMES["perhaps"][role]}
 
 
-def _models_beside(columns: Mapping[str, Sequence[str]], source: str | None) -> tuple[str, ...]:
+def _models_beside(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the names of the models that stand side by side; none where they do not."""
     said = columns["confidence"]
     for role in BESIDE:
         if len(columns[role]) not in (0, 1, len(said)):
             raise InputError(
                 f"columns for confidence: {len(said)}, columns for {role}: {len(columns[role])}",
-                source=source,
                 hint="name one for all of them, or one for each in the same order",
             )
     if len(said) < 2 or len(columns["correct"]) < 2:
@@ -213,21 +217,20 @@ def _models_beside(columns: Mapping[str, Sequence[str]], source: str | None) -> 
         raise InputError(
             f"models stand side by side ({', '.join(said)}), and column {columns['model'][0]} "
             "names models too",
-            source=source,
             hint="rename that column, or save one row per question and model",
         )
-    found = [model_of(name, _role_words("confidence")) for name in said]
-    return tuple(found if all(found) and len({*found}) == len(found) else said)
+    models = [model_of(name, _role_words("confidence")) for name in said]
+    return tuple(models if all(models) and len({*models}) == len(models) else said)
 
 
 def _numbers_of_questions(
-    names: list[str], columns: Mapping[str, list[str]], peek: Any, beside_others: bool
+    names: list[str], columns: Mapping[str, list[str]], peek: Peek, beside_others: bool
 ) -> list[str]:
     """Return the column that numbers the questions: one row in each model, shared by models.
 
     In the one table of one model such numbers say nothing that the rows do not.
     """
-    taken = {name for found in columns.values() for name in found}
+    taken = {name for some in columns.values() for name in some}
     keys = [*columns["model"], *columns["method"]]
     for name in names:
         if name in taken or not (_bare(name) in _OTHER["numbers"] or name.strip() == "#"):
@@ -251,39 +254,36 @@ def run_columns(names: Sequence[str]) -> list[str]:
     return [name for name in names if _bare(name) in _OTHER["runs"]]
 
 
-def _asked(role: str, wanted: str, names: list[str], source: str | None) -> list[str]:
+def _asked(role: str, wanted: str, names: list[str]) -> list[str]:
     if wanted in names or "," not in wanted:
-        return [require_column(wanted, names, source, role=role)]
-    found = [require_column(part.strip(), names, source, role=role) for part in wanted.split(",")]
+        return [require_column(wanted, names, role=role)]
+    parts = [require_column(part.strip(), names, role=role) for part in wanted.split(",")]
     if role not in (*LISTS, *BESIDE):
         raise InputError(
-            f"{role} is one column, got {len(found)}: {wanted}",
-            source=source,
+            f"{role} is one column, got {len(parts)}: {wanted}",
             hint=f"only {', '.join((*LISTS, *BESIDE))} may be lists",
         )
-    if len(set(found)) < len(found):
-        raise InputError(f"a column is named twice for {role}: {wanted}", source=source)
-    return found
+    if len(set(parts)) < len(parts):
+        raise InputError(f"a column is named twice for {role}: {wanted}")
+    return parts
 
 
-def _guess(role: str, names: list[str], taken: list[str], peek: Any) -> str | None:
+def _guess(role: str, names: list[str], peek: Peek) -> str | None:
     """Return the column of a role by its name, and by its values where the name leaves a doubt."""
-    sure = [name for name in usual_columns(role, names) if name not in taken]
-    if len(sure) == 1 or role not in _REQUIRED or peek is None:
+    sure = usual_columns(role, names)
+    if len(sure) == 1 or role not in _REQUIRED:
         return sure[0] if len(sure) == 1 else None
-    perhaps = [
-        name for name in names if _bare(name) in NAMES["perhaps"][role] and name not in taken
-    ]
+    perhaps = [name for name in names if _bare(name) in NAMES["perhaps"][role]]
     for candidates in (sure, perhaps):
-        found = _agreeing(role, candidates, peek)
-        if len(found) > 1:
-            raise _question(role, found)
-        if found:
-            return found[0]
+        agreeing = _agreeing(role, candidates, peek)
+        if len(agreeing) > 1:
+            raise _question(role, agreeing)
+        if agreeing:
+            return agreeing[0]
     return None
 
 
-def _agreeing(role: str, candidates: list[str], peek: Any) -> list[str]:
+def _agreeing(role: str, candidates: list[str], peek: Peek) -> list[str]:
     """Return the columns whose values are what the role needs."""
     if not candidates:
         return []
@@ -294,48 +294,41 @@ def _agreeing(role: str, candidates: list[str], peek: Any) -> list[str]:
     return [name for name in candidates if agrees(table[name])]
 
 
-def _model(names: list[str], peek: Any) -> tuple[str | None, tuple[str, ...]]:
+def _model(names: list[str], peek: Peek) -> tuple[str | None, tuple[str, ...]]:
     """Return the column of models, and others that name the same ones; models are never pooled."""
-    found = usual_columns("model", names)
     # A name is read more easily than an id.
-    found.sort(key=lambda name: (name != "model", _bare(name).endswith("id")))
-    if len(found) < 2 or peek is None:
-        return (found[0] if found else None), ()
-    table = peek(found).unique()
-    counts = {name: table[name].n_unique() for name in found}
+    columns = sorted(
+        usual_columns("model", names),
+        key=lambda name: (name != "model", _bare(name).endswith("id")),
+    )
+    if len(columns) < 2:
+        return (columns[0] if columns else None), ()
+    table = peek(columns).unique()
+    counts = {name: table[name].n_unique() for name in columns}
     most = max(counts.values())
-    finest = next(name for name in found if counts[name] == most)
-    if table.height > most:
-        raise _question("model", found)
     # One name per row of the others: what differs is told apart, what is constant adds nothing.
-    same = [name for name in found if name != finest and counts[name] == most]
-    if any(1 < counts[name] < most for name in found):
-        raise _question("model", found)
+    if table.height > most or any(1 < count < most for count in counts.values()):
+        raise _question("model", columns)
+    finest, *same = (name for name in columns if counts[name] == most)
     return finest, tuple(same)
 
 
-def _question(role: str, found: Sequence[str]) -> InputError:
-    option = "question" if role == "question_id" else role
+def _question(role: str, columns: Sequence[str]) -> InputError:
     what = {"confidence": "the confidence", "correct": "the outcome", "model": "the model"}[role]
-    ways = [Hint("{" + option + "}", **{option: name}) for name in found[:4]]
-    several = role == "confidence"
-    both = [Hint("{" + option + "} for all of them", **{option: ",".join(found)})] * several
-    text = ", ".join(f"{{{place}}}" for place in range(len(ways) + len(both)))
+    ways = [Hint("{" + role + "}", **{role: name}) for name in columns[:4]]
+    if role == "confidence":
+        ways.append(Hint("{confidence} for all of them", confidence=",".join(columns)))
+    text = ", ".join(f"{{{place}}}" for place in range(len(ways)))
     return InputError(
-        f"{len(found)} columns may be {what}: {', '.join(found)}",
-        hint=Hint(f"say which: {text}", *ways, *both),
+        f"{len(columns)} columns may be {what}: {', '.join(columns)}",
+        hint=Hint(f"say which: {text}", *ways),
     )
 
 
 def _refusal(
-    missing: Sequence[str],
-    columns: Mapping[str, list[str]],
-    names: list[str],
-    source: str | None,
-    peek: Any,
+    role: str, columns: Mapping[str, list[str]], names: list[str], peek: Peek
 ) -> InputError:
     """Say which of the two is missing, and what may help."""
-    role = missing[0]
     other = [name for part in _REQUIRED if part != role for name in columns[part]]
     if not other:
         rule = "there is neither a confidence nor an outcome here: no column 'confidence'"
@@ -346,24 +339,24 @@ def _refusal(
             f"there is a confidence ({other[0]}), but no column 'correct': without labels nobody "
             "can tell whether the confidence is right"
         )
-    taken = [name for found in columns.values() for name in found]
+    taken = {name for some in columns.values() for name in some}
     free = [name for name in names if name not in taken]
     alike = [name for name in free if role in name.lower()]
-    found = (alike or (_agreeing(role, free, peek) if peek is not None else []))[:4]
+    likely = (alike or _agreeing(role, free, peek))[:4]
     sampled = next((name for name in names if name.lower() in _OTHER["sampled"]), None)
     if sampled is not None and not other:
         # Answers without confidence and grade are not misnamed numbers: they wait to be graded.
-        found = []
+        likely = []
     graded = role == "confidence" and (other or sampled is None)
     kind = InputError if graded else UnavailableError
-    return kind(rule, source=source, hint=_way_out(role, found, names, sampled))
+    return kind(rule, hint=_way_out(role, likely, names, sampled))
 
 
-def _way_out(role: str, found: Sequence[str], names: list[str], sampled: str | None) -> Hint:
-    if found:
-        ways = [Hint("{" + role + "}", **{role: name}) for name in found]
-        if len(found) > 1 and role in LISTS:
-            ways.append(Hint("all of them, {" + role + "}", **{role: ",".join(found)}))
+def _way_out(role: str, likely: Sequence[str], names: list[str], sampled: str | None) -> Hint:
+    if likely:
+        ways = [Hint("{" + role + "}", **{role: name}) for name in likely]
+        if len(likely) > 1 and role in LISTS:
+            ways.append(Hint("all of them, {" + role + "}", **{role: ",".join(likely)}))
         text = " or ".join(f"{{{place}}}" for place in range(len(ways)))
         return Hint(f"is it {text}?", *ways)
     if sampled is not None:

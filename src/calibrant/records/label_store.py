@@ -327,7 +327,7 @@ class LabelStore:
             )
         return self._states[row.item_id].item
 
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[dict[str, object]]:
         """Return every row that was ever written, undone ones included, for export."""
         rows = self._db.execute(
             "SELECT l.id, l.at, l.who, i.question_id, i.answer, i.model, l.label, l.note, "

@@ -1,8 +1,7 @@
 """Rows that stand in a table several times, or belong to one question, without an id to say so."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -10,12 +9,10 @@ from msgspec import structs
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.records.guesses import Roles
+from calibrant.records.guesses import Peek, Roles
 from calibrant.records.score_table import Scores
 from calibrant.stats.repeats import find_repeats
 
-# Reads some columns of the table.
-Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
 _KEYS = ["model", "method"]
 RULE = "repeated_row"
 # A text that stands in more rows than this is no question: the same prompt is put to all rows.

@@ -96,6 +96,14 @@ def rule_checks(
     return {name: broken.fill_null(False) for name, broken in checks.items()}
 
 
+def broken_masks(frame: pl.DataFrame, **checks: pl.Expr) -> dict[str, pl.Series]:
+    """Return, by rule, which rows break it; a row may break several, an empty one that alone."""
+    masks = frame.select(**checks)
+    empty = masks["row_empty"]
+    masks = masks.with_columns(pl.exclude("row_empty") & ~empty)
+    return {mask.name: mask for mask in masks if mask.any()}
+
+
 def broken_rule(checks: Mapping[str, pl.Expr]) -> pl.Expr:
     """Return an expression with the name of the first rule that each row breaks, or null."""
     return pl.coalesce([pl.when(broken).then(pl.lit(name)) for name, broken in checks.items()])
@@ -156,7 +164,7 @@ def row_error(
     )
 
 
-def _value_shown(column: str, row: Mapping[str, Any]) -> str:
+def _value_shown(column: str, row: Mapping[str, object]) -> str:
     """Return the value as it was given: text that is no number, or the number that was read."""
     value = row.get(f"_{column}_text")
     value = row.get("question_id" if column == "question" else column) if value is None else value
@@ -206,14 +214,8 @@ def broken_rows(
     checks = rule_checks(
         non_probability=frozenset(), graded=False, labels=True, answer=batch.answer is not None
     )
-    masks = frame.select(**checks)
-    empty = masks["row_empty"]
-    broken = {
-        rule: np.flatnonzero((masks[rule] & (~empty | (rule == "row_empty"))).to_numpy())
-        for rule in masks.columns
-    }
-    held = {rule: rows for rule, rows in broken.items() if rows.size}
-    return dict(sorted(held.items(), key=lambda item: int(item[1][0])))
+    broken = {r: np.flatnonzero(m.to_numpy()) for r, m in broken_masks(frame, **checks).items()}
+    return dict(sorted(broken.items(), key=lambda item: int(item[1][0])))
 
 
 def may_be_left_out(on_invalid: str) -> Collection[str]:
@@ -229,16 +231,12 @@ def first_broken(
     found = min(broken, key=lambda rule: int(broken[rule][0]))
     rule, row = RULES[found], int(broken[found][0])
     column = rule.name.split("_")[0]
-    columns = {
-        "confidence": (confidence, batch.confidence[name]),
-        "correct": (correct, batch.correct),
-    }
-    shown = None
-    if column in columns:
-        values, stored = columns[column]
-        shown = None if stored.null_count and _null(stored)[row] else float(values[row])
+    stored = {"confidence": batch.confidence[name], "correct": batch.correct}.get(column)
+    shown = "null"
+    if stored is not None and not (stored.null_count and _null(stored)[row]):
+        shown = str(float((confidence if column == "confidence" else correct)[row]))
     return InputError(
-        f"{rule.sentence} ({column} = {'null' if shown is None else shown})",
+        f"{rule.sentence} ({column} = {shown})",
         source=file,
         row=batch.first_row + row,
         hint=rule.hint,

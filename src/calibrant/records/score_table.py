@@ -169,7 +169,6 @@ def _codes(values: pl.Series) -> Ints:
     return values.rank("dense").cast(pl.Int64).to_numpy() - 1
 
 
-_KEYS = ["model", "method"]
 ROW_KEYS = ["model", "method", "question_id"]
 
 
@@ -239,8 +238,8 @@ def _with_columns(scores: Scores, **columns: pl.Expr) -> Scores:
 def _row_by_row(parts: Sequence[Scores]) -> bool:
     """Say whether row 1 of each table may be one question, and so on."""
     rows = {part.frame.height + part.rejected.height + part.weightless.height for part in parts}
-    held = [pair for part in parts for pair in part.frame.select(_KEYS).unique().iter_rows()]
-    return len(rows) == 1 and len(set(held)) == len(held)
+    pairs = pl.concat([part.frame.select(ROW_KEYS[:2]).unique() for part in parts])
+    return len(rows) == 1 and not pairs.is_duplicated().any()
 
 
 def _stacked(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
@@ -291,28 +290,25 @@ def models_by_file(sources: Sequence[Any]) -> list[str | None]:
     files = [str(source) for source in sources if isinstance(source, str | Path)]
     if not files:
         return [None] * len(sources)
-    paths = [_parts(file) for file in files]
-    own = _without_shared(paths)
+    # A URL is taken as it is written, a file from the root on.
+    paths = [
+        file.split("/") if "://" in file else list(Path(os.path.abspath(file)).parts)
+        for file in files
+    ]
+    below = _below_shared(paths)
     for names in (
         [bare_name(path[-1]) for path in paths],
-        ["/".join([*path[:-1], bare_name(path[-1])]) for path in own],
-        ["/".join(path) for path in own],
+        ["/".join([*path[:-1], bare_name(path[-1])]) for path in below],
+        ["/".join(path) for path in below],
     ):
         if len(set(names)) == len(names):
-            found = iter(names)
-            return [next(found) if isinstance(s, str | Path) else None for s in sources]
+            rest = iter(names)
+            return [next(rest) if isinstance(s, str | Path) else None for s in sources]
     twice = next(file for file, path in zip(files, paths, strict=True) if paths.count(path) > 1)
     raise InputError("the file is given twice", source=twice, hint="give each file once")
 
 
-def _parts(file: str) -> list[str]:
-    """Return folders and name; of a URL as it is written, of a file from the root on."""
-    if "://" in file:
-        return file.split("/")
-    return list(Path(os.path.abspath(file)).parts)
-
-
-def _without_shared(paths: list[list[str]]) -> list[list[str]]:
+def _below_shared(paths: list[list[str]]) -> list[list[str]]:
     """Return the paths below the folder that holds them all."""
     shared = 0
     while all(len(path) > shared + 1 for path in paths) and len({p[shared] for p in paths}) == 1:
@@ -322,11 +318,8 @@ def _without_shared(paths: list[list[str]]) -> list[list[str]]:
 
 def rejected_rows(bad: pl.DataFrame) -> pl.DataFrame:
     """Return the rows that are left out; a cell that is no number stays as it was written."""
-    written = [
-        pl.col(f"_{role}_text").alias(f"{role}_text")
-        for role in ("confidence", "correct", "weights")
-        if bad[f"_{role}_text"].is_not_null().any()
-    ]
+    texts = [f"_{role}_text" for role in ("confidence", "correct", "weights")]
+    written = [pl.col(name).alias(name[1:]) for name in texts if bad[name].count()]
     hidden = [name for name in bad.columns if name.startswith("_") and name != "_row"]
     return bad.with_columns(written).drop(hidden).rename({"_row": "row"})
 
@@ -368,11 +361,11 @@ def _map_of(
     maps: Sequence[MendMap], model: str, method: str, *, alone: bool, source: str
 ) -> MendMap:
     """Return the map of a model and method, or refuse: a map of another model promises nothing."""
-    same = [fitted for fitted in maps if fitted.model == model and fitted.method == method]
-    own = [fitted for fitted in maps if fitted.model == model]
-    for found in (same, own, maps if alone else ()):
-        if len(found) == 1:
-            return found[0]
+    of_model = [fitted for fitted in maps if fitted.model == model]
+    of_both = [fitted for fitted in of_model if fitted.method == method]
+    for fitting in (of_both, of_model, maps if alone else ()):
+        if len(fitting) == 1:
+            return fitting[0]
     names = ", ".join(f"{fitted.model} ({fitted.method})" for fitted in maps)
     raise InputError(
         f"there is no map for {model} ({method}); the file has {names}",

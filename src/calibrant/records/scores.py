@@ -14,7 +14,7 @@ from calibrant.records import guesses, rules, score_table, tables
 from calibrant.records.cells import read_confidence, read_number, read_outcome
 from calibrant.records.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.records.reading import Reading
-from calibrant.records.repeated import Peek, answers_told_apart, counted_once
+from calibrant.records.repeated import answers_told_apart, counted_once
 
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
@@ -125,7 +125,7 @@ leave such rows out and have them counted
     with error_source(name):
         optional = () if required else ("correct",)
         roles, text = _roles(names, asked, peek, optional, beside_others=beside_others)
-        frame = tables.collect(_select(lazy, names, roles, features, name), source)
+        frame = tables.collect(_select(lazy, names, roles, features), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
         known = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
@@ -158,7 +158,7 @@ leave such rows out and have them counted
 def _roles(
     names: list[str],
     asked: Mapping[str, str | None],
-    peek: Peek,
+    peek: guesses.Peek,
     optional: Sequence[str],
     *,
     beside_others: bool,
@@ -166,13 +166,7 @@ def _roles(
     """Return the columns by role, and the one whose texts stand for ids of questions."""
     text = guesses.question_text(names)
     roles = guesses.resolve_roles(
-        names,
-        None,
-        asked,
-        peek,
-        optional=optional,
-        number_ids=text is None,
-        beside_others=beside_others,
+        names, asked, peek, optional=optional, number_ids=text is None, beside_others=beside_others
     )
     if text is None or roles["question_id"]:
         return roles, None
@@ -203,11 +197,7 @@ def _named_columns(*wanted: str | None) -> list[str]:
 
 
 def _select(
-    lazy: pl.LazyFrame,
-    names: list[str],
-    roles: guesses.Roles,
-    features: Sequence[str] | None,
-    source: str,
+    lazy: pl.LazyFrame, names: list[str], roles: guesses.Roles, features: Sequence[str] | None
 ) -> pl.LazyFrame:
     """Select the roles under their own names, the features beside them, rows numbered from 1."""
     used = {found[0] for role, found in roles.columns.items() if len(found) == 1}
@@ -216,7 +206,7 @@ def _select(
     if features is None:
         features = [name for name in names if name not in used and name not in _OWN]
     extra = [
-        guesses.require_column(name, names, source, role="a group or a feature")
+        guesses.require_column(name, names, role="a group or a feature")
         for name in dict.fromkeys(features)
         if name not in _OWN
     ]
@@ -321,13 +311,9 @@ def _checked(
 
 def _breaking(bad: pl.DataFrame, checks: Mapping[str, pl.Expr]) -> dict[str, pl.Series]:
     """Return, by rule and most first, which of the rows break it; a row may break several."""
-    masks = bad.select(**checks, duplicate_row=pl.col("rule").eq("duplicate_row").fill_null(False))
-    empty = masks["row_empty"]
-    broken = {
-        name: masks[name] if name == "row_empty" else masks[name] & ~empty for name in masks.columns
-    }
-    held = {name: mask for name, mask in broken.items() if mask.any()}
-    return dict(sorted(held.items(), key=lambda item: -int(item[1].sum())))
+    duplicate = pl.col("rule").eq("duplicate_row").fill_null(False)
+    broken = rules.broken_masks(bad, **checks, duplicate_row=duplicate)
+    return dict(sorted(broken.items(), key=lambda item: -int(item[1].sum())))
 
 
 def _counts(broken: Mapping[str, pl.Series]) -> dict[str, int]:

@@ -6,10 +6,10 @@ import signal
 import pytest
 
 from calibrant.clients import Caps
-from calibrant.core.errors import BudgetError, SchemaError
+from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Claim, DrawRow, Ledger, LedgerKey, Refusal
 from clients.killable import ASKS, Starter, in_flight_draws, is_running, wait_until
-from clients.sessions import Session, questions
+from clients.sessions import Session
 from ledgers import in_flight
 
 HOUR_S = 3_600.0
@@ -141,17 +141,6 @@ def test_a_failed_transaction_leaves_the_account_as_it_was(path):
         with ledger.writing():
             (attempt,) = ledger.claim_all([Claim(request, 0, 1, 5, 0.0, caps)])
             assert isinstance(attempt, int), "a call that was not sent is none"
-
-
-@pytest.mark.parametrize("read_only", [True, False])
-def test_a_ledger_from_before_accounts_is_refused_by_name(server, path, read_only):
-    with Ledger(path) as ledger:
-        Session(server, ledger).run(questions(5))
-        ledger._db.execute("DROP TABLE accounts")
-        ledger._db.execute("DROP TABLE leases")
-        ledger._session = None
-    with pytest.raises(SchemaError, match="without accounts"):
-        Ledger(path, read_only=read_only)
 
 
 def test_a_disk_that_takes_no_more_is_one_message_and_loses_nothing(server, path, tmp_path):

@@ -76,7 +76,7 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     names = batches.named_columns(files, source)
     columns = {**asked.columns, "question_id": asked.question}
     with error_source(source):
-        roles = resolve_roles(names, None, columns, partial(_peeked, source))
+        roles = resolve_roles(names, columns, partial(_peeked, source))
     for name in by:
         require_column(name, names, source, role="by")
     if roles.models:

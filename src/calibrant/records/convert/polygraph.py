@@ -8,7 +8,7 @@ it becomes that probability, otherwise its negative is kept as a score that only
 import math
 import pickletools
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def _saved(path: Path) -> dict[str, Mapping[Any, Any]]:
         raise InputError(f"the archive cannot be read: {error}") from None
     if not isinstance(saved, dict) or not all(isinstance(saved.get(p), dict) for p in _PARTS):
         raise InputError(f"a saved manager has {', '.join(_PARTS)}")
-    return {part: saved[part] for part in _PARTS}
+    return saved
 
 
 def _grades(
@@ -116,7 +116,8 @@ def _grades(
     if named is not None and named not in found:
         known = ", ".join(found) or "none"
         raise InputError(f"there is no generation metric {named!r}", hint=f"the file has: {known}")
-    binary = [name for name, values in found.items() if _says_right_or_wrong(values)]
+    stated = {name: set(values) - {None} for name, values in found.items()}
+    binary = [name for name, values in stated.items() if values and values <= _BINARY]
     chosen = named or next(iter(binary), None)
     others = [name for name in found if name != chosen]
     if chosen is None:
@@ -128,11 +129,6 @@ def _grades(
     if others:
         log.note(f"graded by {chosen!r}; the file also has {', '.join(others)} (choose by grade)")
     return found[chosen], chosen
-
-
-def _says_right_or_wrong(values: Sequence[float | None]) -> bool:
-    stated = set(values) - {None}
-    return bool(stated) and stated <= _BINARY
 
 
 def _scores(log: ForeignLog, estimations: Mapping[Any, Any], count: int) -> list[dict[str, float]]:
@@ -271,13 +267,11 @@ def _update(stack: _Stack, items: list[Any]) -> None:
         stack[-1].update(_pairs(items))
 
 
-def _tuple_of(count: int) -> Callable[[_Stack], None]:
-    def action(stack: _Stack) -> None:
-        items = tuple(stack[-count:])
-        del stack[-count:]
-        stack.append(items)
-
-    return action
+def _last(stack: _Stack, count: int) -> list[Any]:
+    """Take so many items off the stack."""
+    items = stack[-count:]
+    del stack[-count:]
+    return items
 
 
 def _call(arguments: int) -> Callable[[_Stack], None]:
@@ -290,23 +284,6 @@ def _call(arguments: int) -> Callable[[_Stack], None]:
         stack.append({} if name in _DICTS else NotPlain(name))
 
     return action
-
-
-def _named(stack: _Stack) -> None:
-    module, name = stack[-2:]
-    del stack[-2:]
-    stack.append(NotPlain(f"{module} {name}"))
-
-
-def _dict_of_group(stack: _Stack) -> None:
-    items = _group(stack)
-    stack.append(dict(_pairs(items)))
-
-
-def _set_item(stack: _Stack) -> None:
-    items = stack[-2:]
-    del stack[-2:]
-    _update(stack, items)
 
 
 _NEW: dict[str, Callable[[], Any]] = {
@@ -325,16 +302,16 @@ _ACTIONS: dict[str, Callable[[_Stack], None]] = {
     "EMPTY_SET": lambda stack: stack.append(NotPlain("builtins set")),
     "LIST": lambda stack: stack.append(_group(stack)),
     "TUPLE": lambda stack: stack.append(tuple(_group(stack))),
-    "DICT": _dict_of_group,
-    "TUPLE1": _tuple_of(1),
-    "TUPLE2": _tuple_of(2),
-    "TUPLE3": _tuple_of(3),
+    "DICT": lambda stack: stack.append(dict(_pairs(_group(stack)))),
+    "TUPLE1": lambda stack: stack.append(tuple(_last(stack, 1))),
+    "TUPLE2": lambda stack: stack.append(tuple(_last(stack, 2))),
+    "TUPLE3": lambda stack: stack.append(tuple(_last(stack, 3))),
     "APPEND": lambda stack: _extend(stack, [stack.pop()]),
     "APPENDS": lambda stack: _extend(stack, _group(stack)),
     "ADDITEMS": lambda stack: _group(stack).clear(),
-    "SETITEM": _set_item,
+    "SETITEM": lambda stack: _update(stack, _last(stack, 2)),
     "SETITEMS": lambda stack: _update(stack, _group(stack)),
-    "STACK_GLOBAL": _named,
+    "STACK_GLOBAL": lambda stack: stack.append(NotPlain("{} {}".format(*_last(stack, 2)))),
     "REDUCE": _call(1),
     "NEWOBJ": _call(1),
     "NEWOBJ_EX": _call(2),

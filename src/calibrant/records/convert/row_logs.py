@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from calibrant.records.convert import exchange
-from calibrant.records.convert.json_text import KINDS, ReadOptions, as_text, json_lines
+from calibrant.records.convert.json_text import KINDS, ReadOptions, as_text, named_lines
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 
 _QUESTIONS = ("user_input", "question", "request", "inputs")
@@ -39,8 +39,7 @@ def _read_batch(
     exchanges: Callable[[exchange.Raw], Iterable[exchange.Exchange]], log: ForeignLog
 ) -> None:
     log.note(f"{_UNGRADED.reason}: import it and grade the draws")
-    rows = ((f"line {number}", row) for number, row in json_lines(log.path, log))
-    exchange.read_exchanges(log, rows, exchanges)
+    exchange.read_exchanges(log, named_lines(log.path, log), exchanges)
 
 
 # -- frames of ragas, tables of MLflow -------------------------------------------------------------
@@ -85,7 +84,7 @@ read_ragas = read_mlflow = partial(_read, _table_row)
 
 def _langsmith(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a row; repetitions of an example are draws of one question."""
-    parts: dict[str, dict[str, Any]] = {}
+    parts: dict[str, dict[str, object]] = {}
     for name, value in row.items():
         part, _, inner = name.partition(".")
         if inner and value is not None:
@@ -132,9 +131,7 @@ def _dspy(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange
         raise ValueError("no field begins with pred_")
     if said.get("answer", next(iter(said.values()))) is None:
         raise exchange.NoAnswerError("the program gave no answer")
-    others = {
-        name: value for name, value in row.items() if name not in (*_INPUTS, exchange.CONFIDENCE)
-    }
+    others = {name: x for name, x in row.items() if name not in (*_INPUTS, exchange.CONFIDENCE)}
     yield exchange.Exchange(
         question=_text(next(iter(row.values())) if asked is None else asked),
         answer=_one(said, _OUTPUTS),
@@ -145,10 +142,10 @@ def _dspy(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange
     )
 
 
-def _one(held: exchange.Raw, names: Iterable[str]) -> str:
+def _one(values: exchange.Raw, names: Iterable[str]) -> str:
     """Return the value under the first of the names, or the only value there is."""
-    found = exchange.first_of({str(name).casefold(): value for name, value in held.items()}, names)
-    return _text(next(iter(held.values())) if found is None and len(held) == 1 else found)
+    named = exchange.first_of({str(name).casefold(): x for name, x in values.items()}, names)
+    return _text(next(iter(values.values())) if named is None and len(values) == 1 else named)
 
 
 def _text(value: Any) -> str:
@@ -177,9 +174,7 @@ def _sample(_: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
             answer=as_text(taken[0]) if taken and only else text,
             model=str(row["model_id"]),
             draw=None if only else place,
-            grade=exchange.Grade(
-                correct, None if correct is not None else FILTERED_ONLY, "is_correct"
-            ),
+            grade=exchange.Grade(correct, FILTERED_ONLY if correct is None else None, "is_correct"),
             confidence=(row.get("metadata") or {}).get(exchange.CONFIDENCE),
             task=str(row["evaluation_name"]),
             references=[str(one) for one in asked.get("reference") or ()],
@@ -192,16 +187,15 @@ def _replies(row: exchange.Raw) -> list[str]:
     """Return the replies to a sample; of a conversation its last message."""
     raw = (row.get("output") or {}).get("raw") or []
     said = [m.get("content") for m in row.get("messages") or () if m.get("role") == "assistant"]
-    found = ([raw] if isinstance(raw, str) else raw) or [text for text in said if text][-1:]
-    if not found:
+    replies = ([raw] if isinstance(raw, str) else raw) or [text for text in said if text][-1:]
+    if not replies:
         raise exchange.NoAnswerError("there is no reply")
-    return [str(text) for text in found]
+    return [str(text) for text in replies]
 
 
-def _spent(prompt: Any, completion: Any, finish: Any = None) -> dict[str, Any]:
-    return {
-        "finish_reason": finish, "prompt_tokens": prompt, "completion_tokens": completion,
-    }  # fmt: skip
+def _spent(prompt: Any, completion: Any, finish: Any = None) -> dict[str, object]:
+    details = {"finish_reason": finish, "prompt_tokens": prompt}
+    return details | {"completion_tokens": completion}
 
 
 read_every_eval_ever = partial(_read, _sample)
@@ -234,7 +228,7 @@ def _openai(row: exchange.Raw) -> Iterator[exchange.Exchange]:
         )
 
 
-def _as_choice(body: exchange.Raw) -> dict[str, Any]:
+def _as_choice(body: exchange.Raw) -> exchange.Raw:
     """Return what the Responses interface answered as the choice of a chat completion."""
     messages = [item for item in body["output"] if item.get("type") == "message"]
     parts = [part for item in messages for part in item["content"] if "text" in part]

@@ -23,30 +23,17 @@ class _Span(NamedTuple):
 
     trace: str
     id: str
-    held: dict[str, Any]
-    events: list[tuple[str, dict[str, Any]]]
-
-
-class _Said(NamedTuple):
-    """An evaluation: where it was recorded, the reply it names, and its name and value."""
-
-    span: _Span
-    reply: str | None
-    name: str
-    value: Any
+    held: dict[str, object]
+    events: list[tuple[str, dict[str, object]]]
 
 
 def read_otel(log: ForeignLog) -> None:
     """Read spans; the same input asked again is another draw of it."""
     spans = [span for row in joined_objects(log.path, log) for span in _spans(row)]
     answers = [span for span in spans if _replies(span)]
-    said = [one for span in spans for one in _evaluations(span)]
-    by_span = _by_span(answers, said, log)
-    exchange.read_exchanges(
-        log,
-        numbered("answer", answers),
-        lambda span: _exchanges(span, by_span[span.id], log.options),
-    )
+    said, options = _by_span(answers, spans, log), log.options
+    rows = numbered("answer", answers)
+    exchange.read_exchanges(log, rows, lambda span: _exchanges(span, said[span.id], options))
 
 
 def _spans(row: exchange.Raw) -> Iterator[_Span]:
@@ -66,7 +53,7 @@ def _span(trace: Any, own: Any, row: exchange.Raw) -> _Span:
     return _Span(str(trace), str(own), _attributes(row.get("attributes")), events)
 
 
-def _attributes(held: Any) -> dict[str, Any]:
+def _attributes(held: Any) -> dict[str, object]:
     """Return attributes by name; OTLP lists them, each value under the name of its type."""
     if isinstance(held, Mapping):
         return dict(held)
@@ -78,8 +65,8 @@ def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) ->
     everywhere = [span.held, *(held for _, held in span.events)]
     whole = next((held[attribute] for held in everywhere if held.get(attribute)), None)
     if whole is not None:
-        found = exchange.json_in(whole) if isinstance(whole, str) else whole
-        return found if isinstance(found, list) else [whole]
+        messages = exchange.json_in(whole) if isinstance(whole, str) else whole
+        return messages if isinstance(messages, list) else [whole]
     numbers = (f"{older}.{number}.content" for number in range(len(span.held)))
     listed = [span.held[name] for name in numbers if span.held.get(name)]
     return listed or [
@@ -88,40 +75,42 @@ def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) ->
 
 
 def _replies(span: _Span) -> list[str]:
-    found = _messages(span, "gen_ai.output.messages", "gen_ai.completion", ("gen_ai.choice",))
-    return [text for text in map(exchange.plain_text, found) if text]
+    messages = _messages(span, "gen_ai.output.messages", "gen_ai.completion", ("gen_ai.choice",))
+    return [text for text in map(exchange.plain_text, messages) if text]
 
 
-def _evaluations(span: _Span) -> Iterator[_Said]:
+def _evaluations(span: _Span) -> Iterator[tuple[object, str, object]]:
+    """Yield the id of a reply that an evaluation names, and its own name and value."""
     for name, held in span.events:
         if name == "gen_ai.evaluation.result" and "gen_ai.evaluation.name" in held:
             values = (held.get(f"gen_ai.evaluation.score.{part}") for part in ("value", "label"))
             value = next((value for value in values if value is not None), None)
-            reply = held.get("gen_ai.response.id")
-            yield _Said(span, reply, str(held["gen_ai.evaluation.name"]), value)
+            yield held.get("gen_ai.response.id"), str(held["gen_ai.evaluation.name"]), value
 
 
 def _by_span(
-    answers: list[_Span], said: list[_Said], log: ForeignLog
-) -> Mapping[str, dict[str, Any]]:
+    answers: list[_Span], spans: list[_Span], log: ForeignLog
+) -> Mapping[str, dict[str, object]]:
     """Return what was said of each answer: in its span, of its id, or in a trace with it alone."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    said: dict[str, dict[str, object]] = defaultdict(dict)
     of_trace: dict[str, list[str]] = defaultdict(list)
     for span in answers:
         of_trace[span.trace].append(span.id)
     by_reply = {span.held.get("gen_ai.response.id"): span.id for span in answers}
     lost = 0
-    for one in said:
-        alone = of_trace[one.span.trace] if len(of_trace[one.span.trace]) == 1 else [None]
-        own = one.span.id if one.span.id in of_trace[one.span.trace] else alone[0]
-        place = by_reply.get(one.reply, own) if one.reply is not None else own
-        if place is None:
-            lost += 1
-        else:
-            found[place][one.name] = one.value
+    for span in spans:
+        inside = of_trace[span.trace]
+        alone = inside[0] if len(inside) == 1 else None
+        here = span.id if span.id in inside else alone
+        for reply, name, value in _evaluations(span):
+            place = here if reply is None else by_reply.get(reply, here)
+            if place is None:
+                lost += 1
+            else:
+                said[place][name] = value
     if lost:
         log.note(f"{lost} evaluations name no answer, and their trace has none or several")
-    return found
+    return said
 
 
 def _exchanges(
@@ -196,31 +185,28 @@ def _run(runs: list[exchange.Raw], options: ReadOptions) -> exchange.Exchange:
 
 def _generation(outputs: Any) -> exchange.Raw:
     """Return the first generation of a call, of which a list of lists is kept."""
-    found = exchange.mapping_in(outputs).get("generations") or [{}]
-    first = found[0][0] if isinstance(found[0], list) else found[0]
-    return exchange.mapping_in(first)
+    calls = exchange.mapping_in(outputs).get("generations") or [{}]
+    return exchange.mapping_in(calls[0][0] if isinstance(calls[0], list) else calls[0])
 
 
-def _feedback(run: exchange.Raw) -> dict[str, Any]:
+def _feedback(run: exchange.Raw) -> dict[str, object]:
     """Return what LangSmith adds to a run: means of feedback by name."""
-    held = exchange.mapping_in(run.get("feedback_stats"))
-    return {name: exchange.mapping_in(one).get("avg") for name, one in held.items()}
+    means = exchange.mapping_in(run.get("feedback_stats"))
+    return {name: exchange.mapping_in(one).get("avg") for name, one in means.items()}
 
 
 def _unwrapped(message: Any) -> exchange.Raw:
     """Return the fields of a message, which LangChain keeps as the arguments of its class."""
-    found = exchange.mapping_in(message)
-    return exchange.mapping_in(found.get("kwargs")) or found
+    fields = exchange.mapping_in(message)
+    return exchange.mapping_in(fields.get("kwargs")) or fields
 
 
 def _words(value: Any) -> str:
     """Return the words of inputs or outputs: of the last message, however it is wrapped."""
     if isinstance(value, list) and value:
         return _words(value[-1])
-    found = _unwrapped(value) if isinstance(value, Mapping) else value
-    held = (
-        exchange.first_of(found, ("messages", "output", "input"))
-        if isinstance(found, Mapping)
-        else None
-    )
-    return exchange.plain_text(found) if held is None else _words(held)
+    if not isinstance(value, Mapping):
+        return exchange.plain_text(value)
+    fields = _unwrapped(value)
+    inner = exchange.first_of(fields, ("messages", "output", "input"))
+    return exchange.plain_text(fields) if inner is None else _words(inner)

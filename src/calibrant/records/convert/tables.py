@@ -27,10 +27,6 @@ _GRADES = ("response_correct", "correct", "is_correct")
 _SCORERS = KINDS[_UQLM]["table"][0][2]
 
 
-def _is_scorer(column: str) -> bool:
-    return column in _SCORERS or (column.startswith("judge_") and column[6:].isdecimal())
-
-
 # -- any table -----------------------------------------------------------------------------------
 
 
@@ -38,9 +34,7 @@ def read_table(log: ForeignLog) -> None:
     """Read a table of confidences and outcomes; rows that break a rule are listed."""
     path, options = log.path, log.options
     table, numbers = _readable(path, log)
-    columns: dict[str, Any] = dict(options.columns)
-    if options.grade is not None:
-        columns.setdefault("correct", options.grade)
+    columns: dict[str, Any] = {"correct": options.grade, **options.columns}
     loaded = load_scores(
         # The file itself where all of it can be read: messages then name it.
         table if log.problems else path,
@@ -86,16 +80,16 @@ def _readable(path: Path, log: ForeignLog) -> tuple[pl.DataFrame, Sequence[int]]
     return pl.DataFrame(list(rows.values()), infer_schema_length=None, strict=False), list(rows)
 
 
-def _csv_rows(path: Path, log: ForeignLog) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_rows(path: Path, log: ForeignLog) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield (row number, cells) of the rows that have as many cells as the header."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = list(csv.reader(file, delimiter=column_separator(path)))
     header = lines[0]
     for number, cells in enumerate(lines[1:], start=1):
-        if len(cells) != len(header):
+        if len(cells) == len(header):
+            yield number, {key: cell or None for key, cell in zip(header, cells, strict=True)}
+        else:
             log.problem(f"row {number}", f"{len(cells)} cells where the header has {len(header)}")
-            continue
-        yield number, {key: cell or None for key, cell in zip(header, cells, strict=True)}
 
 
 # -- uqlm ----------------------------------------------------------------------------------------
@@ -109,7 +103,8 @@ def read_uqlm(log: ForeignLog) -> None:
         raise InputError(f"a table of uqlm has a column {missing[0]!r}")
     log.expected, log.expected_unit = table.height + len(log.problems), "rows"
     grade = _grade_column(table.columns, log)
-    scorers = [column for column in table.columns if _is_scorer(column)]
+    judges = [c for c in table.columns if c.startswith("judge_") and c[6:].isdecimal()]
+    scorers = [column for column in table.columns if column in (*_SCORERS, *judges)]
     known = {"prompt", "response", "sampled_responses", grade, *scorers}
     others = [column for column in table.columns if column not in known]
     if others:
@@ -128,18 +123,14 @@ def _grade_column(columns: Sequence[str], log: ForeignLog) -> str | None:
         raise InputError(
             f"there is no column {wanted!r}", hint=f"the table has: {', '.join(columns)}"
         )
-    found = wanted or next((name for name in _GRADES if name in columns), None)
-    if found is None:
+    grade = wanted or next((name for name in _GRADES if name in columns), None)
+    if grade is None:
         log.note("uqlm grades nothing: add a column of grades and name it as grade")
-    return found
+    return grade
 
 
 def _responses(
-    log: ForeignLog,
-    grade: str | None,
-    scorers: Sequence[str],
-    question: str,
-    row: Raw,
+    log: ForeignLog, grade: str | None, scorers: Sequence[str], question: str, row: Raw
 ) -> Iterator[Exchange]:
     response = as_text(row["response"])
     if response is None:
@@ -164,9 +155,7 @@ def _responses(
 
 def _samples(value: Any) -> list[str]:
     """Return the sampled responses; in a CSV they are the text of a Python list."""
-    if value is None:
-        return []
-    found = ast.literal_eval(value) if isinstance(value, str) else value
-    if not isinstance(found, list | tuple):
+    samples = ast.literal_eval(value) if isinstance(value, str) else value
+    if not isinstance(samples, list | tuple | None):
         raise ValueError(f"sampled_responses is no list: {value!r:.40}")
-    return [str(text) for text in found]
+    return [str(text) for text in samples or ()]

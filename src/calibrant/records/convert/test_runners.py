@@ -47,12 +47,9 @@ def read_promptfoo(log: ForeignLog) -> None:
 
 def _results(path: Path, log: ForeignLog) -> list[tuple[str, Any]]:
     data = path.read_bytes()
-    try:
-        first = json_text.load_json(data.partition(b"\n")[0])
-    except ValueError:
-        first = None
+    first = json_text.json_or_none(data.partition(b"\n")[0])
     if isinstance(first, dict) and fits(first, ROWS["promptfoo"]):
-        return [(f"line {number}", row) for number, row in json_text.json_lines(path, log)]
+        return list(json_text.named_lines(path, log))
     try:
         document = json_text.load_json(data)
     except ValueError as error:
@@ -74,6 +71,7 @@ def _result(
     provider = row["provider"]
     name = provider if isinstance(provider, str) else provider.get("label") or provider["id"]
     tokens, usage = response.get("logProbs"), response.get("tokenUsage") or {}
+    details = {"prompt_tokens": usage.get("prompt"), "completion_tokens": usage.get("completion")}
     return exchange.Exchange(
         question_id=json.dumps(row.get("vars") or {}, sort_keys=True, ensure_ascii=False),
         question=str((row.get("prompt") or {}).get("raw") or ""),
@@ -82,10 +80,7 @@ def _result(
         grade=exchange.Grade(*_test_grade(row, grade), "assertions"),
         confidence=(response.get("metadata") or {}).get(exchange.CONFIDENCE),
         tokens=tokens if isinstance(tokens, list) else None,
-        details={
-            "prompt_tokens": usage.get("prompt"),
-            "completion_tokens": usage.get("completion"),
-        },
+        details=details,
     )
 
 
@@ -175,12 +170,14 @@ def read_hle(log: ForeignLog) -> None:
     exchange.read_exchanges(log, rows, exchanges)
 
 
-def _entries(path: Path, log: ForeignLog) -> dict[str, Any]:
+def _entries(path: Path, log: ForeignLog) -> dict[str, object]:
     """Return the entries by question; of a damaged file those before the damage."""
     data = path.read_bytes()
-    if _is_row(data.partition(b"\n")[0]):
-        lines = [(f"line {number}", row) for number, row in json_text.json_lines(path, log)]
-        entries = {str(row.get("id", place)): row for place, row in lines}
+    # A file of lines begins with a whole entry.
+    first = json_text.json_or_none(data.partition(b"\n")[0])
+    if isinstance(first, dict) and kind_of_row(first) == "hle":
+        lines = json_text.named_lines(path, log)
+        entries: dict[str, object] = {str(row.get("id", place)): row for place, row in lines}
         log.expected = len(entries) + len(log.problems)
         return entries
     found = json_text.read_json(path, log)
@@ -199,23 +196,12 @@ def _entries(path: Path, log: ForeignLog) -> dict[str, Any]:
     return found
 
 
-def _is_row(line: bytes) -> bool:
-    """Return whether the first line is a whole entry, as in a jsonl file."""
-    try:
-        row = json_text.load_json(line)
-    except ValueError:
-        return False
-    return isinstance(row, dict) and kind_of_row(row) == "hle"
-
-
 def _answer(
     log: ForeignLog, question: str, entry: exchange.Raw, judged: exchange.Raw
 ) -> exchange.Exchange:
     correct, text = exchange.grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
-    confidence, reference = (
-        json_text.finite_number(judged.get("confidence")),
-        judged.get("correct_answer"),
-    )
+    confidence = json_text.finite_number(judged.get("confidence"))
+    reference = judged.get("correct_answer")
     made_up = confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None
     reason = None if correct is not None else f"the judge says {judged.get('correct')!r:.40}"
     if confidence is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert import exchange
-from calibrant.records.convert.json_text import KINDS, as_text, json_rows, load_json, numbered
+from calibrant.records.convert.json_text import KINDS, as_text, json_or_none, json_rows, numbered
 from calibrant.records.convert.log import ForeignLog
 from calibrant.records.convert.recognise import ROWS, fits
 from calibrant.records.formats import entries_below
@@ -44,7 +44,7 @@ def read_phoenix(log: ForeignLog) -> None:
 
 def _content(
     log: ForeignLog,
-) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, dict[str, Any]]]:
+) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, exchange.Raw]]:
     """Return the rows, and the annotations by span."""
     if (path := log.path).is_dir():
         spans, notes = _named(path, "spans"), _named(path, "annotations")
@@ -53,22 +53,18 @@ def _content(
                 "a folder of Phoenix holds a table `spans` and a table `annotations`",
                 hint="write both with the client of Phoenix, as parquet, csv or jsonl",
             )
-        return numbered("row", _table(spans)), _by_span(_table(notes))
+        return numbered("row", read_table(spans).iter_rows(named=True)), _by_span(notes)
     return exchange.log_rows(log), {}
 
 
-def _table(path: Path) -> list[exchange.Raw]:
-    return list(read_table(path).iter_rows(named=True))
-
-
-def _by_span(rows: Sequence[exchange.Raw]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for row in rows:
+def _by_span(path: Path) -> dict[str, dict[str, object]]:
+    annotations: dict[str, dict[str, object]] = {}
+    for row in read_table(path).iter_rows(named=True):
         name = as_text(row.get("annotation_name") or row.get("name"))
         span = as_text(row.get("span_id") or row.get(_SPAN))
         if name is not None and span is not None:
-            found.setdefault(span, {})[name] = _opinion(row, "result.")
-    return found
+            annotations.setdefault(span, {})[name] = _opinion(row, "result.")
+    return annotations
 
 
 def _opinion(row: exchange.Raw, before: str = "") -> Any:
@@ -83,7 +79,7 @@ def _is_reply(row: exchange.Raw) -> bool:
 
 
 def _span(
-    row: exchange.Raw, annotations: Mapping[str, dict[str, Any]], grade: str | None
+    row: exchange.Raw, annotations: Mapping[str, exchange.Raw], grade: str | None
 ) -> exchange.Exchange:
     values = dict(annotations.get(str(row.get(_SPAN)), {}))
     for name, value in row.items():
@@ -120,7 +116,7 @@ def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
     }
     output, right = row["output"], row.get("reference_output")
     beside = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
-    stated = values.pop(exchange.CONFIDENCE, beside)
+    stated = values.pop(exchange.CONFIDENCE, None)
     return exchange.Exchange(
         question_id=str(row["example_id"]),
         question=exchange.plain_text(row.get("input")),
@@ -177,23 +173,21 @@ def _unfolded(row: exchange.Raw) -> exchange.Raw:
 
 def _scheduled(log: ForeignLog) -> list[exchange.Raw]:
     """Join the observations of a scheduled export with their scores, or those of their trace."""
-    path, scores = log.path, dict[str, dict[str, Any]]()
+    path, scores = log.path, dict[str, dict[str, object]]()
     for row in _all_rows(path / "scores", log):
         name, value = row.get("name"), row.get("value")
         if row.get("data_type") not in ("NUMERIC", None) and row.get("string_value"):
             value = row["string_value"]
         key = str(row.get("observation_id") or row.get("trace_id"))
         scores.setdefault(key, {})[str(name)] = value
-    found: list[exchange.Raw] = []
+    rows: list[exchange.Raw] = []
     # The enriched table has every observation of the plain one.
     folders = (path / name for name in ("observations_v2", "observations"))
     for row in _all_rows(next((one for one in folders if one.is_dir()), path), log):
-        own = scores.get(str(row.get("id")), {})
-        whole = (
-            scores.get(str(row.get("trace_id")), {}) if not row.get("parent_observation_id") else {}
-        )
-        found.append({**row, "scores": {**whole, **own}})
-    return found
+        inner = row.get("parent_observation_id")
+        of_trace = {} if inner else scores.get(str(row.get("trace_id")), {})
+        rows.append({**row, "scores": of_trace | scores.get(str(row.get("id")), {})})
+    return rows
 
 
 def _all_rows(folder: Path, log: ForeignLog) -> list[exchange.Raw]:
@@ -205,39 +199,35 @@ def _all_rows(folder: Path, log: ForeignLog) -> list[exchange.Raw]:
 
 
 def _is_answer(row: exchange.Raw) -> bool:
-    kind = row.get("type")
-    wanted = kind is None or kind in _ANSWERS
-    return wanted and row.get("output") not in (None, "")
+    return row.get("type") in (None, *_ANSWERS) and row.get("output") not in (None, "")
 
 
-def _scores(row: exchange.Raw) -> dict[str, Any]:
+def _scores(row: exchange.Raw) -> dict[str, object]:
     """Return the scores by name: a list of objects, a mapping, or a column each."""
     held = row.get("scores")
-    found: dict[str, Any] = {}
+    scores: dict[str, object] = {}
     if isinstance(held, list):
         for one in held:
             if isinstance(one, Mapping) and "name" in one:
                 text = one.get("stringValue") or one.get("string_value")
                 kind = one.get("dataType") or one.get("data_type")
-                found[str(one["name"])] = text if text and kind != "NUMERIC" else one.get("value")
-        return found
+                scores[str(one["name"])] = text if text and kind != "NUMERIC" else one.get("value")
+        return scores
     if isinstance(held, Mapping):
-        found |= {str(name): _single(value) for name, value in held.items()}
+        scores |= {str(name): _single(value) for name, value in held.items()}
     for name, value in row.items():
         if name not in _TRACE_FIELDS and (value is None or isinstance(value, list | str)):
             single = _single(value)
-            if single is None or not isinstance(single, str) or len(single) <= 40:
-                found.setdefault(name, single)
-    return found
+            if not isinstance(single, str) or len(single) <= 40:
+                scores.setdefault(name, single)
+    return scores
 
 
 def _single(value: Any) -> Any:
     """Return the one value of a score; in a CSV its list is JSON text."""
     if isinstance(value, str) and value.startswith("["):
-        try:
-            value = load_json(value.encode())
-        except ValueError:
-            return value
+        listed = json_or_none(value.encode())
+        value = value if listed is None else listed
     if isinstance(value, list):
         return value[0] if len(value) == 1 else None
     return None if value == "" else value
@@ -251,17 +241,16 @@ def _require_zeros(answers: Sequence[tuple[exchange.Raw, exchange.Raw]], log: Fo
     """
     if log.path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
         return
-    found = [exchange.grade_among(scores, log.options.grade) for _, scores in answers]
-    grades = [one.correct for one in found if one.correct is not None]
-    names = {one.grader for one in found if one.grader is not None}
+    every = [exchange.grade_among(scores, log.options.grade) for _, scores in answers]
+    grades = [one.correct for one in every if one.correct is not None]
+    names = {one.grader for one in every if one.grader is not None}
     values = (scores.get(name) for _, scores in answers for name in names)
     numbers = any(exchange.number_in(value) is not None for value in values)
-    if numbers and grades and len(grades) < len(found) and all(grade > 0 for grade in grades):
-        name = next(iter(names))
+    if numbers and 0 < len(grades) < len(every) and min(grades) > 0:
         raise InputError(
-            f"every value of {name} is above 0 and {len(found) - len(grades)} are missing: the "
-            "tables of Langfuse leave scores of 0 out, so wrong answers cannot be told from "
-            "ungraded ones",
+            f"every value of {next(iter(names))} is above 0 and {len(every) - len(grades)} are "
+            "missing: the tables of Langfuse leave scores of 0 out, so wrong answers cannot be "
+            "told from ungraded ones",
             hint="export by the API or the scheduled export, or make the score a boolean one",
         )
 

@@ -26,7 +26,7 @@ _IN_ZIP64 = 0xFFFFFFFF
 _SIZES_FOLLOW = 0x08
 _LARGEST = 2**31
 """An entry that claims more than this is taken for damage; a sample is never that large."""
-_PIECE = 1 << 22
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,29 +87,35 @@ class ZipEntries:
             if len(data) < entry.packed:
                 raise ValueError(f"cut short: {len(data)} of {entry.packed} bytes are there")
         else:
-            data = self._bytes[start : self._next_header(start)]
+            # Where the data must have ended: the compressed stream knows its own end.
+            following = self._bytes.find(_SIGNATURE, start)
+            data = self._bytes[start : following if following >= 0 else len(self._bytes)]
         if (entry.size or 0) > (most := limit("entry_bytes")):
             raise _too_large(most)
-        content, _ = self._unpacked(entry, data)
+        content = self._unpacked(entry, data, most)
         if entry.size is not None and len(content) != entry.size:
             raise ValueError(f"{len(content)} bytes where {entry.size} are declared")
         if entry.crc is not None and zlib.crc32(content) != entry.crc:
             raise ValueError("the checksum does not match")
         return content
 
-    def _unpacked(self, entry: Entry, data: bytes) -> tuple[bytes, int]:
-        """Return the content and how many bytes of `data` it took."""
+    def _unpacked(self, entry: Entry, data: bytes, most: int) -> bytes:
+        """Return the content, up to the size that a sample may have."""
         if entry.method == _STORED:
-            return data, len(data)
+            return data
+        content, ended = bytearray(), False
         try:
             if entry.method == _ZSTD:
                 unzstd = self._zstd.decompressobj()
-                content = _bounded(unzstd.decompress(part) for part in _pieces(data, 1 << 16))
-                ended, rest = unzstd.eof, unzstd.unused_data
+                for start in range(0, len(data), _PIECE):
+                    content += unzstd.decompress(data[start : start + _PIECE])
+                    if len(content) > most:
+                        raise _too_large(most)
+                ended = unzstd.eof
             elif entry.method == _DEFLATED:
                 inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-                content = _bounded(_inflated(inflate, data))
-                ended, rest = inflate.eof, inflate.unused_data
+                content += inflate.decompress(data, most + 1)
+                ended = inflate.eof
             else:
                 raise InputError(
                     f"entry {entry.name!r} uses zip compression {entry.method}",
@@ -117,9 +123,11 @@ class ZipEntries:
                 )
         except (zlib.error, zstandard.ZstdError) as error:
             raise ValueError(f"the compressed data is damaged: {error}") from None
+        if len(content) > most:
+            raise _too_large(most)
         if not ended:
             raise ValueError("the compressed data is cut short")
-        return content, len(data) - len(rest)
+        return bytes(content)
 
     def _listed(self) -> Iterator[Entry]:
         """Yield the entries of the central directory."""
@@ -168,33 +176,6 @@ class ZipEntries:
         if flags & _SIZES_FOLLOW and not packed:
             return Entry(name, start, method, None, None, None)
         return Entry(name, start, method, packed, size, crc)
-
-    def _next_header(self, start: int) -> int:
-        """Return where the data must have ended: the compressed stream knows its own end."""
-        following = self._bytes.find(_SIGNATURE, start)
-        return following if following >= 0 else len(self._bytes)
-
-
-def _pieces(data: bytes, size: int) -> Iterator[bytes]:
-    for start in range(0, len(data), size):
-        yield data[start : start + size]
-
-
-def _inflated(inflate: zlib._Decompress, data: bytes) -> Iterator[bytes]:
-    while data and not inflate.eof:
-        yield inflate.decompress(data, _PIECE)
-        data = inflate.unconsumed_tail
-
-
-def _bounded(parts: Iterator[bytes]) -> bytes:
-    """Join what is unpacked; stop where it is larger than any sample."""
-    kept, size, most = [], 0, limit("entry_bytes")
-    for part in parts:
-        size += len(part)
-        if size > most:
-            raise _too_large(most)
-        kept.append(part)
-    return b"".join(kept)
 
 
 def _too_large(most: int) -> ValueError:

@@ -85,9 +85,6 @@ class LedgerLookup:
             db.execute("COMMIT")
         row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
         version = row[0] if row else None
-        accounts = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accounts'").fetchone()
-        if version == str(schema.SCHEMA_VERSION) and accounts is None:
-            version = "one without accounts"
         if version != str(schema.SCHEMA_VERSION):
             raise SchemaError(
                 f"this version reads ledgers of schema {schema.SCHEMA_VERSION}, got {version!r}",
@@ -100,8 +97,8 @@ class LedgerLookup:
     def find(self, keys: Sequence[schema.LedgerKey]) -> list[int | None]:
         """Return the ids of requests that the ledger knows, None for the others."""
         digests = [key.digest for key in keys]
-        found = self._ids(digests)
-        return [found.get(digest) for digest in digests]
+        ids = self._ids(digests)
+        return [ids.get(digest) for digest in digests]
 
     def notes(self, beginning: str) -> dict[str, str]:
         """Return the facts whose names begin so, by the rest of their names."""
@@ -117,11 +114,13 @@ class LedgerLookup:
         held = self.held_by_id([id_ for id_ in ids if id_ is not None])
         return [held.get(id_, set()) if id_ is not None else set() for id_ in ids]
 
-    def held_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
+    def held_by_id(
+        self, request_ids: Sequence[int], db: sqlite3.Connection | None = None
+    ) -> dict[int, set[int]]:
         """Return the committed draw indices of each request that has any."""
         held: dict[int, set[int]] = {}
         query = "SELECT request_id, draw FROM draws WHERE request_id IN ({})"
-        for request_id, draw in self._in_batches(query, request_ids):
+        for request_id, draw in self._in_batches(query, request_ids, db):
             held.setdefault(request_id, set()).add(draw)
         for request_id in self._lost.keys() & held.keys():
             held[request_id] -= self._lost[request_id]
@@ -262,35 +261,24 @@ class LedgerLookup:
             live, silent = self._leases.split(self._db)
             self._others = live - {self._session}
             end_sessions(self._db, silent - {self._session})
-        taken = self._taken([claim.request_id for claim in claims])
-        found: list[int | schema.Refusal | None] = []
-        started: list[tuple[int, schema.Claim]] = []
+        ids = [claim.request_id for claim in claims]
+        taken = self.held_by_id(ids, self._db)
+        for request_id, asked in (self.claimed_by_id(ids) if self._others else {}).items():
+            taken.setdefault(request_id, set()).update(asked)
+        answers: list[int | schema.Refusal | None] = []
+        started: list[tuple[float, ...]] = []
         for claim in claims:
             draws = range(claim.first_draw, claim.first_draw + claim.n)
             if not taken.get(claim.request_id, _NOTHING).isdisjoint(draws):
-                found.append(None)
+                answers.append(None)
                 continue
-            given = self._refusal(claim) or self._next_ids(1)[0]
-            if isinstance(given, int):
-                self._accounts.set_aside(given, tokens=claim.tokens, money=claim.money)
-                started.append((given, claim))
-            found.append(given)
-        self._start(started)
-        return found
-
-    def _taken(self, ids: Sequence[int]) -> dict[int, set[int]]:
-        """Return the draws of these requests that are held or asked for by others."""
-        taken: dict[int, set[int]] = {}
-        marks = ",".join("?" * len(ids))
-        for request_id, draw in self._db.execute(
-            f"SELECT request_id, draw FROM draws WHERE request_id IN ({marks})", ids
-        ):
-            if draw not in self._lost.get(request_id, _NOTHING):
-                taken.setdefault(request_id, set()).add(draw)
-        if self._others:
-            for request_id, draws in self.claimed_by_id(ids).items():
-                taken.setdefault(request_id, set()).update(draws)
-        return taken
+            answer = self._refusal(claim) or self._next_ids(1)[0]
+            if isinstance(answer, int):
+                self._accounts.set_aside(answer, tokens=claim.tokens, money=claim.money)
+                started.append((answer, self.session, *claim[:3], time.time()))
+            answers.append(answer)
+        self._db.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)", started)
+        return answers
 
     def _refusal(self, claim: schema.Claim) -> schema.Refusal | None:
         if claim.caps is None:
@@ -304,16 +292,6 @@ class LedgerLookup:
             money=claim.money,
             others=others,
             others_may_free=may_free,
-        )
-
-    def _start(self, claims: Sequence[tuple[int, schema.Claim]]) -> None:
-        session, now = self.session, time.time()
-        self._db.executemany(
-            "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (id_, session, claim.request_id, claim.first_draw, claim.n, now)
-                for id_, claim in claims
-            ],
         )
 
     def _next_ids(self, count: int) -> range:

@@ -104,25 +104,28 @@ def _repaired(path: Path) -> Repair:
     if not path.is_file():
         raise InputError("there is no ledger to repair")
     _check_nobody_writes(path)
-    found = Repair(_problems(path))
-    if not found.problems:
-        found.draws, found.lost = _count(path)
-        if not found.lost:
-            return found
+    repair = Repair(_problems(path))
+    if not repair.problems:
+        query = "SELECT p.body FROM draws d LEFT JOIN payloads p ON p.id = d.id"
+        with closing(_open(path)) as db:
+            sound = Counter(_readable(body) for (body,) in db.execute(query))
+        repair.draws, repair.lost = sound[True], sound[False]
+        if not repair.lost:
+            return repair
     saved = _Saved(scan_rows(path))
     if not saved.requests:
         raise InputError(
             "nothing can be read in this file, so it is left as it is",
             hint="move it away to begin again; every answer is then asked for again",
         )
-    found.backup = _backup(path)
+    repair.backup = _backup(path)
     fresh = path.with_name(path.name + ".repaired")
     fresh.unlink(missing_ok=True)
-    found.draws, found.lost = saved.write(fresh)
+    repair.draws, repair.lost = saved.write(fresh)
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     fresh.replace(path)
-    return found
+    return repair
 
 
 def _open(path: Path, mode: str = "ro") -> sqlite3.Connection:
@@ -148,23 +151,13 @@ def _check_nobody_writes(path: Path) -> None:
 
 
 def _problems(path: Path) -> list[str]:
-    db = _open(path)
-    try:
-        rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)")]
-        db.execute("SELECT COUNT(*) FROM draws").fetchone()
-    except sqlite3.DatabaseError as error:
-        return [str(error)]
-    finally:
-        db.close()
-    return [] if rows == ["ok"] else rows
-
-
-def _count(path: Path) -> tuple[int, int]:
-    """Return how many draws have a readable answer, and how many have none."""
-    query = "SELECT p.body FROM draws d LEFT JOIN payloads p ON p.id = d.id"
     with closing(_open(path)) as db:
-        sound = Counter(_readable(body) for (body,) in db.execute(query))
-    return sound[True], sound[False]
+        try:
+            rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)")]
+            db.execute("SELECT COUNT(*) FROM draws").fetchone()
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
+    return [] if rows == ["ok"] else rows
 
 
 def _readable(body: object) -> bool:
@@ -200,7 +193,10 @@ class _Saved:
         self._known: dict[tuple[int, int], int] = {}
         for id_, values in rows:
             if id_ is None:
-                self._see_index(values)
+                # The index over draws: request, draw and id stand there again.
+                if _fits(values, (int, int, int)):
+                    request, draw, noted = (int(str(value)) for value in values)
+                    self._known.setdefault((request, draw), noted)
             elif len(values) == 2 and isinstance(values[1], bytes):
                 self._payloads.setdefault(id_, values[1])
             elif _is_request(values):
@@ -210,12 +206,6 @@ class _Saved:
                     if _fits(values, shape):
                         self._others[name].setdefault(id_, values)
 
-    def _see_index(self, values: tuple[object, ...]) -> None:
-        """Note an entry of the index over draws: request, draw and id stand there again."""
-        if _fits(values, (int, int, int)):
-            request, draw, id_ = (int(str(value)) for value in values)
-            self._known.setdefault((request, draw), id_)
-
     def write(self, path: Path) -> tuple[int, int]:
         """Write a ledger of what is saved; return how many draws it has and how many are lost."""
         draws = self._draws()
@@ -224,8 +214,8 @@ class _Saved:
             for statement in schema.statements(schema.TABLES):
                 new.execute(statement)
             new.execute("INSERT INTO meta VALUES ('schema', ?)", (str(schema.SCHEMA_VERSION),))
-            others = {n: r for n, r in self._others.items() if n != "draws"}
-            for name, rows in {**others, "requests": self.requests, "draws": draws}.items():
+            tables = {**self._others, "requests": self.requests, "draws": draws}
+            for name, rows in tables.items():
                 for id_, row in rows.items():
                     marks = ",".join("?" * len(row))
                     values = (id_, *row[1:])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from calibrant.records.ledger import schema
 from calibrant.records.ledger.leases import beat, end_sessions
@@ -177,31 +177,16 @@ class Ledger(LedgerLookup):
         cursor = self._db.executemany(
             "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (request_id, draw) DO NOTHING",
-            [
-                (
-                    id_,
-                    row.request_id,
-                    row.draw,
-                    row.attempt_id,
-                    row.answered_by,
-                    row.prompt_tokens,
-                    row.completion_tokens,
-                    row.cost,
-                    now,
-                )
-                for id_, row in zip(ids, rows, strict=True)
-            ],
+            # All of a row but its payload.
+            [(id_, *row[:3], *row[4:], now) for id_, row in zip(ids, rows, strict=True)],
         )
         if cursor.rowcount == len(rows):
             return [len(group) for group in groups]
         if self._lost:
             self._refill(rows)
-        ends = list(accumulate(len(group) for group in groups))
+        ends = accumulate(map(len, groups), initial=ids[0])
         query = "SELECT COUNT(*) FROM draws WHERE id >= ? AND id < ?"
-        return [
-            self._db.execute(query, (ids[0] + end - len(group), ids[0] + end)).fetchone()[0]
-            for group, end in zip(groups, ends, strict=True)
-        ]
+        return [self._db.execute(query, places).fetchone()[0] for places in pairwise(ends)]
 
     def note(self, name: str, value: str) -> None:
         """Keep a small fact about an endpoint under a name, in place of what was there."""
