@@ -1,18 +1,19 @@
 """Binned calibration error: ECE, its two halves, and the bins themselves."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, MaybeArray
+from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
 from calibrant.stats import binning
 from calibrant.stats.binning import BinIndex
-from calibrant.stats.few_numbers import ndtri
-from calibrant.stats.intervals import wilson_interval
+from calibrant.stats.intervals import normal_quantile, wilson_interval
 
 STRATEGIES = ("width", "mass")
 NORMS = ("l1", "l2", "max")
@@ -50,6 +51,14 @@ def placement(data: Checked, bins: int, strategy: str) -> tuple[BinIndex, Any]:
     data = data.present()
     edges = binning.mass_edges(data.confidence, data.weights, bins)
     return binning.edge_index(edges), edges
+
+
+def bins_of(data: Checked, bins: int) -> Indices:
+    """Return the bin of every row, of equal width."""
+    place, _ = placement(data, bins, "width")
+    found = np.empty(data.rows, np.intp)
+    place(data.confidence, found, np.empty(data.rows))
+    return np.minimum(found, bins - 1, out=found)
 
 
 def ece(
@@ -107,9 +116,10 @@ def ece(
     if norm == "l1":
         (gaps,) = binning.sum_by_bin(place, count, data.confidence, [residual])
         return float(np.abs(gaps).sum()) / data.total
-    gaps, mass = binning.sum_by_bin(place, count, data.confidence, [residual, _mass_column(data)])
-    held = mass > 0
-    gaps, mass = gaps[held] / mass[held], mass[held]
+    of_mass = _ones if (w := data.weights) is None else (lambda rows: w[rows])
+    gaps, mass = binning.sum_by_bin(place, count, data.confidence, [residual, of_mass])
+    filled = mass > 0
+    gaps, mass = gaps[filled] / mass[filled], mass[filled]
     if norm == "max":
         return float(np.abs(gaps).max())
     return math.sqrt(float(mass @ gaps**2) / float(mass.sum()))
@@ -169,29 +179,29 @@ def shrunk_variance(stats: BinStats, shrink: float) -> Floats:
     return np.maximum(stats.spread + moved * (2 * stats.confidence - 1) - moved**2, 0.0)
 
 
-def bin_statistics(data: Checked, *, bins: int, strategy: str, counted: bool = False) -> BinStats:
-    """Return the sums over bins of checked data; weights may be counted rows."""
+def bin_statistics(data: Checked, *, bins: int, strategy: str) -> BinStats:
+    """Return the sums over bins of checked data."""
     place, edges = placement(data, bins, strategy)
-    y, w = data.correct, data.weights
-    columns = [_ones, _column(data, 1), _column(data, 2), lambda rows: _times(y, w, rows)]
+    w = data.weights
+    columns = [_ones, *products(data, lambda c, _: c, lambda c, _: c * c, lambda _, y: y)]
     if w is not None:
         columns += [lambda rows: w[rows], lambda rows: w[rows] ** 2]
     sums = binning.sum_by_bin(place, len(edges) - 1, data.confidence, columns)
     rows, first, second, outcome = sums[:4]
     mass, squares = sums[4:] if w is not None else (rows, rows)
-    held = mass > 0
-    weight = mass[held]
-    mean, square = first[held] / weight, second[held] / weight
+    filled = mass > 0
+    weight = mass[filled]
+    mean, square = first[filled] / weight, second[filled] / weight
     return BinStats(
-        lower=edges[:-1][held].astype(np.float64),
-        upper=edges[1:][held].astype(np.float64),
-        rows=rows[held],
+        lower=edges[:-1][filled].astype(np.float64),
+        upper=edges[1:][filled].astype(np.float64),
+        rows=rows[filled],
         mass=weight / weight.sum(),
         confidence=mean,
-        rate=outcome[held] / weight,
+        rate=outcome[filled] / weight,
         spread=np.maximum(mean - square, 0.0),
         # What counts of importance weights is their effective number (Kish).
-        effective=weight if w is None or counted else weight**2 / squares[held],
+        effective=weight if w is None else weight**2 / squares[filled],
     )
 
 
@@ -199,19 +209,14 @@ def _ones(rows: slice) -> None:
     """Stand for a column of ones in `sum_by_bin`."""
 
 
-def _times(y: Any, w: Any, rows: slice) -> Any:
-    return y[rows] if w is None else y[rows] * w[rows]
+def products(data: Checked, *functions: Callable[[Floats, Floats], Floats]) -> list[Any]:
+    """Return columns for `sum_by_bin`: functions of confidence and outcome, times the weights."""
 
+    def column(function: Callable[[Floats, Floats], Floats], rows: slice) -> Floats:
+        values = function(*(part[rows].astype(np.float64, copy=False) for part in data[:2]))
+        return values if data.weights is None else values * data.weights[rows]
 
-def _column(data: Checked, power: int) -> Any:
-    c, w = data.confidence, data.weights
-
-    def column(rows: slice) -> Any:
-        values = c[rows].astype(np.float64, copy=False)
-        values = values * values if power == 2 else values
-        return values if w is None else values * w[rows]
-
-    return column
+    return [partial(column, function) for function in functions]
 
 
 def _residual_column(data: Checked) -> Any:
@@ -224,11 +229,6 @@ def _residual_column(data: Checked) -> Any:
         return out if w is None else np.multiply(out, w[rows], out=out)
 
     return column
-
-
-def _mass_column(data: Checked) -> Any:
-    weights = data.weights
-    return _ones if weights is None else (lambda rows: weights[rows])
 
 
 class ReliabilityBins(Struct, frozen=True):
@@ -286,17 +286,7 @@ def reliability_bins(
     data = check(confidence, correct, weights)
     stats = bin_statistics(data, bins=bins, strategy=strategy)
     low, high = wilson_interval(stats.rate, stats.effective, level)
-    reach = ndtri((1 + level) / 2) * np.sqrt(stats.spread / stats.effective)
-    return ReliabilityBins(
-        lower=stats.lower,
-        upper=stats.upper,
-        n=stats.rows,
-        mass=stats.mass,
-        confidence=stats.confidence,
-        rate=stats.rate,
-        low=low,
-        high=high,
-        band_low=np.maximum(stats.confidence - reach, 0.0),
-        band_high=np.minimum(stats.confidence + reach, 1.0),
-        level=level,
-    )
+    reach = normal_quantile(level) * np.sqrt(stats.spread / stats.effective)
+    band = np.maximum(stats.confidence - reach, 0.0), np.minimum(stats.confidence + reach, 1.0)
+    means = stats.rows, stats.mass, stats.confidence, stats.rate
+    return ReliabilityBins(stats.lower, stats.upper, *means, low, high, *band, level)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Self, TypedDict, Unpack
+from typing import Self, TypedDict, Unpack
 
 import numpy as np
 from msgspec.structs import replace
@@ -192,7 +192,7 @@ class MetricBlock:
         rows = Rows.merged(place, outcome, self.data.weights, codes)
         return CellError.of_rows(sums.confidence, rows, self.draw_noise)
 
-    def diagram(self) -> list[dict[str, Any]]:
+    def diagram(self) -> list[dict[str, object]]:
         """Return the cells of the calibration error, as a reliability diagram shows them."""
         if self.counted:
             return self.cell_error.diagram(self.level, self.distinct.weight)

@@ -81,7 +81,7 @@ def of_smooth(block: CellBlock) -> float:
     The mean of the shift is 0, so that only the second derivative of the kernel acts, on a
     variance of at most w^2/4; the grid of linear pieces of step h adds as much again on w h/4.
     """
-    bandwidth = block.grids.bandwidth()
+    bandwidth = block.grids.bandwidth
     step = 1 / 5120 if bandwidth < 0.01 else 1 / 1000
     variance = block.width**2 / 4
     moved = variance * (_FIRST / bandwidth + _SECOND / (2 * bandwidth**2))

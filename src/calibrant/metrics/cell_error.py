@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -12,12 +11,13 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.metrics.binned import ReliabilityBins
 from calibrant.metrics.inputs import check
 from calibrant.stats import cell_bounds, perfect_law
 from calibrant.stats.cells import CellTable, ValueSums, cell_table, structure_z
 from calibrant.stats.clusters import ClusterSums
 from calibrant.stats.few_numbers import betainc, ndtr, ndtri, stdtr, stdtrit
-from calibrant.stats.intervals import wilson_interval
+from calibrant.stats.intervals import normal_quantile, wilson_interval
 
 # What a calibrated model would show in the middle may be so many times the margin.
 _WITHIN_REACH = 1.25
@@ -206,7 +206,7 @@ class CellError(Struct, frozen=True, dict=True):
         together = self.clusters is not None
         return cell_bounds.planned_bound(table, self._spread, ratio, together=together)
 
-    def diagram(self, level: float, rows: Floats) -> list[dict[str, Any]]:
+    def diagram(self, level: float, rows: Floats) -> list[dict[str, object]]:
         """Return the cells in the order of the scale, as a reliability diagram shows them.
 
         `rows` counts the rows of each value, those too that were merged within a cluster.
@@ -217,45 +217,30 @@ class CellError(Struct, frozen=True, dict=True):
         are where it would lie if the confidences were right.
         """
         table = self.table
-        z = float(ndtri((1 + level) / 2))
         rate = table.said - table.gap
         # Rows of clusters tell less than as many independent ones.
         noise = np.where(table.noise > 0, table.noise, 1.0)
-        told = table.rows * np.where(table.noise > 0, self._plain.noise / noise, 1.0) ** 2
-        told = np.maximum(told, 1.0)
-        low, high = wilson_interval(rate, told, level)
-        reach = z * np.sqrt(self._spread / told)
-        columns = {
-            "lower": table.low,
-            "upper": self._upper_ends,
-            "n": np.bincount(table.place, rows, table.count),
-            "mass": table.share,
-            "confidence": table.said,
-            "rate": np.clip(rate, 0.0, 1.0),
-            "low": low,
-            "high": high,
-            "band_low": np.maximum(table.said - reach, 0.0),
-            "band_high": np.minimum(table.said + reach, 1.0),
-        }
-        order = np.lexsort((table.high, table.said))
-        found = [
-            dict(zip(columns, row, strict=True))
-            for row in zip(*(column[order].tolist() for column in columns.values()), strict=True)
-        ]
-        alone = np.sort(table.low[table.single])
-        for cell in found:
-            # The last slice ends at 1, which may be a cell of its own.
-            below = (alone < cell["upper"]) | (alone == 1)
-            inside = alone[(alone > cell["lower"]) & (alone <= cell["upper"]) & below]
-            if inside.size:
-                cell["without"] = inside.tolist()
-        return found
-
-    @property
-    def _upper_ends(self) -> Floats:
-        table, value = self.table, self.sums.value
+        worth = table.rows * np.where(table.noise > 0, self._plain.noise / noise, 1.0) ** 2
+        worth = np.maximum(worth, 1.0)
+        reach = normal_quantile(level) * np.sqrt(self._spread / worth)
+        value = self.sums.value
         beyond = np.append(value, 1.0)[np.searchsorted(value, table.high, side="right")]
-        return np.where(table.single, table.low, beyond)
+        upper = np.where(table.single, table.low, beyond)
+        n = np.bincount(table.place, rows, table.count).astype(np.float64, copy=False)
+        ends = wilson_interval(rate, worth, level)
+        band = np.maximum(table.said - reach, 0.0), np.minimum(table.said + reach, 1.0)
+        means = n, table.share, table.said, np.clip(rate, 0.0, 1.0)
+        cells = ReliabilityBins(table.low, upper, *means, *ends, *band, level).to_dict()
+        alone = np.sort(table.low[table.single])
+        found: list[dict[str, object]] = []
+        for place in np.lexsort((table.high, table.said)).tolist():
+            found.append({**cells[place]})
+            # The last slice ends at 1, which may be a cell of its own.
+            below = (alone < upper[place]) | (alone == 1)
+            inside = alone[(alone > table.low[place]) & (alone <= upper[place]) & below]
+            if inside.size:
+                found[-1]["without"] = inside.tolist()
+        return found
 
     @property
     def _spread(self) -> Floats:
@@ -267,14 +252,10 @@ class CellError(Struct, frozen=True, dict=True):
 
     def _quantile(self, level: float) -> float:
         tail = (1 + level) / 2
-        if self.clusters is None:
-            return float(ndtri(tail))
-        return float(stdtrit(self.clusters.degrees, tail))
+        return float(ndtri(tail) if self.clusters is None else stdtrit(self.clusters.degrees, tail))
 
     def _p_value(self, z: float) -> float:
-        if self.clusters is None:
-            return float(ndtr(-z))
-        return float(stdtr(self.clusters.degrees, -z))
+        return float(ndtr(-z) if self.clusters is None else stdtr(self.clusters.degrees, -z))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return both ends at a level."""

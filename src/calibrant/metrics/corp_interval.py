@@ -115,34 +115,29 @@ def _intervals(lines: Sequence[_Line], level: float) -> list[CorpIntervals]:
     drawn, last = _Drawn(lines), len(MOVES) - 1
 
     def at_least(numbers: list[int], moves: list[int]) -> list[float]:
-        drawn.draw(numbers, moves)
-        return [
-            share_of(drawn.mcb(k, move) >= lines[k].seen.mcb - ROUNDING)
-            for k, move in zip(numbers, moves, strict=True)
-        ]
+        shown = drawn.draw(numbers, moves)
+        pairs = zip(numbers, shown, strict=True)
+        return [share_of(mcb >= lines[k].seen.mcb - ROUNDING) for k, (mcb, _) in pairs]
 
     def at_most(numbers: list[int], places: list[int]) -> list[float]:
-        moves = [last - place for place in places]
-        drawn.draw(numbers, moves)
-        return [
-            share_of(drawn.mcb(k, move) <= lines[k].seen.mcb + ROUNDING)
-            for k, move in zip(numbers, moves, strict=True)
-        ]
+        shown = drawn.draw(numbers, [last - place for place in places])
+        pairs = zip(numbers, shown, strict=True)
+        return [share_of(mcb <= lines[k].seen.mcb + ROUNDING) for k, (mcb, _) in pairs]
 
     lows = side_by_side([crossing(line.distances, level) for line in lines], at_least)
     # The last distance at which the observed MCB is not too small.
     downs = side_by_side(
         [crossing(line.distances[-1] - line.distances[::-1], level) for line in lines], at_most
     )
-    drawn.draw(range(len(lines)), [_FITTED] * len(lines))
+    fitted = drawn.draw(range(len(lines)), [_FITTED] * len(lines))
     found = []
     for number, (line, low, down) in enumerate(zip(lines, lows, downs, strict=True)):
         high = float(line.distances[-1] - down)
         if line.distances[-1] == 0:
             # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
-            drawn.draw([number], [0])
-            high = math.sqrt(float(quantiles(drawn.mcb(number, 0), ((1 + level) / 2,))[0]))
-        found.append(_joined(line, low, high, drawn.dsc(number, _FITTED), level))
+            ((mcb, _),) = drawn.draw([number], [0])
+            high = math.sqrt(float(quantiles(mcb, ((1 + level) / 2,))[0]))
+        found.append(_joined(line, low, high, fitted[number][1], level))
     return found
 
 
@@ -176,36 +171,30 @@ class _Drawn:
             for move, rate in enumerate(line.rates)
         }
 
-    def mcb(self, number: int, move: int) -> Floats:
-        """Return the MCB of every draw of a block at a move."""
-        return self._parts[number, move][0]
+    def draw(self, numbers: Iterable[int], moves: Iterable[int]) -> list[tuple[Floats, Floats]]:
+        """Return MCB and DSC of the draws of blocks, each at its own move.
 
-    def dsc(self, number: int, move: int) -> Floats:
-        """Return the DSC of every draw of a block at a move."""
-        return self._parts[number, move][1]
-
-    def draw(self, numbers: Iterable[int], moves: Iterable[int]) -> None:
-        """Draw for blocks, each at its own move, those with equally many cells together."""
+        Those with equally many cells are worked on together.
+        """
+        wanted = list(zip(numbers, moves, strict=True))
         alike: defaultdict[tuple[Stream, int], list[tuple[int, int]]] = defaultdict(list)
-        for key in zip(numbers, moves, strict=True):
+        for key in wanted:
             if key not in self._parts:
                 line = self._lines[key[0]]
                 alike[line.task.stream, line.share.size].append(key)
-        for (_, size), every in alike.items():
+        for (stream, size), every in alike.items():
             for keys in batches(every, TOGETHER // (size * DRAWS)):
                 stack = [self._lines[number] for number, _ in keys]
-                weight = np.stack([line.trials for line in stack]).astype(np.float64)
+                trials = np.stack([line.trials for line in stack])
                 confidence = np.stack([line.cells.confidence for line in stack])
-                parts = _drawn_parts(confidence, weight, self._stacked_hits(keys))
+                if isinstance(stream, CommonDraws):
+                    rates = np.stack([self._lines[number].rates[move] for number, move in keys])
+                    hits = stream.hits(trials, rates, DRAWS)
+                else:
+                    hits = np.stack([self._hits[key] for key in keys])
+                parts = _drawn_parts(confidence, trials.astype(np.float64), hits)
                 self._parts |= zip(keys, zip(*parts, strict=True), strict=True)
-
-    def _stacked_hits(self, keys: Sequence[tuple[int, int]]) -> Floats:
-        lines = [self._lines[number] for number, _ in keys]
-        stream = lines[0].task.stream
-        if not isinstance(stream, CommonDraws):
-            return np.stack([self._hits[key] for key in keys])
-        rates = np.stack([self._lines[number].rates[move] for number, move in keys])
-        return stream.hits(np.stack([line.trials for line in lines]), rates, DRAWS)
+        return [self._parts[key] for key in wanted]
 
 
 def _widened(low: float, high: float, value: float, square: float) -> tuple[float, float]:

@@ -8,7 +8,6 @@ from calibrant.core import Estimate, RngLike, as_generator
 from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import require_known
 from calibrant.metrics.block import MetricBlock
-from calibrant.metrics.families import Metric
 from calibrant.metrics.registry import METRICS, audited
 
 
@@ -72,8 +71,8 @@ def metric_estimates(
     >>> print(found["accuracy"])
     0.700 [0.633, 0.759]
     """
-    known = list(audited())
-    chosen = [_of_audits(name, known) for name in names or known]
+    require_known(names or (), audited(), "there is no metric {} here")
+    chosen = [METRICS[name] for name in names or audited()]
     block = MetricBlock(
         confidence,
         correct,
@@ -86,11 +85,6 @@ def metric_estimates(
         rng=as_generator(rng),
     )
     return {metric.name: block.estimate(metric) for metric in chosen}
-
-
-def _of_audits(name: str, known: list[str]) -> Metric:
-    require_known([name], known, "there is no metric {} here")
-    return METRICS[name]
 
 
 def confidence_gap(
@@ -115,15 +109,7 @@ def confidence_gap(
     >>> print(confidence_gap([0.6] * 10, [0] * 10))
     0.600 [0.322, 0.600]
     """
-    return MetricBlock(
-        confidence,
-        correct,
-        weights,
-        units,
-        probability=True,
-        bins=1,
-        level=level,
-        # Nothing here is drawn.
-        resamples=100,
-        rng=as_generator(0),
-    ).mean_gap
+    name = "confidence_gap"
+    return metric_estimates(
+        confidence, correct, names=(name,), weights=weights, units=units, level=level
+    )[name]

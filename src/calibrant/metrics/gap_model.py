@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
+from calibrant.metrics.binned import BinStats, bin_statistics, bins_of, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
 from calibrant.stats import intervals
 from calibrant.stats.few_numbers import erf
@@ -120,14 +120,14 @@ def _with_columns(model: GapModel, stats: Iterable[Any], columns: Iterable[Any])
     return replace(model, stats=BinStats(*stats), **changed)
 
 
-def gap_model(data: Checked, units: Units, *, bins: int, strategy: str = "width") -> GapModel:
+def gap_model(data: Checked, units: Units, *, bins: int) -> GapModel:
     """Return the bin sums of the data and the variance that its units and weights bring."""
-    stats = bin_statistics(data, bins=bins, strategy=strategy)
+    stats = bin_statistics(data, bins=bins, strategy="width")
     if data.weights is None and units.codes is None:
         return GapModel(stats, data.rows, 1.0, None)
     heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
     shares = unit_sums(heavy, units) / heavy.sum()
-    covariance = _unit_covariance(data, units, heavy, shares, bins=bins, strategy=strategy)
+    covariance = _unit_covariance(data, units, heavy, shares, bins)
     residual = stats.mass * stats.gap
     single = (stats.mass * (shrunk_variance(stats, 1.0) + stats.gap**2) - residual**2) / data.rows
     total, alone = float(np.trace(covariance)), float(single.sum())
@@ -174,7 +174,7 @@ def _caution(shares: Floats, relative: float) -> float:
 
 
 def _unit_covariance(
-    data: Checked, units: Units, heavy: Floats, shares: Floats, *, bins: int, strategy: str
+    data: Checked, units: Units, heavy: Floats, shares: Floats, bins: int
 ) -> Floats:
     """Return the covariance of the bin residuals when units are the independent draws.
 
@@ -184,17 +184,14 @@ def _unit_covariance(
     # Loaded here: rows that are units of their own never come this way.
     from scipy import sparse
 
-    place, edges = placement(data, bins, strategy)
-    bin_of = np.empty(data.rows, np.intp)
-    place(data.confidence, bin_of, np.empty(data.rows))
-    np.minimum(bin_of, len(edges) - 2, out=bin_of)
+    bin_of = bins_of(data, bins)
     codes = np.arange(data.rows) if units.codes is None else units.codes
-    held = np.flatnonzero(np.bincount(bin_of, heavy, len(edges) - 1) > 0)
-    column = np.zeros(len(edges) - 1, np.intp)
-    column[held] = np.arange(held.size)
+    filled = np.bincount(bin_of, heavy, bins) > 0
     values = heavy * np.subtract(data.confidence, data.correct, dtype=np.float64)
-    shape = (units.count, held.size)
-    sums = sparse.csr_array((values, (codes, column[bin_of])), shape=shape)
+    shape = (units.count, int(filled.sum()))
+    # Bins that hold rows are columns, numbered as they come.
+    column = np.maximum(np.cumsum(filled) - 1, 0)[bin_of]
+    sums = sparse.csr_array((values, (codes, column)), shape=shape)
     total = float(heavy.sum())
     mean = np.asarray(sums.sum(axis=0)).ravel() / total
     own = sums.multiply(np.sqrt(1 / (1 - np.minimum(shares, MOST_SHARE)))[:, None]).tocsr()

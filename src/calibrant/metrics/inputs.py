@@ -82,12 +82,14 @@ def check(
         raise InputError("a metric needs at least one row, got none")
     if probability:
         _in_unit_range("confidence", scores, hint=_SCORE_HINT)
-    else:
-        _finite("confidence", scores)
+    elif not (np.minimum.reduce(scores) > -math.inf and np.maximum.reduce(scores) < math.inf):
+        _refuse("confidence", scores, "is a finite number", np.isfinite)
     if outcomes.dtype != np.bool_:
         _in_unit_range("correct", outcomes, hint="outcomes are 0, 1 or a grade between")
-        if binary:
-            _binary(outcomes)
+        if binary and is_graded(outcomes):
+            hint = "graded outcomes: use Brier, log loss, ECE, CORP, AUROC or AURC, or a threshold"
+            rule = "is 0 or 1 for this metric"
+            _refuse("correct", outcomes, rule, lambda x: (x == 0) | (x == 1), hint)
     return Checked(scores, outcomes, check_weights(weights, scores.size))
 
 
@@ -190,11 +192,6 @@ def _in_unit_range(name: str, values: Array, *, hint: str) -> None:
         _refuse(name, values, "is a number in [0, 1]", lambda x: (x >= 0) & (x <= 1), hint)
 
 
-def _finite(name: str, values: Array) -> None:
-    if not (np.minimum.reduce(values) > -math.inf and np.maximum.reduce(values) < math.inf):
-        _refuse(name, values, "is a finite number", np.isfinite)
-
-
 def is_graded(outcomes: Array) -> bool:
     """Return whether checked outcomes hold grades between 0 and 1.
 
@@ -207,19 +204,6 @@ def is_graded(outcomes: Array) -> bool:
         return False
     pieces = (outcomes[start : start + PIECE] for start in range(0, outcomes.size, PIECE))
     return not all(bool(((piece == 0) | (piece == 1)).all()) for piece in pieces)
-
-
-def _binary(values: Array) -> None:
-    for start in range(0, values.size, PIECE):
-        piece = values[start : start + PIECE]
-        if not ((piece == 0) | (piece == 1)).all():
-            _refuse(
-                "correct",
-                values,
-                "is 0 or 1 for this metric",
-                lambda x: (x == 0) | (x == 1),
-                "graded outcomes: use Brier, log loss, ECE, CORP, AUROC or AURC, or a threshold",
-            )
 
 
 def _refuse(

@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Indices, MaybeArray
-from calibrant.metrics.binned import placement
+from calibrant.metrics.binned import bins_of
 from calibrant.metrics.inputs import Checked, check, undefined
 from calibrant.stats.binning import PIECE
 from calibrant.stats.error_law import Atoms, Lattice, count_law, half_normal_atoms, sum_law
@@ -151,8 +151,12 @@ def calibration_test(
     data = check(confidence, correct, weights, binary=True).present()
     if not counted and data.weights is not None and data.weights.min() == data.weights.max():
         data = data._replace(weights=None)
-    held = _held_bins(data, bins, counted=counted)
-    return _computed(held, data.rows, _law(held))
+    held, law = _held_bins(data, bins, counted=counted), None
+    if held.variance is None and held.trials.sum() <= FEW_TRIALS:
+        # The law of few answers is listed.
+        size = np.array([held.mass.size])
+        law = few_laws(held.home, held.trials, held.chance, size, POINTS)[0]
+    return _computed(held, data.rows, law or sum_law(_parts(held), POINTS))
 
 
 def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[CalibrationTest]:
@@ -176,38 +180,25 @@ def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[Calibration
     cells, first = (
         pairwise([0, *sizes.cumsum().tolist()]) for sizes in (np.bincount(of_cell), counts)
     )
-    parts = [_part(held, slice(*own), slice(*mine)) for own, mine in zip(cells, first, strict=True)]
-    return [
-        _computed(part, size, law or _transformed(part))
-        for part, size, law in zip(parts, rows.tolist(), laws, strict=True)
-    ]
-
-
-def _part(held: _Bins, cells: slice, bins: slice) -> _Bins:
-    return _Bins(
-        held.home[cells] - bins.start,
-        held.trials[cells],
-        held.chance[cells],
-        None,
-        held.mass[bins],
-        held.gap[bins],
-    )
+    tests = []
+    for (a, b), (c, d), size, law in zip(cells, first, rows.tolist(), laws, strict=True):
+        mine = held.home[a:b] - c, held.trials[a:b], held.chance[a:b], None
+        part = _Bins(*mine, held.mass[c:d], held.gap[c:d])
+        tests.append(_computed(part, size, law or sum_law(_parts(part), POINTS)))
+    return tests
 
 
 def _held_bins(
     data: Checked, bins: int, *, counted: bool = False, owner: Indices | None = None
 ) -> _Bins:
     """Return the rows summed over bins and cells; rows of another owner have bins of their own."""
-    place, edges = placement(data, bins, "width")
-    bin_of = np.empty(data.rows, np.intp)
-    place(data.confidence, bin_of, np.empty(data.rows))
-    np.minimum(bin_of, len(edges) - 2, out=bin_of)
+    bin_of = bins_of(data, bins)
     c = data.confidence.astype(np.float64, copy=False)
     # Bin and cell both rise with the confidence, so their sum tells every pair apart.
     pair = bin_of + (c * CELLS).astype(np.intp)
     if owner is not None:
-        pair += owner * (len(edges) + CELLS)
-        bin_of += owner * len(edges)
+        pair += owner * (bins + 1 + CELLS)
+        bin_of += owner * (bins + 1)
     weights = data.weights
     heavy = np.ones(data.rows) if weights is None else weights.astype(np.float64, copy=False)
     whole = weights is None or counted
@@ -244,7 +235,13 @@ def _computed(held: _Bins, rows: int, law: Lattice | FewLaw) -> CalibrationTest:
     # The sums themselves are rounded in their last digits.
     high = law.at_least(math.ceil(own * (1 - 1e-12) - slack))
     low = law.at_least(math.ceil(own + slack))
-    expected, usual = _shown_by_chance(law, mass)
+    if isinstance(law, FewLaw):
+        expected, usual = law.mean / mass, law.step / mass * law.quantile(0.95)
+    else:
+        at = law.step * np.arange(law.probability.size, dtype=np.float64) / mass
+        # A product of long vectors is shared among threads, and its last digit by who is free.
+        expected = float((at * law.probability).sum())
+        usual = float(np.interp(0.95, np.cumsum(law.probability), at))
     return CalibrationTest(
         statistic=gap / mass,
         expected=expected,
@@ -255,30 +252,6 @@ def _computed(held: _Bins, rows: int, law: Lattice | FewLaw) -> CalibrationTest:
         n=rows,
         simulations=0,
     )
-
-
-def _law(held: _Bins) -> Lattice | FewLaw:
-    """Return the law of the summed errors of bins; that of few answers is listed."""
-    if held.variance is None and held.trials.sum() <= FEW_TRIALS:
-        bins = np.array([held.mass.size])
-        few = few_laws(held.home, held.trials, held.chance, bins, POINTS)[0]
-        if few is not None:
-            return few
-    return _transformed(held)
-
-
-def _transformed(held: _Bins) -> Lattice:
-    return sum_law(_parts(held), POINTS)
-
-
-def _shown_by_chance(law: Lattice | FewLaw, mass: float) -> tuple[float, float]:
-    """Return the mean and the 95 % quantile of the error under perfect calibration."""
-    if isinstance(law, FewLaw):
-        return law.mean / mass, law.step / mass * law.quantile(0.95)
-    at = law.step * np.arange(law.probability.size, dtype=np.float64) / mass
-    # A product of long vectors is shared among threads, and its last digit by who is free.
-    expected = float((at * law.probability).sum())
-    return expected, float(np.interp(0.95, np.cumsum(law.probability), at))
 
 
 def _parts(held: _Bins) -> list[Atoms]:

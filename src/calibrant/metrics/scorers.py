@@ -12,11 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from calibrant.core.arrays import Array, Floats, MaybeArray
-from calibrant.core.errors import InputError, require_known
+from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.estimator import Calibrator, score_column
-from calibrant.metrics.recalibration import CALIBRATORS
+from calibrant.metrics.recalibration import calibrator_from_dict
 from calibrant.metrics.registry import METRICS
 
 
@@ -110,7 +110,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """Fit the classifier and one calibrator per class."""
         X, y = validate_data(self, X, y, accept_sparse=True, ensure_all_finite=False)
         check_classification_targets(y)
-        calibrator = self._calibrator()
+        calibrator = self.method
+        if not isinstance(calibrator, Calibrator):
+            calibrator = calibrator_from_dict({"calibrator": calibrator})
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise InputError("the outcomes have one class only; a classifier needs at least two")
@@ -127,12 +129,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             for column in columns
         ]
         return self
-
-    def _calibrator(self) -> Calibrator:
-        if isinstance(self.method, Calibrator):
-            return self.method.fresh()
-        require_known([self.method], CALIBRATORS, "there is no calibrator {}")
-        return CALIBRATORS[self.method]()
 
     def predict_proba(self, X: Any) -> Floats:
         """Return a probability per class; rows sum to 1."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, MaybeArray
-from calibrant.metrics.binned import placement
+from calibrant.metrics.binned import placement, products
 from calibrant.metrics.inputs import Checked, check, is_graded, undefined
 from calibrant.stats import binning, ranking
 from calibrant.stats.binning import PIECE
@@ -172,18 +172,17 @@ def brier_decomposition(
     """
     data = check(confidence, correct, weights)
     place, edges = placement(data, bins, strategy)
-    c, y, w = data
-    products = {
-        "mass": lambda p: None if w is None else w[p],
-        "c": lambda p: _weighted(c[p].astype(np.float64, copy=False), w, p),
-        "y": lambda p: _weighted(y[p].astype(np.float64, copy=False), w, p),
-        "cc": lambda p: _weighted(np.square(c[p], dtype=np.float64), w, p),
-        "cy": lambda p: _weighted(np.multiply(c[p], y[p], dtype=np.float64), w, p),
-        "yy": lambda p: _weighted(np.square(y[p], dtype=np.float64), w, p),
-    }
-    sums = binning.sum_by_bin(place, len(edges) - 1, c, list(products.values()))
-    held = sums[0] > 0
-    mass, sc, sy, scc, scy, syy = (column[held] for column in sums)
+    columns = products(
+        data,
+        lambda c, _: np.ones(c.size),
+        lambda c, _: c,
+        lambda _, y: y,
+        lambda c, _: c * c,
+        lambda c, y: c * y,
+        lambda _, y: y * y,
+    )
+    sums = binning.sum_by_bin(place, len(edges) - 1, data.confidence, columns)
+    mass, sc, sy, scc, scy, syy = (column[sums[0] > 0] for column in sums)
     total = mass.sum()
     p, mean_c, mean_y = mass / total, sc / mass, sy / mass
     base = sy.sum() / total
@@ -195,10 +194,6 @@ def brier_decomposition(
         uncertainty=float(max(syy.sum() / total - base**2, 0.0)),
         within=float(p @ spread),
     )
-
-
-def _weighted(values: Array, weights: Array | None, piece: slice) -> Array:
-    return values if weights is None else values * weights[piece]
 
 
 def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
@@ -232,7 +227,7 @@ def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = No
     0.625
     """
     data = check(confidence, correct, weights, probability=False).present()
-    if _one_class(data):
+    if data.correct.min() == data.correct.max():
         return undefined("auroc", "it needs right and wrong answers, all are the same")
     if data.weights is None and not is_graded(data.correct):
         positive = data.correct.astype(np.bool_, copy=False)
@@ -269,7 +264,3 @@ def auprc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = No
     if not data.correct.any():
         return undefined("auprc", "no answer is right")
     return ranking.average_precision(ranking.Ranked.of(*data))[0]
-
-
-def _one_class(data: Checked) -> bool:
-    return bool(np.minimum.reduce(data.correct) == np.maximum.reduce(data.correct))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,42 +36,33 @@ class SmoothGrids:
         self._data = _steady(data)
         self._sums: dict[int, kernels.GridSums] = {}
         self._spectra: dict[int, NDArray[np.complex128]] = {}
-        self._errors: dict[float, float] = {}
-        self._bandwidth: float | None = None
+        # By bandwidth; what is found for this data set and others together is added.
+        self.errors: dict[float, float] = {}
 
     def sums(self, points: int) -> kernels.GridSums:
         """Return the sums on a grid of `points` points."""
         if points not in self._sums:
-            finer = NESTED.get(points)
-            self._sums[points] = (
-                kernels.coarsened(self.sums(finer))
-                if finer
-                else kernels.grid_sums(*self._data, points)
-            )
+            if finer := NESTED.get(points):
+                self._sums[points] = kernels.coarsened(self.sums(finer))
+            else:
+                self._sums[points] = kernels.grid_sums(*self._data, points)
         return self._sums[points]
 
     def error(self, bandwidth: float) -> float:
         """Return the smoothed calibration error at a bandwidth."""
-        if bandwidth in self._errors:
-            return self._errors[bandwidth]
-        points = kernels.grid_points(bandwidth)
-        sums = self.sums(points)
-        if points not in self._spectra:
-            self._spectra[points] = kernels.SmoothingPlan.transform(sums.residual)
-        found = kernels.smoothing_plan(bandwidth).error(self._spectra[points], sums.weight)
-        self._errors[bandwidth] = found
-        return found
+        if bandwidth not in self.errors:
+            points = kernels.grid_points(bandwidth)
+            sums = self.sums(points)
+            if points not in self._spectra:
+                self._spectra[points] = kernels.SmoothingPlan.transform(sums.residual)
+            plan = kernels.smoothing_plan(bandwidth)
+            self.errors[bandwidth] = plan.error(self._spectra[points], sums.weight)
+        return self.errors[bandwidth]
 
+    @cached_property
     def bandwidth(self) -> float:
-        """Return the bandwidth that equals its own error."""
-        if self._bandwidth is None:
-            self._bandwidth = kernels.fixed_point_bandwidth(self.error)
-        return self._bandwidth
-
-    def take_over(self, errors: dict[float, float], bandwidth: float) -> None:
-        """Take over what was found for this data set and others together."""
-        self._errors |= errors
-        self._bandwidth = bandwidth
+        """The bandwidth that equals its own error."""
+        return kernels.fixed_point_bandwidth(self.error)
 
 
 def chosen_bandwidths(many: Sequence[SmoothGrids]) -> list[float]:
@@ -82,7 +73,7 @@ def chosen_bandwidths(many: Sequence[SmoothGrids]) -> list[float]:
     if len(many) > 1:
         for some in batches(many, TOGETHER):
             _choose_together(some)
-    return [grids.bandwidth() for grids in many]
+    return [grids.bandwidth for grids in many]
 
 
 def _choose_together(many: Sequence[SmoothGrids]) -> None:
@@ -111,7 +102,8 @@ def _choose_together(many: Sequence[SmoothGrids]) -> None:
     for grids, errors, bandwidth in zip(
         many, known, side_by_side([kernels.fixed_point() for _ in many], answer), strict=True
     ):
-        grids.take_over(errors, bandwidth)
+        grids.errors |= errors
+        grids.bandwidth = bandwidth
 
 
 def _steady(data: Checked) -> Checked:
@@ -168,7 +160,7 @@ def smooth_ece(
     if bandwidth is not None and not 1e-4 <= bandwidth <= 1:
         raise InputError(f"bandwidth is from 0.0001 to 1, got {bandwidth!r}")
     grids = SmoothGrids(check(confidence, correct, weights))
-    return grids.error(grids.bandwidth() if bandwidth is None else float(bandwidth))
+    return grids.error(grids.bandwidth if bandwidth is None else float(bandwidth))
 
 
 def smooth_ece_bandwidth(
@@ -181,7 +173,7 @@ def smooth_ece_bandwidth(
     >>> smooth_ece_bandwidth([0.9, 0.9, 0.9, 0.9], [1, 1, 0, 0])
     0.400390625
     """
-    return SmoothGrids(check(confidence, correct, weights)).bandwidth()
+    return SmoothGrids(check(confidence, correct, weights)).bandwidth
 
 
 # Grid steps per bandwidth that are fine enough for an interval.
@@ -229,27 +221,28 @@ class Published:
     def nodes(self, bandwidth: float) -> Nodes:
         """Return the places with rows of the grid that is fine enough for a bandwidth."""
         points = kernels.grid_points(max(bandwidth, 0.01))
-        key = (points, _fewest_points(points, bandwidth))
+        steps = points - 1
+        # The coarsest grid, of every other point, that is fine enough.
+        while steps % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
+            steps //= 2
+        key = (points, steps)
         if key not in self._nodes:
-            self._nodes[key] = self._nodes_on(*key)
+            whole = self._grids.sums(points)
+            of_value = self._grids.sums(kernels.grid_points(self._grids.bandwidth))
+            sums = _as_published(whole, of_value)
+            while sums.shape[1] > steps + 1:
+                sums = kernels.every_other(sums)
+            residual, weight, drawn = sums
+            # Places of the grid without rows have no residual and no noise.
+            filled = np.flatnonzero(weight)
+            self._nodes[key] = Nodes(
+                kernels.even_steps(weight.size)[filled],
+                residual[filled],
+                weight[filled],
+                np.maximum(drawn[filled], 0.0) * whole.weight.sum(),
+                self._draws(weight.size)[filled],
+            )
         return self._nodes[key]
-
-    def _nodes_on(self, points: int, fewest: int) -> Nodes:
-        whole = self._grids.sums(points)
-        of_value = self._grids.sums(kernels.grid_points(self._grids.bandwidth()))
-        sums = _as_published(whole, of_value)
-        while sums.shape[1] > fewest:
-            sums = kernels.every_other(sums)
-        residual, weight, drawn = sums
-        # Places of the grid without rows have no residual and no noise.
-        held = np.flatnonzero(weight)
-        return Nodes(
-            kernels.even_steps(weight.size)[held],
-            residual[held],
-            weight[held],
-            np.maximum(drawn[held], 0.0) * whole.weight.sum(),
-            self._draws(weight.size)[held],
-        )
 
 
 class Place(NamedTuple):
@@ -314,11 +307,3 @@ def _as_published(whole: kernels.GridSums, of_value: kernels.GridSums) -> Floats
     for own, part in zip(ends, (0.5 * residual, 0.5 * weight, 0.75 * weight), strict=True):
         own -= part
     return sums
-
-
-def _fewest_points(points: int, bandwidth: float) -> int:
-    """Return the points of the coarsest grid, of every other point, that is fine enough."""
-    steps = points - 1
-    while steps % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
-        steps //= 2
-    return steps + 1

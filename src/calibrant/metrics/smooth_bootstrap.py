@@ -33,7 +33,7 @@ def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -
     step (1/1000 wide, or 1/5120 where bandwidths are small) rows are taken at their mean.
     """
     # Replicates have bandwidths near and above the data's own.
-    own = SmoothGrids(data).bandwidth()
+    own = SmoothGrids(data).bandwidth
     points = COARSE if own >= 0.012 else FINE
     counts, residual, upper, fraction = _step_means(data, points)
     batches = []

@@ -42,22 +42,16 @@ def work_ahead(blocks: Sequence[object], streams: Sequence[Stream]) -> None:
         if isinstance(block, RowBlock) and block.probability and isinstance(stream, CommonDraws):
             few.append(block)
             shared = stream
-    if shared is None or len(few) < 2:
+    if shared is None or len(few) == 1:
         return
     _add_intervals(few)
     plain = [block for block in few if block.data.weights is None]
-    _add_bands([block for block in plain if not block.graded], shared)
+    ungraded = [block for block in plain if not block.graded]
+    bands = calibrated_bands([block.distinct for block in ungraded], few[0].level, shared)
+    for block, band in zip(ungraded, bands, strict=True):
+        block.band = band
     _add_tests([block for block in plain if block.independent])
     _add_rankings([block for block in plain if not (block.one_class or block.graded)])
-
-
-def _add_bands(few: Sequence[RowBlock], shared: CommonDraws) -> None:
-    if not few:
-        return
-    level = few[0].level
-    bands = calibrated_bands([block.distinct for block in few], level, shared)
-    for block, band in zip(few, bands, strict=True):
-        block.band = band
 
 
 def _add_intervals(few: Sequence[RowBlock]) -> None:
