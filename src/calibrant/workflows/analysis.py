@@ -1,6 +1,7 @@
 """Everything that a study's tables allow, each part with its result or the reason it has none."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,30 +84,30 @@ def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:
     )
     shared: dict[str, Any] = {"on_invalid": "drop", "seed": seed}
     path = study.path
+    pool = study.read("candidates") if study.has("candidates") else None
     return {
         "audit": lambda: audit(path, seed=seed),
         "audit_by_group": lambda: audit(binary, by=features, **shared),
-        "compare": lambda: _compare(study, scores, shared),
+        "compare": lambda: compare(_probabilities(scores), candidates=pool, graded=True, **shared),
         "multi_answer": lambda: bench_evaluate(path, **shared),
         "groups": lambda: groups(binary, features=features, **shared),
-        "decide": lambda: _decide(binary, shared),
-        "cascade": lambda: _cascade(study, binary, features, shared),
+        "decide": lambda: _decide(binary, seed),
+        "cascade": lambda: _cascade(study, binary, features, seed),
         "plan": lambda: plan(binary, precision=0.05, **shared),
         "methods": lambda: methods(path),
     }
 
 
-def _decide(scores: pl.DataFrame, shared: dict[str, Any]) -> Result:
+def _decide(scores: pl.DataFrame, seed: int) -> Result:
     """Look for a threshold for the most accurate model: half of the errors that it makes now."""
     accuracy = scores.group_by("model", maintain_order=True).agg(pl.col("correct").mean())
     name, right = accuracy.sort("correct", descending=True, maintain_order=True).row(0)
     limit = round(max((1 - right) / 2, _LEAST_ERROR), 2)
-    return decide(scores.filter(pl.col("model") == name), max_error=limit, **shared)
+    own = scores.filter(pl.col("model") == name)
+    return decide(own, max_error=limit, on_invalid="drop", seed=seed)
 
 
-def _cascade(
-    study: Study, scores: pl.DataFrame, features: list[str], shared: dict[str, Any]
-) -> Result:
+def _cascade(study: Study, scores: pl.DataFrame, features: list[str], seed: int) -> Result:
     """Order the models by what an answer costs them, and build a cascade.
 
     The cost is the tokens of an answer, times the price of a token where the study names it.
@@ -120,19 +121,17 @@ def _cascade(
     known = study.config.get("token_price", {}) if study.config_path.is_file() else {}
     costs = {name: used * known.get(name, 1.0) for name, used in tokens.iter_rows()}
     price = dict(sorted(costs.items(), key=lambda item: item[1]))
-    options = {"models": list(price), "price": price, "features": features, **shared}
+    fit = partial(
+        cascade, scores, models=list(price), price=price, features=features, on_invalid="drop",
+        seed=seed,
+    )  # fmt: skip
     try:
-        return cascade(scores, **options)
+        return fit()
     except InputError as error:
         # Too few questions to fit a risk on: raw confidence needs no fit, and the page says so.
-        simple = cascade(scores, strategies=("confidence",), **options).to_dict()
+        simple = fit(strategies=("confidence",)).to_dict()
         note = f"Raw confidence alone decides here, because {error.rule}."
         return Result({**simple, "notes": [note]})
-
-
-def _compare(study: Study, scores: pl.DataFrame, shared: dict[str, Any]) -> Result:
-    pool = study.read("candidates") if study.has("candidates") else None
-    return compare(_probabilities(scores), candidates=pool, graded=True, **shared)
 
 
 def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import StudyConfig, load_config, with_scoring
 from calibrant.collect.endpoints import open_client, probe_models
-from calibrant.collect.forecast import Forecast, check_budget, forecast
+from calibrant.collect.forecast import check_budget, forecast
 from calibrant.collect.needs import select_probes
 from calibrant.collect.plan import iterate_questions
 from calibrant.collect.prices import study_prices
@@ -35,7 +35,12 @@ from calibrant.semantics.annotate import annotate
 from calibrant.sources import load_questions, tabular_questions
 from calibrant.verbs._options import About, Engine, MendColumns, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
-from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
+from calibrant.workflows.meanings import (
+    answer_in,
+    check_semantics,
+    semantics_options,
+    with_embeddings,
+)
 from calibrant.workflows.run_document import (
     CAP_REACHED,
     Prepared,
@@ -127,19 +132,22 @@ def run(
     prepared = _prepare(config, questions, clients)
     if probe:
         with OwnLoop() as loop:
-            found = loop.run(probe_models(config, clients))
-        return RunResult({**run_document(prepared, None, dry_run=True), "probe": found})
+            probed = loop.run(probe_models(config, clients))
+        return RunResult({**run_document(prepared, None, dry_run=True), "probe": probed})
     repaired = repair_ledger(folder.ledger_path) if repair else None
-    with _ledger(folder, dry_run=dry_run) as ledger:
-        expected, collected = _ask(
-            prepared,
-            ledger,
-            dry_run=dry_run,
-            retry_failures=retry_failures,
-            watch=watch,
-            confirm=None if yes else confirm,
-            lost=0 if repaired is None else repaired.lost,
-        )
+    expected = collected = None
+    with _ledger(folder, dry_run=dry_run) as ledger, _loop_of(clients.values()) as loop:
+        if dry_run or config.budget.capped:
+            expected = forecast(prepared, ledger)
+        if not dry_run:
+            if expected is not None:
+                check_budget(config, expected, ledger)
+            # Only then is begun: no display covers the question.
+            if confirm is not None and not yes and paid_models(config):
+                ahead = expected or forecast(prepared, ledger)
+                agree(config, ahead, confirm, lost=0 if repaired is None else repaired.lost)
+            work = collect(prepared, ledger, watch=watch, retry_failures=retry_failures)
+            collected = loop.run(work)
     document = run_document(prepared, expected, dry_run=dry_run)
     if repaired is not None:
         document["repair"] = to_builtins(repaired, enc_hook=str)
@@ -174,26 +182,23 @@ async def arun(study: str | Path, **options: Any) -> RunResult:
 def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
     """Refuse an engine that cannot be used before a question is asked and paid for."""
     engine_named(engine)
-    chosen = config.semantics
-    helpers = {"judge": chosen.judge is not None, "embeddings": chosen.embeddings}
-    for name, used in helpers.items():
-        if used:
-            raise InputError(
-                Hint(
-                    "semantics.{0} works on the whole table at once, and {engine} shares it out",
-                    name,
-                ),
-                source=source,
-                hint=Hint("leave out {engine}, or semantics.{0}", name),
-            )
+    used = {"judge": config.semantics.judge is not None, "embeddings": config.semantics.embeddings}
+    name = next((one for one, is_used in used.items() if is_used), None)
+    if name is not None:
+        raise InputError(
+            Hint(
+                "semantics.{0} works on the whole table at once, and {engine} shares it out", name
+            ),
+            source=source,
+            hint=Hint("leave out {engine}, or semantics.{0}", name),
+        )
 
 
 def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Client]) -> Prepared:
     questions = list(iterate_questions(table))
     names = list(METHODS) if config.methods is None else config.methods
-    require_known(
-        names, METHODS, "methods: there is no method {}", source=str(config.folder / "study.toml")
-    )
+    source = str(config.folder / "study.toml")
+    require_known(names, METHODS, "methods: there is no method {}", source=source)
     scoring = Options(**config.scoring.given)
     needs = {name: needs_of(METHODS[name], scoring) for name in names}
     kinds = {question.kind for question in questions}
@@ -201,7 +206,10 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
         name: select_probes(needs, config, client.capabilities, kinds=kinds, model=name)
         for name, client in clients.items()
     }
-    return Prepared(config, table, questions, clients, selections, study_prices(config))
+    wanted = {name: selection.wanted for name, selection in selections.items()}
+    unavailable = {name: selection.unavailable for name, selection in selections.items()}
+    prices = study_prices(config)
+    return Prepared(config, questions, wanted, clients, prices, answer_in, table, unavailable)
 
 
 def _questions(config: StudyConfig) -> pl.DataFrame:
@@ -214,51 +222,26 @@ def _questions(config: StudyConfig) -> pl.DataFrame:
 @contextmanager
 def _ledger(study: Study, *, dry_run: bool) -> Iterator[Ledger]:
     """Open the study's ledger; a dry run leaves no file behind."""
-    if not dry_run:
-        with Ledger(study.ledger_path) as ledger:
-            yield ledger
-    elif study.ledger_path.is_file():
-        with Ledger(study.ledger_path, read_only=True) as ledger:
-            yield ledger
-    else:
-        with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger") as ledger:
+    kept = study.ledger_path.is_file()
+    with tempfile.TemporaryDirectory() as folder:
+        path = study.ledger_path if kept or not dry_run else Path(folder) / "ledger"
+        with Ledger(path, read_only=kept and dry_run) as ledger:
             yield ledger
 
 
-def _ask(
-    prepared: Prepared,
-    ledger: Ledger,
-    *,
-    dry_run: bool,
-    retry_failures: bool,
-    watch: ProgressWatch | None,
-    confirm: Callable[[str], bool] | None,
-    lost: int,
-) -> tuple[Forecast | None, Collected | None]:
-    """Forecast, ask for consent, and only then begin: no display covers the question."""
-    inquiry = prepared.inquiry
+@contextmanager
+def _loop_of(clients: Iterable[Client]) -> Iterator[OwnLoop]:
+    """Yield a loop for the clients, which are closed in it at the end."""
+
+    async def close() -> None:
+        for client in clients:
+            await client.close()
+
     with OwnLoop() as loop:
         try:
-            expected = None
-            if dry_run or prepared.config.budget.capped:
-                expected = forecast(inquiry, ledger)
-            if dry_run:
-                return expected, None
-            if expected is not None:
-                check_budget(prepared.config, expected, ledger)
-            paid = paid_models(prepared.config)
-            if confirm is not None and paid:
-                ahead = expected or forecast(inquiry, ledger)
-                agree(prepared.config, ahead, paid, confirm, lost=lost)
-            work = collect(inquiry, ledger, watch=watch, retry_failures=retry_failures)
-            return expected, loop.run(work)
+            yield loop
         finally:
-            loop.run(_close(prepared.clients.values()))
-
-
-async def _close(clients: Iterable[Client]) -> None:
-    for client in clients:
-        await client.close()
+            loop.run(close())
 
 
 # -- from draws to results -------------------------------------------------------------------
@@ -275,7 +258,6 @@ def _digest(
     config = prepared.config
     answers = collected.draws.filter(~pl.col("purpose").is_in([POOL, STATED_POOL]))
     pool, stated = (collected.draws.filter(purpose=name) for name in (POOL, STATED_POOL))
-    names = None if config.methods is None else list(config.methods)
     mapper = None if engine is None else engine_named(engine).map
     with semantics_options(study, config) as options:
         annotated = annotate(answers, prepared.table, options=options, mapper=mapper)
@@ -286,7 +268,7 @@ def _digest(
             judged,
             semantics,
             prepared.table,
-            methods=names,
+            methods=config.methods,
             seed=config.seed,
             **config.scoring.given,
         )
@@ -295,24 +277,22 @@ def _digest(
             candidate_scores(stated, draws, prepared.table, options=options, purpose="self_ask"),
             consistency_candidates(draws, scored.scores),
         ]
-        judged_pools = [table for table in pools if table is not None]
-        candidates = pl.concat(judged_pools, how="vertical_relaxed") if judged_pools else None
     tables = {
         "questions": prepared.table,
         "draws": draws,
         "semantics": semantics,
         "scores": scored.scores if mend is None else mended_columns(scored.scores, mend),
     }
-    if candidates is not None:
-        tables["candidates"] = candidates
+    if candidates := [pool for pool in pools if pool is not None]:
+        tables["candidates"] = pl.concat(candidates, how="vertical_relaxed")
     for name, frame in tables.items():
         study.write(name, frame)
     study.write_result("semantics", annotated.document)
     audited = None
     if scored.scores.drop_nulls(["confidence", "correct"]).height:
         audited = audit(study.path, on_invalid="drop", seed=config.seed, engine=engine)
-    if audited is not None:
         study.write_result("audit", audited.to_dict())
+    lacks = prepared.unavailable
     return {
         "counts": [{"model": n, **to_builtins(c)} for n, c in collected.counts.items()],
         "tables": {name: frame.height for name, frame in tables.items()},
@@ -324,22 +304,16 @@ def _digest(
         "findings": [{"model": n, **to_builtins(one)} for n, one in collected.findings],
         "stopped": collected.stopped or annotated.document["judge_stopped"],
         "skipped_second_turns": collected.skipped,
-        "methods": _methods(prepared, scored.availability),
+        # How many questions were scored, or why none was.
+        "methods": [
+            {**entry, "reason": lacks[entry["model"]].get(entry["method"], entry["reason"])}
+            for entry in scored.availability
+        ],
         "results": [] if audited is None else [_result(entry) for entry in audited["results"]],
     }
 
 
-def _methods(prepared: Prepared, availability: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return, per model and method, how many questions were scored, or why none was."""
-    entries = []
-    for entry in availability:
-        asked = prepared.selections[entry["model"]]
-        reason = asked.unavailable.get(entry["method"], entry["reason"])
-        entries.append({**entry, "reason": reason})
-    return entries
-
-
-def _result(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _result(entry: Mapping[str, Any]) -> dict[str, object]:
     metrics = entry["metrics"]
     names = ("accuracy", "mean_confidence", "ece", "auroc")
     return {

@@ -8,37 +8,30 @@ import polars as pl
 
 import calibrant
 from calibrant.clients.asks import Price
-from calibrant.clients.protocol import Client
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.forecast import Forecast
-from calibrant.collect.needs import Selection
-from calibrant.collect.plan import Inquiry, Question
+from calibrant.collect.plan import Inquiry
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.workflows.meanings import answer_in
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A study that is checked and ready to be asked."""
+class Prepared(Inquiry):
+    """A study that is checked and ready to be asked.
 
-    config: StudyConfig
+    Parameters
+    ----------
+    table
+        Its questions.
+    unavailable
+        By model: the methods that it cannot serve, and why.
+    """
+
     table: pl.DataFrame
-    questions: list[Question]
-    clients: Mapping[str, Client]
-    selections: Mapping[str, Selection]
-    prices: Mapping[str, Price | None]
-
-    @property
-    def inquiry(self) -> Inquiry:
-        """What every model is asked for."""
-        wanted = {name: selection.wanted for name, selection in self.selections.items()}
-        return Inquiry(
-            self.config, self.questions, wanted, self.clients, self.prices, extract=answer_in
-        )
+    unavailable: Mapping[str, Mapping[str, str]]
 
 
-def _price(model: ModelConfig, price: Price | None) -> dict[str, Any] | None:
+def _price(model: ModelConfig, price: Price | None) -> dict[str, object] | None:
     """Return the price that costs were computed with; None where there is none to check."""
     if price is None or model.client in ("embedded", "replay"):
         return None
@@ -65,7 +58,7 @@ def run_document(prepared: Prepared, expected: Forecast | None, *, dry_run: bool
                 "endpoints": getattr(prepared.clients[model.name], "endpoints", None),
                 "priced": prepared.prices[model.name] is not None,
                 "price": _price(model, prepared.prices[model.name]),
-                "unavailable": dict(prepared.selections[model.name].unavailable),
+                "unavailable": dict(prepared.unavailable[model.name]),
             }
             for model in config.models
         ],
@@ -161,16 +154,11 @@ def spending_question(
 
 
 def agree(
-    config: StudyConfig,
-    ahead: Forecast,
-    paid: Collection[str],
-    confirm: Callable[[str], bool],
-    *,
-    lost: int,
+    config: StudyConfig, ahead: Forecast, confirm: Callable[[str], bool], *, lost: int
 ) -> None:
     """Ask for consent where one is needed, or refuse to go on."""
     limit = 0.0 if lost else config.budget.ask_above
-    question = spending_question(ahead, paid=paid, limit=limit, lost=lost)
+    question = spending_question(ahead, paid=paid_models(config), limit=limit, lost=lost)
     if question is not None and not confirm(question):
         raise InputError(
             f"nothing was sent. {question.removesuffix(' Send them?')}",

@@ -158,13 +158,13 @@ def serve(
 
 
 def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
-    found = {}
+    pairs = {}
     for text in given:
         name, sign, value = text.partition("=")
         if not sign or not name or not value:
             raise InputError(Hint("{" + option + "} is written NAME=VALUE, got {0}", repr(text)))
-        found[name.strip()] = value.strip()
-    return found
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 def open_front(
@@ -172,21 +172,17 @@ def open_front(
     watch: str | Path | None = None, on_shift: str = "warn", **how: Any,
 ) -> Front:  # fmt: skip
     """Return the front of a saved policy, checked; the other options are those of `open_engine`."""
-    known = "status" if defer == "status" or defer.startswith("text:") else defer
     endpoints, keys = dict(how.pop("endpoints")), dict(how.pop("keys"))
-    fallback = None
-    if known != "status":
-        if known not in endpoints:
-            raise InputError(
-                Hint(
-                    "{defer} is status, text:.., or the name of an endpoint, got {0}", repr(defer)
-                ),
-                hint=Hint("give {endpoint}", endpoint=f"{known}=http://127.0.0.1:8002/v1"),
-            )
-        address, variable = endpoints.pop(known), keys.pop(known, None)
+    fallback, other = None, None if defer == "status" or defer.startswith("text:") else defer
+    if other is not None and other not in endpoints:
+        raise InputError(
+            Hint("{defer} is status, text:.., or the name of an endpoint, got {0}", repr(defer)),
+            hint=Hint("give {endpoint}", endpoint=f"{other}=http://127.0.0.1:8002/v1"),
+        )
+    address, variable = endpoints.pop(other, ""), keys.pop(other, None)
     engine = open_engine(policy, endpoints=endpoints, keys=keys, **how)
-    if known != "status":
-        fallback = PassedOn(known, address, variable, engine.ledger)
+    if other is not None:
+        fallback = PassedOn(other, address, variable, engine.ledger)
     engine.defer_shifted = on_shift == "defer"
     labels = None if watch is None else Path(watch)
     followed = Watch(engine, policy, load_policy(policy).check, labels)
@@ -218,7 +214,8 @@ def open_engine(
     if recipe["not_live"] is not None and measured_by and Path(measured_by).is_file():
         # Refitted on served rows: they were measured as the policy before says.
         recipe, measured_by = dict(load_policy(measured_by).fitted_on.get("asked") or recipe), None
-    method = _check_live(recipe, measured_by, models, endpoints, policy)
+    missing = [name for name in models if name not in endpoints]
+    method = _check_live(recipe, measured_by, missing, str(policy))
     # Map and policy come from the same labels, so they know model and method by the same names.
     named = fitted_on.get("method")
     mends = {} if mend is None else {n: load_mend(mend, model=n, method=named) for n in models}
@@ -245,37 +242,32 @@ def open_engine(
 
 
 def _check_live(
-    recipe: Mapping[str, Any],
-    measured_by: str | None,
-    models: Sequence[str],
-    endpoints: Mapping[str, str],
-    policy: str | Path,
+    recipe: Mapping[str, object], measured_by: str | None, missing: Sequence[str], source: str
 ) -> str:
     """Return the method that is served, or say why what was certified cannot be measured here."""
     if recipe["not_live"] is None:
         if measured_by is not None and measured_by != recipe["method"]:
             raise InputError(
                 f"the policy was certified for {recipe['method']!r}, not {measured_by!r}",
-                source=str(policy),
+                source=source,
                 hint=Hint("leave out {measured_by}"),
             )
         return str(recipe["method"])
     if measured_by is None:
         raise InputError(
             f"how the confidence is measured is not known: {recipe['not_live']}",
-            source=str(policy),
+            source=source,
             hint=Hint(
                 "make the policy from a study, or say how the table's confidence was made with "
                 "{measured_by}",
                 measured_by="perplexity",
             ),
         )
-    check_method(measured_by, str(policy))
-    missing = [name for name in models if name not in endpoints]
+    check_method(measured_by, source)
     if missing:
         raise InputError(
             f"the model {missing[0]!r} has no address",
-            source=str(policy),
+            source=source,
             hint=Hint("give {endpoint}", endpoint=f"{missing[0]}=http://127.0.0.1:8001/v1"),
         )
     return measured_by

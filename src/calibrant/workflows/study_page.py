@@ -1,6 +1,7 @@
 """Where a study's answers come from, as a document, and the study's page with it."""
 
 import platform
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def write_study_page(study: Study) -> Path:
     return write_report(study)
 
 
-def study_document(study: Study) -> dict[str, Any]:
+def study_document(study: Study) -> dict[str, object]:
     """Return who was asked what, how often, at what cost, and who graded it.
 
     Everything is read from the study's folder: a table that is not there leaves its part empty.
@@ -53,16 +54,14 @@ def study_document(study: Study) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    found = {"calibrant": calibrant.__version__, "python": platform.python_version()}
+    versions = {"calibrant": calibrant.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {**found, "machine": platform.machine()}
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return {**versions, "machine": platform.machine()}
 
 
-def _models(config: StudyConfig) -> list[dict[str, Any]]:
+def _models(config: StudyConfig) -> list[dict[str, object]]:
     return [
         {
             "model": model.name,
@@ -78,12 +77,12 @@ def _prompts(config: StudyConfig, draws: pl.DataFrame) -> list[dict[str, Any]]:
     """Return each prompt once, with the models that were asked with it."""
     purposes = set(draws["purpose"].unique()) if draws.width else set()
     used = dict.fromkeys(p.prompt for p in PROBES.values() if p.purpose in purposes)
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    prompts: dict[tuple[str, str], dict[str, Any]] = {}
     for model in config.models:
         book = PromptBook(config.for_model(model).prompts, folder=config.folder)
         for name in used:
             prompt = book.find(name, "open")
-            entry = found.setdefault(
+            entry = prompts.setdefault(
                 (name, prompt.name),
                 {
                     "purpose": name,
@@ -92,14 +91,14 @@ def _prompts(config: StudyConfig, draws: pl.DataFrame) -> list[dict[str, Any]]:
                     "system": prompt.system,
                     "user": prompt.user,
                     "examples": len(prompt.examples),
+                    "max_tokens": config.sampling.max_tokens.get(name, prompt.max_tokens),
                 },
             )
-            entry["max_tokens"] = config.sampling.max_tokens.get(name, prompt.max_tokens)
             entry["models"].append(model.name)
-    return list(found.values())
+    return list(prompts.values())
 
 
-def _asked(draws: pl.DataFrame) -> list[dict[str, Any]]:
+def _asked(draws: pl.DataFrame) -> list[dict[str, object]]:
     if not draws.width:
         return []
     # A price that is unknown for one draw is unknown for the sum.

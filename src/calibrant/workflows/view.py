@@ -74,7 +74,7 @@ def view(
     return ReportResult({**head, "written": [], "documents": [], "viewed": viewed})
 
 
-def _server(data: Any, table: Mapping[str, Any]) -> tuple[LocalServer, list[str]]:
+def _server(data: Any, table: Mapping[str, object]) -> tuple[LocalServer, list[str]]:
     """Return the server for what was given, and its paths."""
     if isinstance(data, str | Path):
         data = [data]

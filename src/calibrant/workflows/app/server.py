@@ -287,10 +287,10 @@ class AppServer(LocalServer):
         data = self._looked_at
         if self._labels is None:
             # Loaded here: most who look label nothing.
-            from calibrant.verbs.labelling.options import DEFAULTS, open_task
+            from calibrant.verbs.labelling.options import LABELLING, open_task
             from calibrant.verbs.labelling.server import LabelServer, widest_block
 
-            task = open_task(data.paths[0], {**DEFAULTS, **data.table})
+            task = open_task(data.paths[0], {**LABELLING.defaults, **data.table})
             precise = partial(widest_block, task.work.session, **task.goals)
             self._labels = LabelServer(task.work.session, precise, task.goals["budget"])
             self._address = await self._labels.start()

@@ -1,7 +1,6 @@
 """The rows behind a dot of the tab Watch: a stretch of time is one more group to list rows by."""
 
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
