@@ -13,24 +13,38 @@ from calibrant.confidence.token_columns import TokenColumns
 from calibrant.core.arrays import Floats, Ints
 
 
-def _listed_shares(columns: TokenColumns) -> Floats:
-    """Return each listed alternative's share among those of its token."""
-    mass = np.exp(columns.alternative_logprob)
-    return np.asarray(mass / sum_by(columns.of, mass, columns.row.size)[columns.of])
+def _shares(group: Ints, logprob: Floats, size: int) -> Floats:
+    """Return each listed token's share among those of its group."""
+    mass = np.exp(logprob)
+    return np.asarray(mass / sum_by(group, mass, size)[group])
+
+
+def _entropy(group: Ints, logprob: Floats, size: int) -> Floats:
+    """Return the entropy of the listed tokens of each group, renormalised over the list."""
+    share = _shares(group, logprob, size)
+    terms = np.where(share > 0, -share * np.log(np.maximum(share, 1e-300)), 0.0)
+    return sum_by(group, terms, size)
+
+
+def _ranked(group: Ints, logprob: Floats, size: int, rank: int) -> Floats:
+    """Return the probability of the token of this rank, NaN where fewer are listed."""
+    order = np.lexsort((-logprob, group))
+    starts = np.searchsorted(group[order], np.arange(size))
+    counts = np.bincount(group, minlength=size)
+    rows = np.where(counts >= rank, starts + rank - 1, -1)
+    return np.exp(gather(logprob[order], rows))
 
 
 def _token_entropy(columns: TokenColumns) -> Floats:
-    """Return the entropy of the listed alternatives of each token, renormalised over the list."""
-    share = _listed_shares(columns)
-    terms = np.where(share > 0, -share * np.log(np.maximum(share, 1e-300)), 0.0)
-    return np.maximum(sum_by(columns.of, terms, columns.row.size), 0.0)
+    """Return the entropy of the listed alternatives of each token."""
+    return np.maximum(_entropy(columns.of, columns.alternative_logprob, columns.row.size), 0.0)
 
 
 def _likeness_to_uniform(columns: TokenColumns) -> Floats:
     """Return Bhattacharyya's coefficient of each token's listed alternatives and equal shares."""
     size = columns.row.size
     equal = 1.0 / np.maximum(np.bincount(columns.of, minlength=size), 1)[columns.of]
-    roots = np.sqrt(_listed_shares(columns) * equal)
+    roots = np.sqrt(_shares(columns.of, columns.alternative_logprob, size) * equal)
     return np.clip(sum_by(columns.of, roots, size), 1e-300, 1.0)
 
 
@@ -65,7 +79,10 @@ def max_token_entropy(table: DrawTable, _: Options) -> Floats:
 @register
 def probability_margin(table: DrawTable, _: Options) -> Floats:
     """Mean over tokens of the best minus the second best probability."""
-    return _of_greedy(table.greedy, _margins(table.greedy.columns))
+    columns = table.greedy.columns
+    listed = columns.of, columns.alternative_logprob, columns.row.size
+    margins = _ranked(*listed, 1) - np.nan_to_num(_ranked(*listed, 2))
+    return _of_greedy(table.greedy, margins)
 
 
 @register
@@ -108,16 +125,6 @@ def _boosted(columns: TokenColumns) -> Floats:
     return np.minimum(boosted, 1.0)
 
 
-def _margins(columns: TokenColumns) -> Floats:
-    size = columns.row.size
-    order = np.lexsort((-columns.alternative_logprob, columns.of))
-    starts = np.searchsorted(columns.of[order], np.arange(size))
-    counts = np.bincount(columns.of, minlength=size)
-    best = gather(columns.alternative_logprob[order], np.where(counts > 0, starts, -1))
-    second = gather(columns.alternative_logprob[order], np.where(counts > 1, starts + 1, -1))
-    return np.asarray(np.exp(best) - np.where(np.isnan(second), 0.0, np.exp(second)))
-
-
 @register
 def claim_conditioned_probability(table: DrawTable, _: Options) -> Floats:
     """Product of P(same) / (P(same) + P(another claim)) over the greedy answer's tokens.
@@ -152,52 +159,35 @@ def _claim_share(columns: TokenColumns) -> Floats:
     return np.asarray(np.where(neutral, 1.0, np.minimum(agree / every, 1.0)))
 
 
-def _top_of_first(block: DrawBlock) -> tuple[Ints, Floats]:
-    """Return unit and log-prob of the top tokens of each unit's first draw."""
+def _top_of_first(block: DrawBlock) -> tuple[Ints, Floats, int]:
+    """Return unit and log-prob of the top tokens of each unit's first draw, and how many units."""
     if block.top is None or not len(block):
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return np.zeros(0, dtype=np.int64), np.zeros(0), block.n_units
     first = np.zeros(len(block), dtype=bool)
     first[block.first[block.first >= 0]] = True
     kept = first[block.top.row]
-    return block.unit[block.top.row[kept]], block.top.logprob[kept]
-
-
-def _shares(unit: Ints, logprob: Floats, n_units: int) -> tuple[Floats, Floats]:
-    """Return each listed token's share among the listed ones, and the tokens listed per unit."""
-    mass = np.exp(logprob)
-    total = sum_by(unit, mass, n_units)
-    return mass / total[unit], np.bincount(unit, minlength=n_units).astype(np.float64)
+    return block.unit[block.top.row[kept]], block.top.logprob[kept], block.n_units
 
 
 @register
 def first_token_entropy(table: DrawTable, _: Options) -> Floats:
     """Entropy of the listed first tokens, renormalised over the list, as exp(-H)."""
-    unit, logprob = _top_of_first(table.greedy)
-    share, listed = _shares(unit, logprob, len(table))
-    terms = np.where(share > 0, -share * np.log(np.maximum(share, 1e-300)), 0.0)
-    return np.where(listed > 0, np.exp(-sum_by(unit, terms, len(table))), np.nan)
+    unit, logprob, size = _top_of_first(table.greedy)
+    listed = np.bincount(unit, minlength=size)
+    return np.where(listed > 0, np.exp(-_entropy(unit, logprob, size)), np.nan)
 
 
 @register
 def first_token_probability(table: DrawTable, _: Options) -> Floats:
     """Largest first-token probability."""
-    return _ranked(table, 1)
+    return _ranked(*_top_of_first(table.greedy), 1)
 
 
 @register
 def first_token_margin(table: DrawTable, _: Options) -> Floats:
     """Probability of the best first token minus that of the second best."""
-    return _ranked(table, 1) - _ranked(table, 2)
-
-
-def _ranked(table: DrawTable, rank: int) -> Floats:
-    """Return the probability of the token of this rank, NaN where fewer are listed."""
-    unit, logprob = _top_of_first(table.greedy)
-    order = np.lexsort((-logprob, unit))
-    starts = np.searchsorted(unit[order], np.arange(len(table)))
-    counts = np.bincount(unit, minlength=len(table))
-    rows = np.where(counts >= rank, starts + rank - 1, -1)
-    return np.exp(gather(logprob[order], rows))
+    top = _top_of_first(table.greedy)
+    return _ranked(*top, 1) - _ranked(*top, 2)
 
 
 @register
@@ -207,11 +197,11 @@ def self_certainty(table: DrawTable, _: Options) -> Floats:
     Published self-certainty averages over the whole vocabulary and all positions; draws keep the
     list of the first position only, so values with different k are not comparable.
     """
-    unit, logprob = _top_of_first(table.greedy)
-    share, listed = _shares(unit, logprob, len(table))
+    unit, logprob, size = _top_of_first(table.greedy)
+    listed = np.bincount(unit, minlength=size).astype(np.float64)
     with np.errstate(divide="ignore"):
-        loss = -np.log(share * listed[unit])
-    return np.maximum(ratio(sum_by(unit, loss, len(table)), listed), 0.0)
+        loss = -np.log(_shares(unit, logprob, size) * listed[unit])
+    return np.maximum(ratio(sum_by(unit, loss, size), listed), 0.0)
 
 
 @register

@@ -59,6 +59,10 @@ class Classes:
         starts = np.searchsorted(self.unit, np.arange(self.n_units))
         return np.arange(self.unit.size) - starts[self.unit]
 
+    def draw_of(self, chosen: Ints) -> Ints:
+        """Return the draw that stands for each of these classes, -1 for none."""
+        return np.where(chosen >= 0, np.append(self.row, -1)[chosen], -1)
+
     def table(self) -> tuple[Ints, Mask]:
         """Return (units, classes) counts, zero-padded, and which of them are answered."""
         return self.spread(self.count, 0), self.spread(self.answered, False)
@@ -295,8 +299,12 @@ class DrawTable:
 
     def block(self, name: str) -> DrawBlock:
         """Return a block, an empty one where nothing was drawn for that purpose."""
-        found = self.blocks.get(name)
-        return empty_block(len(self)) if found is None else found
+        block = self.blocks.get(name)
+        if block is not None:
+            return block
+        none = np.zeros(0, dtype=np.int64)
+        answer = pl.Series("answer", [], dtype=pl.String)
+        return DrawBlock(none, len(self), none, correct=np.zeros(0), answer=answer)
 
     @property
     def samples(self) -> DrawBlock:
@@ -307,14 +315,3 @@ class DrawTable:
     def greedy(self) -> DrawBlock:
         """Greedy answers, at most one per unit."""
         return self.block("greedy")
-
-
-def empty_block(n_units: int) -> DrawBlock:
-    """Return a block without draws."""
-    return DrawBlock(
-        unit=np.zeros(0, dtype=np.int64),
-        n_units=n_units,
-        class_id=np.zeros(0, dtype=np.int64),
-        correct=np.zeros(0),
-        answer=pl.Series("answer", [], dtype=pl.String),
-    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import orjson
@@ -168,30 +168,25 @@ class Ensemble(Stored):
     ) -> Ensemble:
         """Fit to graded scores (a scores table, every method about the same answer)."""
         _, values, correct = wide(scores, methods, extra)
-        return cls._fit(values, correct, tuple(methods), kind, tuple(extra))
+        return cls._fit(values, correct, methods, kind, extra)
 
     @classmethod
     def _fit(
-        cls,
-        values: Floats,
-        correct: Floats,
-        methods: tuple[str, ...],
-        kind: Kind,
-        extra: tuple[str, ...],
+        cls, values: Floats, right: Floats, methods: Sequence[str], kind: Kind, extra: Sequence[str]
     ) -> Ensemble:
         if kind not in ("logistic", "isotonic"):
             raise InputError(f"kind is logistic or isotonic, got {kind!r}")
         size = len(methods)
         curves: tuple[Curve, ...] = ()
         if kind == "isotonic":
-            curves = tuple(Curve.fit(values[:, i], correct) for i in range(size))
+            curves = tuple(Curve.fit(values[:, i], right) for i in range(size))
         raw = _raw(values, methods, curves)
         scales = tuple(Scale.of(raw[:, i]) for i in range(raw.shape[1]))
         design = _design(raw, scales, size)
-        even = np.ones(correct.size)
-        first, slopes = logistic_fit(design, correct, even, _PENALTY / correct.size)
+        even = np.ones(right.size)
+        first, slopes = logistic_fit(design, right, even, _PENALTY / right.size)
         weights = (first, *slopes.tolist())
-        return cls(methods, kind, extra, scales, curves, weights, len(correct))
+        return cls(tuple(methods), kind, tuple(extra), scales, curves, weights, len(right))
 
     def predict(self, values: Floats) -> Floats:
         """Return the chance of being right for rows of method values (and extra columns)."""
@@ -212,7 +207,7 @@ def load_ensemble(path: str | Path) -> Ensemble:
     if not place.is_file():
         raise InputError("the file of the ensemble does not exist", source=str(path))
     try:
-        body: dict[str, Any] = orjson.loads(place.read_bytes())
+        body = orjson.loads(place.read_bytes())
     except orjson.JSONDecodeError as error:
         raise InputError(f"not a JSON file: {error}", source=str(path)) from None
     if body.get("schema") != _SCHEMA:
@@ -246,7 +241,7 @@ def cross_fit(
     value = np.full(correct.size, np.nan)
     for one in range(folds):
         held = fold == one
-        fitted = Ensemble._fit(values[~held], correct[~held], tuple(methods), kind, tuple(extra))
+        fitted = Ensemble._fit(values[~held], correct[~held], methods, kind, extra)
         value[held] = fitted.predict(values[held])
     return key.with_columns(
         pl.lit(name).alias("method"),
@@ -255,23 +250,16 @@ def cross_fit(
     )
 
 
-def _raw(values: Floats, methods: tuple[str, ...], curves: tuple[Curve, ...]) -> Floats:
+def _raw(values: Floats, methods: Sequence[str], curves: tuple[Curve, ...]) -> Floats:
     """Return each method's column as log-odds where it is a probability, then extra columns."""
-    columns = []
-    for place in range(values.shape[1]):
-        column = values[:, place]
-        if place < len(methods) and curves:
-            column = logit(curves[place](column))
-        elif place < len(methods) and _is_probability(methods[place]):
-            column = logit(column)
-        elif place >= len(methods):
-            column = np.log(np.maximum(column, 1e-12))
-        columns.append(column)
-    return np.column_stack(columns)
-
-
-def _is_probability(method: str) -> bool:
-    return method in METHODS and METHODS[method].probability
+    columns = list(values.T)
+    for place, method in enumerate(methods):
+        if curves:
+            columns[place] = logit(curves[place](columns[place]))
+        elif method in METHODS and METHODS[method].probability:
+            columns[place] = logit(columns[place])
+    extra = [np.log(np.maximum(column, 1e-12)) for column in columns[len(methods) :]]
+    return np.column_stack([*columns[: len(methods)], *extra])
 
 
 def _design(raw: Floats, scales: Sequence[Scale], size: int) -> Floats:

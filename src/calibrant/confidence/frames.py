@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
-from calibrant.confidence.options import choice_options, first_tokens, yes_no_masses
+from calibrant.confidence.options import first_tokens, with_best_option, yes_no_masses
 from calibrant.confidence.token_columns import tokens_from_frame
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.records import check_table
 from calibrant.records.study import DRAWS, SEMANTICS
@@ -28,13 +28,9 @@ def verified_rows(frame: pl.DataFrame) -> pl.DataFrame:
         .select("unit", "class_id", _plain(pl.coalesce("answer", "text")).alias("key"))
         .unique(["unit", "key"], keep="first", maintain_order=True)
     )
-    asked = frame.filter((pl.col("purpose") == _POOL) & pl.col("about").is_not_null())
-    return (
-        asked.drop("class_id")
-        .with_columns(_plain(pl.col("about")).alias("key"))
-        .join(drawn, on=["unit", "key"], how="inner", maintain_order="left")
-        .sort("unit", "draw", maintain_order=True)
-    )
+    asked = _verdicts(frame).drop("class_id").rename({"asked": "key"})
+    joined = asked.join(drawn, on=["unit", "key"], how="inner", maintain_order="left")
+    return joined.sort("unit", "draw", maintain_order=True)
 
 
 def panel_rows(frame: pl.DataFrame) -> pl.DataFrame:
@@ -46,11 +42,7 @@ def panel_rows(frame: pl.DataFrame) -> pl.DataFrame:
         _plain(pl.coalesce("answer", "text")).alias("key"),
         _plain(pl.col("text")).alias("whole"),
     )
-    asked = (
-        frame.filter((pl.col("purpose") == _POOL) & pl.col("about").is_not_null())
-        .drop("unit")
-        .with_columns(_plain(pl.col("about")).alias("asked"))
-    )
+    asked = _verdicts(frame).drop("unit")
     return (
         own.join(asked, on="question_id", how="inner", maintain_order="left")
         .filter(
@@ -60,6 +52,11 @@ def panel_rows(frame: pl.DataFrame) -> pl.DataFrame:
         .unique(["unit", "model"], keep="first", maintain_order=True)
         .sort("unit", maintain_order=True)
     )
+
+
+def _verdicts(frame: pl.DataFrame) -> pl.DataFrame:
+    asked = frame.filter((pl.col("purpose") == _POOL) & pl.col("about").is_not_null())
+    return asked.with_columns(_plain(pl.col("about")).alias("asked"))
 
 
 def _plain(text: pl.Expr) -> pl.Expr:
@@ -129,7 +126,7 @@ def compact_table(
         for name, part in parts.items()
         if part is not None and part.height
     }
-    if "about" in frame.columns and (frame["purpose"] == "p_true_pool").any():
+    if "about" in frame.columns and (frame["purpose"] == _POOL).any():
         for name, rows in (("verified", verified_rows(frame)), ("panel", panel_rows(frame))):
             if rows.height:
                 blocks[name] = _block(name, rows, len(units))
@@ -155,17 +152,10 @@ def _joined(draws: pl.DataFrame, semantics: pl.DataFrame | None) -> pl.DataFrame
         kept = semantics.select(*_KEY, *(name for name in names if name in semantics.columns))
         draws = draws.drop([name for name in names if name in draws.columns])
         draws = draws.join(kept, on=_KEY, how="left", maintain_order="left")
-    missing = [
-        pl.lit(None, dtype=dtype).alias(name)
+    return draws.with_columns(
+        (pl.col(name) if name in draws.columns else pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in _OPTIONAL.items()
-        if name not in draws.columns
-    ]
-    casts = [
-        pl.col(name).cast(dtype)
-        for name, dtype in _OPTIONAL.items()
-        if name in draws.columns and draws.schema[name] != dtype
-    ]
-    return draws.with_columns(missing + casts)
+    )
 
 
 def _refuse_duplicates(frame: pl.DataFrame, source: str) -> None:
@@ -195,12 +185,12 @@ def _block_name() -> pl.Expr:
 
 def _single_draws(single: pl.DataFrame | None, many: pl.DataFrame | None) -> pl.DataFrame | None:
     """Return the draw at temperature 0 of each unit, or its first draw where there is none."""
+    single = None if single is None else single.unique("unit", keep="first", maintain_order=True)
     if many is None:
-        return None if single is None else single.unique("unit", keep="first", maintain_order=True)
+        return single
     firsts = many.unique("unit", keep="first", maintain_order=True)
     if single is None:
         return firsts
-    single = single.unique("unit", keep="first", maintain_order=True)
     others = firsts.join(single.select("unit"), on="unit", how="anti")
     return pl.concat([single, others]).sort("unit")
 
@@ -210,8 +200,9 @@ def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
         frame = _leading_entry(frame)
     more: dict[str, Any] = {}
     if name in ("samples", "greedy"):
+        texts = frame["text"].fill_null("").cast(pl.Categorical)
         more = _likelihood(frame) | {
-            "string": _string_codes(frame["text"]),
+            "string": texts.to_physical().to_numpy().astype(np.int64),
             "text": frame["text"],
             "columns": tokens_from_frame(frame),
         }
@@ -220,7 +211,9 @@ def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
     if name == "samples":
         more["embedding"] = _embedding(frame)
     if name == "greedy":
-        more["top"] = _top(frame)
+        flat = first_tokens(frame)
+        rows = flat["row"].to_numpy().astype(np.int64)
+        more["top"] = TopTokens(rows, _floats(flat["logprob"]), flat["token"])
     probe = name.startswith("p_true") or name in ("verified", "panel", "selfcheck")
     if probe:
         more["vote"] = _votes(frame)
@@ -270,11 +263,6 @@ def _likelihood(frame: pl.DataFrame) -> dict[str, Floats]:
     return {name: _floats(values[name]) for name in ("logprob", "tokens", "min_logprob")}
 
 
-def _string_codes(text: pl.Series) -> Ints:
-    codes = text.fill_null("").cast(pl.Categorical).to_physical()
-    return codes.to_numpy().astype(np.int64)
-
-
 def _stated(frame: pl.DataFrame) -> Floats:
     stated = _floats(frame["stated_confidence"])
     wrong = np.flatnonzero((stated < 0) | (stated > 1))
@@ -292,15 +280,6 @@ def _votes(frame: pl.DataFrame) -> Floats:
     answer = pl.col("answer").str.strip_chars().str.to_lowercase()
     vote = pl.when(answer == "true").then(1.0).when(answer == "false").then(0.0)
     return _floats(frame.select(vote.alias("vote")).to_series())
-
-
-def _top(frame: pl.DataFrame) -> TopTokens:
-    flat = first_tokens(frame)
-    return TopTokens(
-        row=flat["row"].to_numpy().astype(np.int64),
-        logprob=_floats(flat["logprob"]),
-        token=flat["token"],
-    )
 
 
 def _embedding(frame: pl.DataFrame) -> Floats | None:
@@ -335,10 +314,12 @@ def _with_options(
     if "kind" in questions.columns:
         binary = questions.filter(pl.col("kind") == "binary")["question_id"].to_list()
     asked = greedy["question_id"].is_in(binary).to_numpy()
-    masses: dict[str, Any] = {
-        name: np.where(asked, getattr(block, name), np.nan) for name in ("true_mass", "false_mass")
-    }
-    return replace(block, **masses, **choice_options(greedy, frame, questions))
+    block = replace(
+        block,
+        true_mass=np.where(asked, block.true_mass, np.nan),
+        false_mass=np.where(asked, block.false_mass, np.nan),
+    )
+    return with_best_option(block, greedy, frame, questions)
 
 
 def _matrices(

@@ -27,10 +27,8 @@ def degree_matrix(table: DrawTable, options: Options) -> Floats:
     if options.similarity == "classes":
         classes = block.classes
         share = classes.count / classes.total[classes.unit]
-        value = sum_by(classes.unit, share**2, len(table))
-    else:
-        value = _by_matrix(table, options, lambda stack: stack.mean(axis=(1, 2)))
-    return value
+        return sum_by(classes.unit, share**2, len(table))
+    return _reduce(table, similarity_stacks(table, options), lambda stack: stack.mean(axis=(1, 2)))
 
 
 @register
@@ -43,7 +41,7 @@ def eccentricity(table: DrawTable, options: Options) -> Floats:
     if options.similarity == "classes":
         counts = np.bincount(table.samples.classes.unit, minlength=len(table))
         return np.asarray(-np.sqrt(np.maximum(counts - 1.0, 0.0)))
-    return _by_matrix(table, options, _spread)
+    return _reduce(table, similarity_stacks(table, options), _spread)
 
 
 @register
@@ -73,7 +71,7 @@ def eigv(table: DrawTable, options: Options) -> Floats:
         counts = np.bincount(table.samples.classes.unit, minlength=len(table))
         value = -counts.astype(np.float64)
     else:
-        value = _by_matrix(table, options, _small_eigenvalues)
+        value = _reduce(table, similarity_stacks(table, options), _small_eigenvalues)
     return np.minimum(value, -1.0)
 
 
@@ -98,10 +96,6 @@ def _spread(stack: Floats) -> Floats:
 Stacks = Iterator[tuple[Ints, Floats]]
 
 
-def _by_matrix(table: DrawTable, options: Options, reduce: Callable[[Floats], Floats]) -> Floats:
-    return _reduce(table, similarity_stacks(table, options), reduce)
-
-
 def similarity_stacks(table: DrawTable, options: Options) -> Stacks:
     """Yield units with their (draws, draws) similarities, as the options choose them."""
     if options.similarity == "classes":
@@ -116,10 +110,9 @@ def similarity_stacks(table: DrawTable, options: Options) -> Stacks:
 def _equal_classes(block: DrawBlock) -> Stacks:
     """Yield 1 for draws of one meaning, 0 for others; a draw without an answer equals itself."""
     own = np.where(block.class_id >= 0, block.class_id, -2 - np.arange(len(block)))
-    for size in np.unique(block.count[block.count > 0]):
-        for units in _batches(np.flatnonzero(block.count == size), int(size)):
-            kinds = own[block.first[units][:, None] + np.arange(size)]
-            yield units, (kinds[:, :, None] == kinds[:, None, :]).astype(np.float64)
+    for units, size in _batches(block.count):
+        kinds = own[block.first[units][:, None] + np.arange(size)]
+        yield units, (kinds[:, :, None] == kinds[:, None, :]).astype(np.float64)
 
 
 def _reduce(table: DrawTable, stacks: Stacks, reduce: Callable[[Floats], Floats]) -> Floats:
@@ -129,10 +122,12 @@ def _reduce(table: DrawTable, stacks: Stacks, reduce: Callable[[Floats], Floats]
     return value
 
 
-def _batches(units: Ints, size: int) -> Iterator[Ints]:
-    step = max(1, _BATCH_CELLS // max(size * size, 1))
-    for start in range(0, units.size, step):
-        yield units[start : start + step]
+def _batches(sizes: Ints) -> Iterator[tuple[Ints, int]]:
+    """Yield units with equally many draws, and how many these are; units with none are left out."""
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        units, step = np.flatnonzero(sizes == size), max(1, _BATCH_CELLS // size**2)
+        for start in range(0, units.size, step):
+            yield units[start : start + step], size
 
 
 def _cosines(block: DrawBlock, *, floor: bool) -> Stacks:
@@ -143,12 +138,10 @@ def _cosines(block: DrawBlock, *, floor: bool) -> Stacks:
     with np.errstate(invalid="ignore", divide="ignore"):
         unit_length = block.embedding / norm
     whole = block.complete(unit_length.sum(axis=1))
-    for size in np.unique(block.count[whole]):
-        same = np.flatnonzero(whole & (block.count == size))
-        for units in _batches(same, int(size)):
-            rows = block.first[units][:, None] + np.arange(size)
-            stack = np.einsum("bid,bjd->bij", unit_length[rows], unit_length[rows], optimize=True)
-            yield units, np.maximum(stack, 0.0) if floor else stack
+    for units, size in _batches(np.where(whole, block.count, 0)):
+        rows = block.first[units][:, None] + np.arange(size)
+        stack = np.einsum("bid,bjd->bij", unit_length[rows], unit_length[rows], optimize=True)
+        yield units, np.maximum(stack, 0.0) if floor else stack
 
 
 def _given(table: DrawTable) -> Stacks:
@@ -156,10 +149,9 @@ def _given(table: DrawTable) -> Stacks:
     if table.similarity is None:
         return
     sizes = np.array([0 if matrix is None else len(matrix) for matrix in table.similarity])
-    for size in np.unique(sizes[sizes > 0]):
-        for units in _batches(np.flatnonzero(sizes == size), int(size)):
-            stack = np.stack([table.similarity[unit] for unit in units])
-            if not ((stack >= 0.0) & (stack <= 1.0)).all():
-                raise InputError("similarities lie in [0, 1]", source="similarity")
-            # Entailment of one answer by another need not hold the other way round.
-            yield units, (stack + stack.transpose(0, 2, 1)) / 2.0
+    for units, _ in _batches(sizes):
+        stack = np.stack([table.similarity[unit] for unit in units])
+        if not ((stack >= 0.0) & (stack <= 1.0)).all():
+            raise InputError("similarities lie in [0, 1]", source="similarity")
+        # Entailment of one answer by another need not hold the other way round.
+        yield units, (stack + stack.transpose(0, 2, 1)) / 2.0

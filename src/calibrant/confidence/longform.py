@@ -11,7 +11,7 @@ import polars as pl
 
 from calibrant.confidence.compact import DrawTable
 from calibrant.confidence.method import Options, register
-from calibrant.confidence.text_words import greedy_texts, is_function_word, texts_of, words
+from calibrant.confidence.text_words import greedy_texts, is_function_word, texts_by_unit, words
 from calibrant.core.arrays import Floats
 
 _ABBREVIATION = re.compile(
@@ -193,14 +193,9 @@ def score_long_answer(
     scored = []
     for claim in split(answer):
         values = [supports(claim, text) for text in samples]
-        scored.append(
-            ClaimScore(
-                claim,
-                float(np.mean(values)) if values else float("nan"),
-                None if p_true is None else p_true.get(claim),
-                tuple(value >= 0.5 for value in values),
-            )
-        )
+        luq = float(np.mean(values)) if values else float("nan")
+        belief = None if p_true is None else p_true.get(claim)
+        scored.append(ClaimScore(claim, luq, belief, tuple(value >= 0.5 for value in values)))
     return LongScore(tuple(scored))
 
 
@@ -229,13 +224,10 @@ def claim_draws(scores: Mapping[str, LongScore], grades: Mapping[str, bool]) -> 
 
 
 def _claims_of_greedy(table: DrawTable, reduce: Callable[[Sequence[float]], float]) -> Floats:
-    block, targets = table.samples, greedy_texts(table)
-    texts = texts_of(block)
-    value = np.full(len(table), np.nan)
-    for unit in np.flatnonzero((block.count > 0) & (table.greedy.first >= 0)):
-        start = int(block.first[unit])
-        ours = texts[start : start + int(block.count[unit])]
-        claims = score_long_answer(targets[unit] or "", ours).claims
+    targets, value = greedy_texts(table), np.full(len(table), np.nan)
+    for unit, texts in texts_by_unit(table.samples):
+        target = targets[unit]
+        claims = () if target is None else score_long_answer(target, texts).claims
         if claims:
             value[unit] = reduce([claim.luq for claim in claims])
     return value
@@ -256,23 +248,21 @@ def claim_support_min(table: DrawTable, _: Options) -> Floats:
 @register
 def luq(table: DrawTable, _: Options) -> Floats:
     """Mean over samples and their sentences of the support by the other samples."""
-    block = table.samples
-    texts = texts_of(block)
     value = np.full(len(table), np.nan)
-    for unit in np.flatnonzero(block.count > 1):
-        start = int(block.first[unit])
-        value[unit] = _mutual(texts[start : start + int(block.count[unit])])
+    for unit, texts in texts_by_unit(table.samples):
+        if len(texts) > 1:
+            value[unit] = _mutual(texts)
     return value
 
 
 def _mutual(texts: Sequence[str]) -> float:
     """Return the mean support of each text's sentences by the other texts."""
-    found = []
-    for i, own in enumerate(texts):
-        others = [text for j, text in enumerate(texts) if j != i]
-        values = [_cached(sentence, other) for sentence in split_sentences(own) for other in others]
-        found.append(float(np.mean(values)) if values else 0.0)
-    return float(np.mean(found))
+    means = []
+    for i, text in enumerate(texts):
+        others = [*texts[:i], *texts[i + 1 :]]
+        values = [_cached(claim, other) for claim in split_sentences(text) for other in others]
+        means.append(float(np.mean(values)) if values else 0.0)
+    return float(np.mean(means))
 
 
 # Short answers repeat: a question's fifty draws often have few different texts.

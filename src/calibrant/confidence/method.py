@@ -6,8 +6,10 @@ from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
+from calibrant.confidence.segments import gather
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError, require_choice
 from calibrant.core.imports import data_beside
@@ -95,7 +97,7 @@ class Scored:
     row: Ints
     correct: Floats
     about: str
-    answers: Any = None
+    answers: pl.Series | None = None
     failures: Ints | None = None
 
 
@@ -155,14 +157,13 @@ class Method:
 
         A function that returns bare values leaves the pairing to what the method declares.
         """
-        found = self.function(table, options)
-        if isinstance(found, Scored):
-            return found
-        if self.question_level:
-            return about_question(found, table, options)
-        return about_greedy(found, table) if self.about == "greedy" else about_modal(found, table)
+        value = self.function(table, options)
+        if isinstance(value, Scored):
+            return value
+        about = options.about if self.question_level else self.about
+        return about_greedy(value, table) if about == "greedy" else about_modal(value, table)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the declaration as plain data; an unbounded end of the range is None."""
         return {
             "name": self.name,
@@ -213,53 +214,29 @@ def register(function: MethodFunction, name: str | None = None) -> MethodFunctio
 
 def threshold(name: str, options: Options) -> float:
     """Return tau: the one asked for, or the method's default."""
-    if options.tau is not None:
-        return options.tau
-    return METHODS[name].default_tau or 0.0
+    return options.tau if options.tau is not None else METHODS[name].default_tau or 0.0
 
 
 def about_modal(value: Floats, table: DrawTable, purpose: str = "samples") -> Scored:
     """Pair values with the most frequent class of a block."""
-    block, about = table.block(purpose), "modal"
-    classes = block.classes
-    modal = classes.modal
-    if not modal.size or not classes.row.size:
-        nothing = np.full(block.n_units, np.nan)
-        return Scored(nothing, block, np.full(block.n_units, -1), nothing, about)
-    found = modal >= 0
-    return Scored(
-        value=np.where(found, value, np.nan),
-        block=block,
-        row=np.where(found, classes.row[modal], -1),
-        correct=np.where(found, classes.correct[modal], np.nan),
-        about=about,
-    )
+    block = table.block(purpose)
+    classes, modal = block.classes, block.classes.modal
+    grade = gather(classes.correct, modal)
+    return Scored(answered(modal >= 0, value), block, classes.draw_of(modal), grade, "modal")
 
 
 def about_first(
     value: Floats, block: DrawBlock, *, about: str, failures: Ints | None = None
 ) -> Scored:
     """Pair values with the first (or only) draw of a block."""
-    return Scored(
-        value=np.where(block.first >= 0, value, np.nan),
-        block=block,
-        row=block.first,
-        correct=block.of_first(block.correct),
-        about=about,
-        failures=failures,
-    )
+    grade = block.of_first(block.correct)
+    value = answered(block.first >= 0, value)
+    return Scored(value, block, block.first, grade, about, failures=failures)
 
 
 def about_greedy(value: Floats, table: DrawTable, failures: Ints | None = None) -> Scored:
     """Pair values with the greedy answer."""
     return about_first(value, table.greedy, about="greedy", failures=failures)
-
-
-def about_question(value: Floats, table: DrawTable, options: Options) -> Scored:
-    """Pair question-level values with the answer that the options name."""
-    if options.about == "greedy":
-        return about_greedy(value, table)
-    return about_modal(value, table)
 
 
 def answered(mask: Mask, value: Floats) -> Floats:

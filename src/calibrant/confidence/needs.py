@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import METHODS, Method, Options, catalogue
 from calibrant.core.arrays import Mask
+
+Present: TypeAlias = Callable[[DrawTable, Options], Mask]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,44 +33,30 @@ class Need:
     name: str
     meaning: str
     missing: str
-    present: Callable[[DrawTable, Options], Mask]
-
-
-def _drawn(name: str) -> Callable[[DrawTable, Options], Mask]:
-    return lambda table, _: table.block(name).count > 0
+    present: Present
 
 
 def _has_class(block: DrawBlock) -> Mask:
-    known = np.where(block.class_id >= 0, 1.0, np.nan)
-    return block.some(known)
+    return block.some(np.where(block.class_id >= 0, 1.0, np.nan))
 
 
-def _sequence(name: str) -> Callable[[DrawTable, Options], Mask]:
+def _likely(block: DrawBlock) -> Mask:
     """Return units with log-probs of at least half of the draws: one gap drops no question."""
-
-    def present(table: DrawTable, _: Options) -> Mask:
-        block = table.block(name)
-        enough: Mask = (block.count > 0) & (2 * block.known_count >= block.count)
-        return enough
-
-    return present
+    return np.asarray((block.count > 0) & (2 * block.known_count >= block.count))
 
 
-def _columns(name: str, kind: str) -> Callable[[DrawTable, Options], Mask]:
-    """Return units whose draws all have token texts (or alternatives of every token)."""
-
-    def present(table: DrawTable, _: Options) -> Mask:
-        block = table.block(name)
-        known = getattr(block.columns, f"rows_with_{kind}")(len(block))
-        return block.complete(np.where(known | ~block.known, 1.0, np.nan)) & block.some(
-            np.where(known, 1.0, np.nan)
-        )
-
-    return present
+def _told(block: DrawBlock, known: Mask) -> Mask:
+    """Return units whose draws with log-probs are all known in some way, and are some."""
+    every = block.complete(np.where(known | ~block.known, 1.0, np.nan))
+    return every & block.some(np.where(known, 1.0, np.nan))
 
 
-def _judged(name: str) -> Callable[[DrawTable, Options], Mask]:
-    return lambda table, _: table.block(name).some(table.block(name).verdict)
+def _with_texts(block: DrawBlock) -> Mask:
+    return _told(block, block.columns.rows_with_text(len(block)))
+
+
+def _with_alternatives(block: DrawBlock) -> Mask:
+    return _told(block, block.columns.rows_with_alternatives(len(block)))
 
 
 def _similar(table: DrawTable, options: Options) -> Mask:
@@ -99,46 +89,54 @@ def _texts(table: DrawTable, _: Options) -> Mask:
     return block.count > 0 if block.string is not None else np.zeros(len(table), dtype=bool)
 
 
-def _masses(name: str) -> Callable[[DrawTable, Options], Mask]:
+def _masses(name: str) -> Present:
     return lambda table, _: ~np.isnan(table.block(name).of_first(table.block(name).true_mass))
 
 
-def _voted(name: str) -> Callable[[DrawTable, Options], Mask]:
-    def voted(table: DrawTable, options: Options) -> Mask:
-        block = table.block(name)
-        return (block.count > 0) if options.impute is not None else block.some(block.vote)
-
-    return voted
+def _voted(table: DrawTable, options: Options, *, purpose: str) -> Mask:
+    block = table.block(purpose)
+    return (block.count > 0) if options.impute is not None else block.some(block.vote)
 
 
-_PRESENT: dict[str, Callable[[DrawTable, Options], Mask]] = {
+_PRESENT: dict[str, Present] = {
     "clusters": lambda table, _: _has_class(table.samples),
-    "token_logprobs": _sequence("samples"),
-    "token_texts": _columns("samples", "text"),
-    "greedy_token_alternatives": _columns("greedy", "alternatives"),
-    "greedy_token_texts": _columns("greedy", "text"),
-    "selfcheck_votes": _voted("selfcheck"),
-    "verified": _judged("verified"),
-    "panel": _judged("panel"),
+    "token_logprobs": lambda table, _: _likely(table.samples),
+    "token_texts": lambda table, _: _with_texts(table.samples),
+    "greedy_token_alternatives": lambda table, _: _with_alternatives(table.greedy),
+    "greedy_token_texts": lambda table, _: _with_texts(table.greedy),
+    "selfcheck_votes": partial(_voted, purpose="selfcheck"),
+    "verified": lambda table, _: table.block("verified").some(table.block("verified").verdict),
+    "panel": lambda table, _: table.block("panel").some(table.block("panel").verdict),
     "ensemble": lambda table, options: np.full(len(table), options.ensemble is not None),
     "texts": _texts,
-    "greedy_token_logprobs": _sequence("greedy"),
+    "greedy_token_logprobs": lambda table, _: _likely(table.greedy),
     "greedy_alone": lambda table, _: ~np.isnan(table.greedy.of_first(table.greedy.alone_logprob)),
     "greedy_top_logprobs": _listed,
     "option_logprobs": lambda table, _: ~np.isnan(table.greedy.of_first(table.greedy.option_share)),
     "yes_no_logprobs": _masses("greedy"),
     "verb_clusters": lambda table, _: _has_class(table.block("verb_samples")),
     "verb_topk_clusters": lambda table, _: _has_class(table.block("verb_topk_samples")),
-    "p_true_votes": _voted("p_true"),
+    "p_true_votes": partial(_voted, purpose="p_true"),
     "p_true_logprobs": _masses("p_true"),
-    "p_true_cand_votes": _voted("p_true_cand"),
+    "p_true_cand_votes": partial(_voted, purpose="p_true_cand"),
     "p_true_cand_logprobs": _masses("p_true_cand"),
     "similarity": _similar,
     "embeddings": _embedded,
 }
+
+
+def _drawn(table: DrawTable, _: Options, *, purpose: str) -> Mask:
+    return table.block(purpose).count > 0
+
+
 # Other needs are draws of the purpose that they are named after.
-NEEDS: dict[str, Need] = {
-    name: Need(name, words["meaning"], words["missing"], _PRESENT.get(name) or _drawn(name))
+NEEDS = {
+    name: Need(
+        name,
+        words["meaning"],
+        words["missing"],
+        _PRESENT.get(name, partial(_drawn, purpose=name)),
+    )
     for name, words in catalogue()["needs"].items()
 }
 
@@ -149,19 +147,15 @@ def needs_of(method: Method, options: Options) -> tuple[str, ...]:
     if method.question_level:
         extra = ("greedy",) if options.about == "greedy" else ("clusters",)
     if method.name == "ensemble" and options.ensemble is not None:
-        extra = _needs_of_parts(options)
+        # Loaded here: an ensemble is made of methods, which need what is said here.
+        from calibrant.confidence.ensemble import load_ensemble
+
+        inner = replace(options, about="greedy", ensemble=None)
+        parts = load_ensemble(options.ensemble).methods
+        extra = tuple(need for name in parts for need in needs_of(METHODS[name], inner))
     if options.variant == "paper" and method.name in _GREEDY_IN_PAPER:
         extra = ("greedy",)
     return tuple(dict.fromkeys((*method.needs, *extra)))
-
-
-def _needs_of_parts(options: Options) -> tuple[str, ...]:
-    """Return what the methods of a saved ensemble need."""
-    from calibrant.confidence.ensemble import load_ensemble
-
-    inner = replace(options, about="greedy", ensemble=None)
-    parts = load_ensemble(str(options.ensemble)).methods
-    return tuple(need for name in parts for need in needs_of(METHODS[name], inner))
 
 
 _GREEDY_IN_PAPER = frozenset(

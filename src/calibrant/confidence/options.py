@@ -1,10 +1,11 @@
 """Options of choice questions and yes/no words, read from the most probable first tokens."""
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from calibrant.confidence.compact import DrawBlock
 from calibrant.core.arrays import Floats
 
 _PAIRS = (("true", "false"), ("yes", "no"), ("a", "b"))
@@ -45,22 +46,16 @@ def yes_no_masses(frame: pl.DataFrame) -> tuple[Floats, Floats]:
     return chosen[:, 0], chosen[:, 1]
 
 
-def choice_options(
-    greedy: pl.DataFrame, graded: pl.DataFrame, questions: pl.DataFrame
-) -> dict[str, Any]:
-    """Return the best option of each greedy draw, its share among the options and its grade.
+def with_best_option(
+    block: DrawBlock, greedy: pl.DataFrame, graded: pl.DataFrame, questions: pl.DataFrame
+) -> DrawBlock:
+    """Add the best option of each greedy draw, its share among the options and its grade.
 
     The share is NaN unless every option's letter (or text) is among the listed tokens. The grade
     is that of a graded draw that gave this option as its answer; NaN where there is none.
     """
-    rows = greedy.height
-    found: dict[str, Any] = {
-        "option": pl.Series("option", [None] * rows, dtype=pl.String),
-        "option_share": np.full(rows, np.nan),
-        "option_correct": np.full(rows, np.nan),
-    }
     if "choices" not in questions.columns or questions["choices"].null_count() == len(questions):
-        return found
+        return replace(block, option=pl.Series("option", [None] * greedy.height, dtype=pl.String))
     named = _named_options(greedy, questions)
     masses = (
         named.join(_flat_tokens(greedy), on="row", how="inner")
@@ -82,15 +77,14 @@ def choice_options(
         .filter(~pl.col("partial"))
     )
     best = _with_grades(best, graded)
-    at = best["row"].to_numpy()
-    found["option_share"][at] = best["share"].to_numpy()
-    found["option_correct"][at] = best["grade"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    found["option"] = (
-        pl.DataFrame({"row": np.arange(rows)})
-        .join(best.select("row", "choice"), on="row", how="left", maintain_order="left")
-        .get_column("choice")
+    rows = pl.DataFrame({"row": np.arange(greedy.height)}).join(
+        best.select("row", "choice", "share", pl.col("grade").cast(pl.Float64)),
+        on="row",
+        how="left",
+        maintain_order="left",
     )
-    return found
+    share, grade = (rows[name].fill_null(float("nan")).to_numpy() for name in ("share", "grade"))
+    return replace(block, option=rows["choice"], option_share=share, option_correct=grade)
 
 
 def _named_options(greedy: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFrame:

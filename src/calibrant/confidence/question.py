@@ -179,7 +179,6 @@ def table_of(questions: Iterable[Question]) -> DrawTable:
 
 
 _Row = dict[str, Any]
-_NUMBERS = ("correct", "stated", "vote", "true_mass", "false_mass")
 
 
 def _blocks_of(question: Question) -> Iterator[tuple[str, Draws, _Row]]:
@@ -238,7 +237,6 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
     greedy: list[Greedy] = [one or Greedy() for one in column("greedy")]
     best = [_best_option(one.options) for one in greedy]
     graded = [one.option_correct for one in greedy]
-    measured: dict[str, Any] = {name: numbers(name) for name in _NUMBERS}
     return DrawBlock(
         unit=np.array(column("unit"), dtype=np.int64),
         n_units=n_units,
@@ -257,7 +255,11 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
         option=pl.Series("option", [name for name, _ in best], dtype=pl.String),
         option_share=np.array([share for _, share in best]),
         option_correct=np.array([np.nan if one is None else float(one) for one in graded]),
-        **measured,
+        correct=numbers("correct"),
+        stated=numbers("stated"),
+        vote=numbers("vote"),
+        true_mass=numbers("true_mass"),
+        false_mass=numbers("false_mass"),
     )
 
 

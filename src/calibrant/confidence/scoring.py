@@ -22,7 +22,7 @@ from calibrant.records.tables import with_question_columns
 PAPER = ":paper"
 
 
-def methods() -> list[dict[str, Any]]:
+def methods() -> list[dict[str, object]]:
     """Return what every method declares, in the order of registration.
 
     Returns
@@ -161,8 +161,8 @@ class ScoredTable:
 
     scores: pl.DataFrame
     availability: list[dict[str, Any]]
-    failures: list[dict[str, Any]]
-    options: dict[str, Any]
+    failures: list[dict[str, object]]
+    options: dict[str, object]
 
     def __iter__(self) -> Any:
         return iter((self.scores, self.availability, self.failures))
@@ -205,23 +205,25 @@ def score_table(
     "no texts with a stated confidence (purpose 'verb')"
     """
     settings = Options(**options)
-    table = (
-        draws
-        if isinstance(draws, DrawTable)
-        else compact_table(draws, semantics, questions, similarities=similarities)
-    )
-    frames: list[pl.DataFrame] = []
-    available: list[dict[str, Any]] = []
-    failures: list[dict[str, Any]] = []
+    table = draws
+    if not isinstance(table, DrawTable):
+        table = compact_table(table, semantics, questions, similarities=similarities)
+    result = ScoredTable(_EMPTY, [], [], asdict(settings))
+    frames = [_EMPTY]
     for name in METHODS if methods is None else methods:
-        frame, entries, unread = _one_method(table, METHODS[name], settings)
-        frames.append(frame)
-        available += entries
-        failures += unread
-    scores = pl.concat(frames) if frames else _EMPTY
+        method, scored = METHODS[name], None
+        masks = units_with(table, method, settings)
+        ready = np.logical_and.reduce(list(masks.values()))
+        if ready.any():
+            scored = method.scored(table, settings)
+            scored = replace(scored, value=np.where(ready, scored.value, np.nan))
+            frames.append(_frame(table, method, scored, settings))
+            result.failures.extend(_failures(table, method, scored, ready, settings))
+        result.availability.extend(_entries(table, method, masks, scored))
+    scores = pl.concat(frames)
     if questions is not None:
         scores = _with_question_columns(scores, questions)
-    return ScoredTable(scores, available, failures, asdict(settings))
+    return replace(result, scores=scores)
 
 
 def availability(table: DrawTable, **options: Any) -> list[dict[str, Any]]:
@@ -252,22 +254,6 @@ _EMPTY = pl.DataFrame(
 )
 
 
-def _one_method(
-    table: DrawTable, method: Method, options: Options
-) -> tuple[pl.DataFrame, list[dict[str, Any]], list[dict[str, Any]]]:
-    masks = units_with(table, method, options)
-    ready = np.logical_and.reduce(list(masks.values()))
-    if not ready.any():
-        return _EMPTY, _entries(table, method, masks, None), []
-    scored = method.scored(table, options)
-    scored = replace(scored, value=np.where(ready, scored.value, np.nan))
-    return (
-        _frame(table, method, scored, options),
-        _entries(table, method, masks, scored),
-        _failures(table, method, scored, ready, options),
-    )
-
-
 def _frame(table: DrawTable, method: Method, scored: Scored, options: Options) -> pl.DataFrame:
     units = np.flatnonzero(~np.isnan(scored.value))
     label = f"{method.name}{PAPER}" if options.variant == "paper" else method.name
@@ -287,8 +273,7 @@ def _frame(table: DrawTable, method: Method, scored: Scored, options: Options) -
 
 def _answers(scored: Scored, units: Any) -> pl.Series:
     if scored.answers is not None:
-        chosen: pl.Series = scored.answers.gather(units)
-        return chosen
+        return scored.answers.gather(units)
     rows = scored.row[units]
     if not len(scored.block):
         return pl.Series("answer", [None] * len(units), dtype=pl.String)
@@ -303,24 +288,24 @@ def _entries(
     entries = []
     for model in table.model.unique(maintain_order=True):
         ours = (table.model == model).to_numpy()
-        values = np.isfinite(scored.value[ours]) if scored is not None else np.zeros(ours.sum())
-        grades = scored.correct[ours] if scored is not None else np.zeros(ours.sum())
-        missing = int((ours & ~ready).sum())
+        size, missing = int(ours.sum()), int((ours & ~ready).sum())
+        values = np.isfinite(scored.value[ours]) if scored is not None else np.zeros(size)
+        grades = scored.correct[ours] if scored is not None else np.zeros(size)
         reason = next(
             (NEEDS[need].missing for need, mask in masks.items() if not mask[ours].any()),
-            "no question has all of its inputs" if missing == ours.sum() else "",
+            "no question has all of its inputs" if missing == size else "",
         )
         done = int(np.sum(values))
         entries.append(
             {
                 "model": model,
                 "method": method.name,
-                "available": missing < int(ours.sum()),
-                "questions": int(ours.sum()),
+                "available": missing < size,
+                "questions": size,
                 "scored": done,
                 "ungraded": int(np.sum(np.isnan(grades) & (values > 0))),
                 "missing": missing,
-                "undefined": int(ours.sum()) - missing - done if scored is not None else 0,
+                "undefined": size - missing - done if scored is not None else 0,
                 "reason": reason,
                 "note": _draws_note(table, method, ours),
             }
@@ -343,7 +328,7 @@ def _draws_note(table: DrawTable, method: Method, ours: Mask) -> str:
 
 def _failures(
     table: DrawTable, method: Method, scored: Scored, ready: Mask, options: Options
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     if scored.failures is None:
         return []
     return [
@@ -355,7 +340,7 @@ def _failures(
             "imputed": options.impute,
         }
         for model in table.model.unique(maintain_order=True)
-        if (ours := (table.model == model).to_numpy()).any()
+        for ours in [(table.model == model).to_numpy()]
     ]
 
 
@@ -364,10 +349,6 @@ def _with_question_columns(scores: pl.DataFrame, questions: pl.DataFrame) -> pl.
     plain = [
         name
         for name, dtype in questions.schema.items()
-        if name not in scores.columns
-        and name not in ("text", "references", "choices")
-        and not dtype.is_nested()
+        if name not in (*scores.columns, "text", "references", "choices") and not dtype.is_nested()
     ]
-    if not plain:
-        return scores
-    return with_question_columns(scores, questions, plain)
+    return with_question_columns(scores, questions, plain) if plain else scores

@@ -31,7 +31,7 @@ def _once(table: DrawTable, options: method.Options, *, purpose: str) -> method.
     """
     block = table.block(purpose)
     stated, failures = _stated(block, options)
-    value = method.answered(block.first >= 0, block.of_first(stated))
+    value = block.of_first(stated)
     if purpose.startswith("self_ask") or options.variant == "paper":
         return method.about_greedy(value, table, failures)
     return method.about_first(value, block, about="own", failures=failures)
@@ -69,10 +69,8 @@ def _weighted(table: DrawTable, options: method.Options, *, purpose: str) -> met
     mass = sum_by(classes.group, weight, classes.unit.size)
     best = first_argmax(mass, classes.unit, classes.answered & (mass > 0), len(table))
     value = ratio(gather(mass, best), sum_by(block.unit, weight, len(table)))
-    rows = np.full(len(table), -1) if not len(block) else np.where(best >= 0, classes.row[best], -1)
-    return method.Scored(
-        value, block, rows, gather(classes.correct, best), "modal", failures=failures
-    )
+    grade = gather(classes.correct, best)
+    return method.Scored(value, block, classes.draw_of(best), grade, "modal", failures=failures)
 
 
 method.register(partial(_weighted, purpose="verb_samples"), "consistency_verb")

@@ -60,13 +60,18 @@ def texts_of(block: DrawBlock) -> list[str]:
     return block.answer.fill_null("").to_list()
 
 
+def texts_by_unit(block: DrawBlock) -> Iterator[tuple[int, list[str]]]:
+    """Yield each unit that has draws with their texts."""
+    texts = texts_of(block)
+    for unit in np.flatnonzero(block.count > 0).tolist():
+        start = int(block.first[unit])
+        yield unit, texts[start : start + int(block.count[unit])]
+
+
 def rouge_matrices(block: DrawBlock) -> Iterator[tuple[Ints, Floats]]:
     """Yield each unit with the matrix of ROUGE-L between its draws."""
-    texts = texts_of(block)
-    for unit in np.flatnonzero(block.count > 0):
-        start = int(block.first[unit])
-        ours = texts[start : start + int(block.count[unit])]
-        yield np.array([unit]), _matrix(ours)[None]
+    for unit, texts in texts_by_unit(block):
+        yield np.array([unit]), _matrix(texts)[None]
 
 
 def _matrix(texts: Sequence[str]) -> Floats:
@@ -152,14 +157,9 @@ def lexical_similarity_greedy(table: DrawTable, _: Options) -> Floats:
 def exact_match_greedy(table: DrawTable, _: Options) -> Floats:
     """Share of draws that have the greedy answer's words, case and marks aside."""
     block, targets = table.samples, greedy_texts(table)
-    same = np.array(
-        [
-            words(text) == words(targets[unit] or "")
-            for unit, text in zip(block.unit, texts_of(block), strict=True)
-        ],
-        dtype=np.float64,
-    )
-    return mean_by_unit(block, same)
+    pairs = zip(block.unit, texts_of(block), strict=True)
+    same = [float(words(text) == words(targets[unit] or "")) for unit, text in pairs]
+    return mean_by_unit(block, np.array(same, dtype=np.float64))
 
 
 @register

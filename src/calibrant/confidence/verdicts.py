@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
-from calibrant.confidence.method import Options, Scored, about_greedy, answered, register
+from calibrant.confidence.method import Options, Scored, about_greedy, register
 from calibrant.confidence.segments import count_by, mean_by, ratio, sum_by, weighted_mean
 from calibrant.core.arrays import Floats
 
@@ -19,24 +19,18 @@ def _votes(table: DrawTable, options: Options, *, purpose: str) -> Scored:
     return about_greedy(value, table, failures=count_by(block.unit[missing], len(table)))
 
 
-def _first_known(block: DrawBlock, values: Floats) -> Floats:
-    """Return the value of each unit's first draw (all draws of a probe share the prompt)."""
-    return answered(block.first >= 0, block.of_first(values))
-
-
 def _true_mass(table: DrawTable, options: Options, *, purpose: str) -> Floats:
     """Return the probability of the token True; what goes to other words counts against it.
 
     The ``paper`` variant is normalised over True and False, as the authors' code has it.
     """
     block = table.block(purpose)
-    if options.variant == "paper":
-        return _true_share(block)
-    return _first_known(block, block.true_mass)
+    return _true_share(block) if options.variant == "paper" else block.of_first(block.true_mass)
 
 
 def _true_share(block: DrawBlock) -> Floats:
-    yes, no = _first_known(block, block.true_mass), _first_known(block, block.false_mass)
+    # All draws of a probe share the prompt.
+    yes, no = block.of_first(block.true_mass), block.of_first(block.false_mass)
     return ratio(yes, yes + no)
 
 

@@ -7,7 +7,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -80,21 +80,19 @@ class MendMap(Struct, frozen=True):
     made: str = ""
     model: str = ""
     method: str = ""
-    fitted_on: Mapping[str, Any] = {}
+    fitted_on: Mapping[str, object] = {}
 
-    def probability(self, confidence: float, row: Mapping[str, Any] | None = None) -> float:
+    def probability(self, confidence: float, row: Mapping[str, object] | None = None) -> float:
         """Return the chance that an answer with this confidence, and these columns, is right."""
         if row is not None and self.columns is not None:
             mended = self.probability(confidence)
             return self.columns.map.probability(self.columns.score_one(mended, row))
-        if not 0.0 <= confidence <= 1.0:
-            _refuse(confidence)
-        if self.verdict != MENDED:
+        if _check(confidence) == confidence and self.verdict != MENDED:
             return confidence
         return _chance(self._at(confidence, self.log_odds) + self.offset)
 
     def interval(
-        self, confidence: float, row: Mapping[str, Any] | None = None
+        self, confidence: float, row: Mapping[str, object] | None = None
     ) -> tuple[float, float]:
         """Return the 95 % interval of that chance."""
         if row is not None and self.columns is not None:
@@ -120,8 +118,8 @@ class MendMap(Struct, frozen=True):
         import numpy as np
 
         given = np.asarray(confidence, dtype=np.float64)
-        if ((given < 0) | (given > 1)).any():
-            _refuse(float(given[(given < 0) | (given > 1)][0]))
+        for outside in given[(given < 0) | (given > 1)].tolist():
+            _check(outside)
         if self.verdict != MENDED:
             return given.copy()
         odds = np.interp(given, self.knots, self.log_odds) + self.offset
@@ -209,7 +207,7 @@ class MendMap(Struct, frozen=True):
         given = [_check(float(c)) for c in confidences if c is not None and c == c]
         return rank_shift(self.reference, given, max(self.n, 1))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the map as plain data."""
         plain = ("model", "method", "made", "n", "verdict", "rising", "deviance")
         return {
@@ -225,37 +223,25 @@ class MendMap(Struct, frozen=True):
     @classmethod
     def of_curves(cls, data: Mapping[str, Any], **about: Any) -> MendMap:
         """Return a map of its curves, verdict and promise; `about` are the other parts of it."""
-        knots, *values = (tuple(map(float, data["map"][name])) for name in _CURVES)
-        if {len(part) for part in values} != {len(knots)} or not knots:
+        knots, odds, low, high = (tuple(map(float, data["map"][name])) for name in _CURVES)
+        if len({len(knots), len(odds), len(low), len(high)}) != 1 or not knots:
             raise ValueError("its curves are of unequal length")
-        log_odds, low, high = values
-        return cls(
-            knots,
-            log_odds,
-            low,
-            high,
-            verdict=str(data["verdict"]),
-            promise=data["promise"],
-            **about,
-        )
+        verdict, promise = str(data["verdict"]), data["promise"]
+        return cls(knots, odds, low, high, verdict=verdict, promise=promise, **about)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MendMap:
         """Return the map that `to_dict` described."""
-        columns = None
-        if (data.get("columns") or {}).get("score"):
-            columns = ColumnMap.from_dict(data["columns"])
+        read = (data.get("columns") or {}).get("score")
         return cls.of_curves(
             data,
             rising=bool(data["rising"]),
             deviance=float(data["deviance"]),
             n=int(data["n"]),
             reference=tuple(map(float, data["reference"])),
-            columns=columns,
+            columns=ColumnMap.from_dict(data["columns"]) if read else None,
             offset=float(data["offset"]),
-            made=str(data.get("made", "")),
-            model=str(data.get("model", "")),
-            method=str(data.get("method", "")),
+            **{name: str(data.get(name, "")) for name in ("made", "model", "method")},
             fitted_on=data.get("fitted_on", {}),
         )
 
@@ -283,7 +269,7 @@ class ColumnMap(Struct, frozen=True):
         """The columns beside the confidence."""
         return [name for name in self.score.names if name != _CONFIDENCE]
 
-    def score_one(self, mended: float, row: Mapping[str, Any]) -> float:
+    def score_one(self, mended: float, row: Mapping[str, object]) -> float:
         """Return the score of one row whose confidence means `mended`."""
         return self.score.predict_one({**row, _CONFIDENCE: mended})
 
@@ -293,7 +279,7 @@ class ColumnMap(Struct, frozen=True):
 
         return self.score.predict(rows.with_columns(pl.Series(_CONFIDENCE, mended)))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
         described = self.map.to_dict()
         kept = {name: described[name] for name in ("verdict", "promise", "map")}
@@ -311,13 +297,9 @@ class ColumnMap(Struct, frozen=True):
 _CURVES = ("knots", "log_odds", "low", "high")
 
 
-def _refuse(confidence: float) -> NoReturn:
-    raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
-
-
 def _check(confidence: float) -> float:
     if not 0.0 <= confidence <= 1.0:
-        _refuse(confidence)
+        raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
     return confidence
 
 
@@ -365,9 +347,14 @@ def _chosen(maps: Sequence[MendMap], model: str | None, method: str | None, sour
     ]
     if len(fitting) == 1:
         return fitting[0]
-    names = ", ".join(f"{fitted.model} ({fitted.method})" for fitted in maps)
-    found = "no map fits" if not fitting else f"{len(fitting)} maps fit"
-    raise InputError(f"{found}; the file has {names}", source=source, hint="name model and method")
+    fit = f"{len(fitting)} maps fit" if fitting else "no map fits"
+    names = names_of(maps)
+    raise InputError(f"{fit}; the file has {names}", source=source, hint="name model and method")
+
+
+def names_of(maps: Iterable[MendMap]) -> str:
+    """Return the models and methods of maps as messages name them."""
+    return ", ".join(f"{fitted.model} ({fitted.method})" for fitted in maps)
 
 
 def mended_columns(scores: pl.DataFrame, path: str | Path) -> pl.DataFrame:
@@ -395,6 +382,6 @@ def maps_of_models(path: str | Path, models: Iterable[str]) -> dict[tuple[str, s
     """Return the maps of a file by model and method; refuse one that has none of these models."""
     maps = {(fitted.model, fitted.method): fitted for fitted in load_maps(path)}
     if not {model for model, _ in maps} & set(models):
-        names = ", ".join(f"{model} ({method})" for model, method in maps)
-        raise InputError(f"the file has no map of these models, but of {names}", source=str(path))
+        told = f"the file has no map of these models, but of {names_of(maps.values())}"
+        raise InputError(told, source=str(path))
     return maps

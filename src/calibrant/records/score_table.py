@@ -19,7 +19,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.places import bare_name
 from calibrant.records.guesses import require_column
-from calibrant.records.mend_map import MENDED, MendMap, load_maps
+from calibrant.records.mend_map import MENDED, MendMap, load_maps, names_of
 from calibrant.records.reading import Reading, joined_readings
 from calibrant.records.rules import RULES
 
@@ -366,9 +366,8 @@ def _map_of(
     for fitting in (of_both, of_model, maps if alone else ()):
         if len(fitting) == 1:
             return fitting[0]
-    names = ", ".join(f"{fitted.model} ({fitted.method})" for fitted in maps)
     raise InputError(
-        f"there is no map for {model} ({method}); the file has {names}",
+        f"there is no map for {model} ({method}); the file has {names_of(maps)}",
         source=source,
         hint=Hint("make one of this model's labels with `calibrant mend`, or leave out {mend}"),
     )
