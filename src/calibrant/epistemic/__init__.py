@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from calibrant.epistemic.deferral.cascade import choose as choose
     from calibrant.epistemic.deferral.router import Router as Router
     from calibrant.epistemic.guard import GuardCheck as GuardCheck
-    from calibrant.epistemic.loss.binned import BinnedGroupingLoss as BinnedGroupingLoss
     from calibrant.epistemic.loss.decision import CostMatrix as CostMatrix
     from calibrant.epistemic.loss.decision import DecisionRisk as DecisionRisk
     from calibrant.epistemic.loss.decision import calibration_risk as calibration_risk
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from calibrant.epistemic.loss.decision import grouping_risk as grouping_risk
     from calibrant.epistemic.loss.decision import pointwise_risk as pointwise_risk
     from calibrant.epistemic.loss.grouping import GroupingLoss as GroupingLoss
+    from calibrant.epistemic.loss.tree_loss import BinnedGroupingLoss as BinnedGroupingLoss
     from calibrant.epistemic.loss.tree_loss import BrierDecomposition as BrierDecomposition
     from calibrant.epistemic.loss.tree_loss import TreeGroupingLoss as TreeGroupingLoss
     from calibrant.epistemic.policies import load_policy as load_policy

@@ -22,10 +22,9 @@ from calibrant.documents.groups import (
     GroupShift,
     Multiplicity,
 )
-from calibrant.epistemic.loss.binned import BinnedGroupingLoss
 from calibrant.epistemic.loss.decision import DecisionRisk
 from calibrant.epistemic.loss.grouping import GroupingLoss, mean_error
-from calibrant.epistemic.loss.tree_loss import TreeGroupingLoss
+from calibrant.epistemic.loss.tree_loss import BinnedGroupingLoss, TreeGroupingLoss
 from calibrant.epistemic.segments import confidence_groups
 from calibrant.records.features import as_frame
 
@@ -167,7 +166,7 @@ def _multiplicity(found: confidence_groups.ConfidenceGroups) -> Multiplicity:
         control="largest of all rules",
         alpha=found.alpha,
         tested=found.tested_,
-        critical=found.search_.critical,
+        critical=found.search_.redrawn.critical,
         pairs_left_out=found.pairs_dropped_,
         rows_left_out=found.left_out_,
         min_group=found.min_group,

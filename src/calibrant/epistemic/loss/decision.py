@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -213,11 +213,6 @@ class DecisionRisk:
     threshold: float | None = None
     level: float = 0.95
     seed: int = 0
-    saved_: Estimate = field(init=False)
-    recalibrated_: Estimate = field(init=False)
-    beyond_: Estimate = field(init=False)
-    today_: Estimate = field(init=False)
-    changed_: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.costs = CostMatrix.of(self.costs)

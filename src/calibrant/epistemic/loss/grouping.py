@@ -141,18 +141,6 @@ class GroupingLoss:
     (True, 0.0)
     """
 
-    value_: float
-    lower_: float
-    ceiling_: float
-    interval_: tuple[float, float]
-    p_value_: float
-    copy_: float
-    knots_: int
-    estimate_: Estimate
-    calibration_: Estimate
-    brier_: Estimate
-    fit_: CrossFit
-
     def __init__(self, *, level: float = 0.95, seed: int = 0) -> None:
         if not 0 < level < 1:
             raise InputError(f"level must be between 0 and 1, got {level:g}")

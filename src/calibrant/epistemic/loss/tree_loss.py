@@ -1,10 +1,10 @@
-"""The grouping loss as in the paper: honest trees on the residuals of a recalibration."""
+"""The grouping loss of the literature: by honest trees, and by bins of confidence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +17,17 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.trees.honest import HonestTree, PartitionLoss, leave_one_out_products
+from calibrant.epistemic.trees.honest import (
+    HonestTree,
+    PartitionLoss,
+    leave_one_out_products,
+    regions,
+)
 from calibrant.epistemic.trees.parts import SHARES, fit_recalibrator, three_parts
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
+from calibrant.epistemic.trees.tree import grow_tree
 from calibrant.metrics.estimator import Calibrator
-from calibrant.records.features import as_frame, checked_pair
+from calibrant.records.features import FeatureEncoder, as_frame, checked_pair
 
 # Ints (or units) that must draw the regions before an upper end is claimed. The raised end held
 # the truth in 75 to 93 % of data sets with 80 to 200 of them, in 93 to 96 % with 280.
@@ -154,14 +160,6 @@ class TreeGroupingLoss:
     min_samples_leaf: int = 15
     level: float = 0.95
     seed: int = 0
-    value_: float = field(init=False)
-    interval_: tuple[float, float] = field(init=False)
-    spread_: float = field(init=False)
-    gain_: float = field(init=False)
-    still_rising_: bool = field(init=False)
-    too_few_: bool = field(init=False)
-    decomposition_: BrierDecomposition = field(init=False)
-    fits_: list[SplitFit] = field(init=False)
 
     def fit(
         self, features: Any, confidence: ArrayLike, correct: ArrayLike, *, units: Ints | None = None
@@ -275,3 +273,78 @@ def _pulls(model: HonestTree, rows: pl.DataFrame, residual: Floats) -> Floats:
     """Return the pull of each evaluation row on the loss that the tree catches."""
     leaves = model._evaluation_leaves(rows)
     return leave_one_out_products(leaves + 1, residual, model.tree_.n_leaves + 1)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BinnedGroupingLoss:
+    """Estimate the grouping loss within bins of confidence.
+
+    In each bin of equal width a tree splits the fitting rows by outcome; on the evaluation rows
+    the variance of the regions' rates is debiased, and the variance of the recalibrated
+    confidence within the bin is taken off, since binning alone makes rates differ.
+
+    Parameters
+    ----------
+    bins
+        Number of bins.
+    recalibration, min_samples_leaf, seed
+        As in `TreeGroupingLoss`; the same rows play the same parts.
+
+    References
+    ----------
+    Perez-Lebel, Le Morvan and Varoquaux, Beyond calibration: estimating the grouping loss of
+    modern neural networks, 2023.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.integers(0, 2, size=4000)
+    >>> y = rng.random(4000) < np.where(x == 1, 0.8, 0.2)
+    >>> value = BinnedGroupingLoss().fit({"x": x}, np.full(4000, 0.5), y).value_
+    >>> 0.07 < value < 0.11
+    True
+    """
+
+    bins: int = 15
+    recalibration: str = "platt"
+    min_samples_leaf: int = 15
+    seed: int = 0
+
+    def fit(self, features: Any, confidence: ArrayLike, correct: ArrayLike) -> BinnedGroupingLoss:
+        """Estimate the loss on one split, the first one of `TreeGroupingLoss` with this seed."""
+        frame = as_frame(features)
+        f, y = checked_pair(confidence, correct, frame)
+        rng, least = named_stream(self.seed, "grouping loss", 0), self.min_samples_leaf
+        calibration, fitting, evaluation = three_parts(y, rng, min_samples_leaf=least)
+        c = fit_recalibrator(self.recalibration, f[calibration], y[calibration]).transform(f)
+        # Categories are ranked by their outcomes: those of the judged rows must not enter.
+        encoder = FeatureEncoder(unseen="calibration").fit(frame[fitting], y[fitting])
+        matrix = encoder.transform(frame)
+        bin_of = np.minimum((f * self.bins).astype(np.int64), self.bins - 1)
+        total = 0.0
+        for number in range(self.bins):
+            shape = fitting[bin_of[fitting] == number]
+            rows = evaluation[bin_of[evaluation] == number]
+            if len(rows) > 1:
+                total += len(rows) * self._bin(matrix, y, c, shape, rows)
+        self.value_ = total / len(evaluation)
+        return self
+
+    def _bin(self, matrix: Floats, y: Floats, c: Floats, shape: Ints, rows: Ints) -> float:
+        induced = float(np.var(c[rows]))
+        if len(shape) < 2 * self.min_samples_leaf:
+            return -induced
+        tree = grow_tree(
+            matrix[shape], y[shape], min_samples_leaf=self.min_samples_leaf, seed=self.seed
+        )
+        leaf = tree.apply(matrix[rows])
+        known = leaf >= 0
+        moments = regions(leaf[known], y[rows][known], tree.n_leaves)
+        used = moments.n > 1
+        n_j, mean, variance = moments.n[used], moments.mean[used], moments.variance[used]
+        if not used.any():
+            return -induced
+        share = n_j / n_j.sum()
+        between = float(share @ (mean - share @ mean) ** 2)
+        bias = float(share @ (variance / n_j)) - float(np.var(y[rows], ddof=1)) / len(rows)
+        return between - bias - induced

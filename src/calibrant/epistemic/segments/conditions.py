@@ -3,7 +3,7 @@
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.arrays import Ints, Mask
-from calibrant.core.errors import InputError, did_you_mean, require_known
+from calibrant.core.errors import InputError, require_known
 from calibrant.core.stored import Stored
 from calibrant.epistemic.saved import Row
 from calibrant.records.features import level_text
@@ -127,13 +127,10 @@ def _parse_part(part: str, frame: pl.DataFrame, whole: str) -> Condition:
         return Condition(column, sign, _number(value, column, whole))
     if sign not in ("=", "!="):
         raise InputError(f"the group {whole!r} compares {column!r}, a category, with {sign!r}")
-    known = frame[column].cast(pl.String).unique().to_list()
-    if value not in known:
-        names: Sequence[str] = [str(level) for level in known]
-        raise InputError(
-            f"the group {whole!r} names {value!r}, but {column!r} never has that value",
-            hint=did_you_mean(value, list(names)),
-        )
+    levels = frame[column].drop_nulls().cast(pl.String).unique().to_list()
+    require_known(
+        [value], levels, f"the group {whole!r} names {{}}, but {column!r} never has that value"
+    )
     return Condition(column, sign, value)
 
 
@@ -154,6 +151,8 @@ _FEW_VALUES = 10
 _CUTS = 8
 _CHUNK = 256
 MOST_PAIRS = 20_000
+# What two conditions on one column must be, so that they make an interval.
+_INTERVALS = ({"<=", ">"}, {"<=", ">="})
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +216,7 @@ def candidate_rules(frame: pl.DataFrame, min_group: int) -> Candidates:
             if min_group <= mask.sum() <= frame.height - min_group:
                 conditions.append(condition)
                 masks.append(mask)
-    stacked = np.array(masks) if masks else np.zeros((0, frame.height), dtype=bool)
+    stacked = np.array(masks, dtype=bool).reshape(-1, frame.height)
     first, second, dropped = _pairs(conditions, stacked, min_group)
     single = np.arange(len(conditions))
     return Candidates(
@@ -246,35 +245,25 @@ def _conditions(column: pl.Series) -> list[Condition]:
         # Between two values that occur, so that the printed rule is the one that is computed.
         cut = short_decimal(float(values[after - 1]), float(values[after]))
         found.append(Condition(name, "<=", cut))
-        above = Condition(name, ">=", cut + 1) if whole else Condition(name, ">", cut)
-        found.append(above)
+        found.append(Condition(name, ">=", cut + 1) if whole else Condition(name, ">", cut))
     return list(dict.fromkeys(found))
 
 
 def _pairs(conditions: list[Condition], masks: Mask, min_group: int) -> tuple[Ints, Ints, int]:
     sizes = masks.sum(axis=1)
     together = masks.astype(np.float32) @ masks.astype(np.float32).T
-    found = []
+    kept = []
     for a, b in combinations(range(len(conditions)), 2):
-        both = together[a, b]
-        if both < min_group or both >= min(sizes[a], sizes[b]):
-            continue
-        if conditions[a].column == conditions[b].column and not _closes(
-            conditions[a], conditions[b]
-        ):
-            continue
-        found.append((a, b))
+        one, other = conditions[a], conditions[b]
+        smaller = min_group <= together[a, b] < min(sizes[a], sizes[b])
+        if smaller and (one.column != other.column or {one.sign, other.sign} in _INTERVALS):
+            kept.append((a, b))
     # Too many pairs: the largest groups are kept, where most can be shown.
-    dropped = max(0, len(found) - MOST_PAIRS)
+    dropped = max(0, len(kept) - MOST_PAIRS)
     if dropped:
-        found = sorted(found, key=lambda pair: -together[pair])[:MOST_PAIRS]
-    pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+        kept = sorted(kept, key=lambda pair: -together[pair])[:MOST_PAIRS]
+    pairs = np.array(kept, dtype=np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1], dropped
-
-
-def _closes(one: Condition, other: Condition) -> bool:
-    """Return whether two conditions on one column make an interval."""
-    return {one.sign, other.sign} in ({"<=", ">"}, {"<=", ">="})
 
 
 def short_decimal(low: float, high: float) -> float:

@@ -18,12 +18,11 @@ from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
-from calibrant.documents.groups import GroupDifference, GroupEntry
 from calibrant.epistemic.linear import ConfidenceBasis
 from calibrant.epistemic.saved import Row, SavedPolicy
 from calibrant.epistemic.segments.conditions import Candidates, Rule, candidate_rules, parse_rule
 from calibrant.epistemic.segments.group import Judged, describe, differences
-from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
+from calibrant.epistemic.segments.search import judge_groups, search_groups
 from calibrant.records.features import as_frame, checked_pair
 
 _RIDGE = 1e-8
@@ -64,7 +63,7 @@ class GroupCorrector(SavedPolicy):
     shifts: tuple[float, ...]
     made: str = ""
     n: int = 0
-    fitted_on: Mapping[str, Any] = field(default_factory=dict)
+    fitted_on: Mapping[str, object] = field(default_factory=dict)
 
     def recalibrated(self, confidence: npt.ArrayLike) -> Floats:
         """Return the recalibrated confidence of a row that lies in none of the groups."""
@@ -182,13 +181,6 @@ class ConfidenceGroups:
     named: Sequence[str] = ()
     level: float = 0.95
     seed: int = 0
-    groups_: list[GroupEntry] = field(init=False)
-    rules_: list[Rule] = field(init=False)
-    differences_: list[GroupDifference] = field(init=False)
-    corrector_: GroupCorrector = field(init=False)
-    search_: Search = field(init=False)
-    tested_: int = field(init=False)
-    left_out_: int = field(init=False)
 
     def __post_init__(self) -> None:
         if self.min_group < 2:
@@ -218,17 +210,17 @@ class ConfidenceGroups:
         )
         self.tested_ = int(self.search_.first.usable.sum())
         self.pairs_dropped_ = rules.dropped
-        own = [parse_rule(text, frame) for text in self.named]
-        masks = [rule.mask(frame) for rule in own]
+        named = [parse_rule(text, frame) for text in self.named]
+        masks = [rule.mask(frame) for rule in named]
         selected = self.search_.selected
         judged = [
             *(Judged(one, "found", rules.mask(one.position), True) for one in selected),
-            *self._named(own, masks, columns, y),
+            *self._named(named, masks, columns, y),
             *self._values(rules),
         ]
         self.groups_ = [describe(one, f, y, self.level) for one in judged]
         self.rules_ = [one.finding.rule for one in judged]
-        self.differences_ = differences(own, masks, f, y, level=self.level)
+        self.differences_ = differences(named, masks, f, y, level=self.level)
         self.corrector_ = fit_corrector([one.rule for one in selected], frame, f, y)
         return self
 
@@ -247,30 +239,26 @@ class ConfidenceGroups:
     def _values(self, rules: Candidates) -> list[Judged]:
         """Return single conditions that are not flagged; of two sides of a cut, the lower one."""
         taken = {finding.position for finding in self.search_.selected}
-        singles = [
-            at
-            for at, condition in enumerate(rules.conditions)
-            if at not in taken
-            and condition.sign not in (">", ">=")
-            # What the confidence alone decides has no gap at equal confidence.
-            and self.search_.first.usable[at]
-        ]
-        singles.sort(key=lambda at: -abs(float(self.search_.first.statistic[at])))
-        made = []
+        first = self.search_.first
+        # What the confidence alone decides has no gap at equal confidence.
+        usable = [at for at in range(len(rules.conditions)) if first.usable[at] and at not in taken]
+        singles = [at for at in usable if rules.conditions[at].sign not in (">", ">=")]
+        singles.sort(key=lambda at: -abs(float(first.statistic[at])))
+        judged = []
         for at in singles:
-            finding = self.search_.finding(rules, at)
+            finding = self.search_.redrawn.finding(rules.rule(at), at, first)
             mask = rules.mask(at)
             echo = self._echo_of(rules, mask) if finding.stands_out else None
-            made.append(Judged(finding, "value", mask, False, echo))
-        return made
+            judged.append(Judged(finding, "value", mask, False, echo))
+        return judged
 
     def _echo_of(self, rules: Candidates, mask: Mask) -> str | None:
         """Return the flagged group that overlaps most with a group that is unusual without it."""
-        overlaps = [
-            (float((mask & other).sum() / (mask | other).sum()), finding.rule.label)
-            for finding in self.search_.selected
-            for other in [rules.mask(finding.position)]
-        ]
+        overlaps = []
+        for finding in self.search_.selected:
+            other = rules.mask(finding.position)
+            share = float((mask & other).sum() / (mask | other).sum())
+            overlaps.append((share, finding.rule.label))
         return max(overlaps)[1] if overlaps else None
 
     def _named(
@@ -283,13 +271,13 @@ class ConfidenceGroups:
                     f"the group {rule.text!r} has {int(mask.sum())} of {len(mask)} rows"
                 )
         rng = named_stream(self.seed, "groups", "named")
-        found = judge_groups(rules, masks, columns, y, rng=rng, alpha=self.alpha)
-        for one in found:
-            if math.isnan(one.gap):
+        findings = judge_groups(rules, masks, columns, y, rng=rng, alpha=self.alpha)
+        for finding in findings:
+            if math.isnan(finding.gap):
                 raise InputError(
-                    f"the group {one.rule.text!r} follows from the confidence alone: no answers "
-                    "of equal confidence are on both sides of it",
+                    f"the group {finding.rule.text!r} follows from the confidence alone: no "
+                    "answers of equal confidence are on both sides of it",
                     hint="name groups by other columns than the confidence",
                 )
-        pairs = zip(found, masks, strict=True)
-        return [Judged(one, "named", mask, one.stands_out) for one, mask in pairs]
+        pairs = zip(findings, masks, strict=True)
+        return [Judged(of, "named", mask, of.stands_out) for of, mask in pairs]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -76,34 +77,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """What the search found.
-
-    Parameters
-    ----------
-    selected
-        Groups that stand out, strongest first, each beyond the ones before.
-    first
-        All candidates in the first round.
-    last
-        All candidates once the selected groups are explained: what still stands out is none, and
-        what stood out only in the first round is an echo.
-    critical
-        The critical value.
-    """
-
-    selected: tuple[Finding, ...]
-    first: Sums
-    last: Sums
-    critical: float
-    largest: Floats
-
-    def finding(self, rules: Candidates, at: int) -> Finding:
-        """Return one candidate as seen in the first round."""
-        return _finding(rules.rule(at), at, self.first, self.critical, self.largest)
-
-
-@dataclass(frozen=True, slots=True)
 class Sums:
     """Per rule: over-confidence, its error, the spread of its sum, and whether it is tested."""
 
@@ -118,6 +91,46 @@ class Sums:
         return np.where(self.usable, self.gap / self.error, 0.0)
 
 
+class Redrawn(NamedTuple):
+    """The largest ratio of each redrawn data set, and what a ratio must exceed."""
+
+    largest: Floats
+    critical: float
+
+    def finding(self, rule: Rule, at: int, sums: Sums) -> Finding:
+        """Return what the sums say of one candidate."""
+        statistic = float(sums.statistic[at])
+        above = int((self.largest >= abs(statistic)).sum())
+        return Finding(
+            rule,
+            at,
+            float(sums.gap[at]) if sums.usable[at] else np.nan,
+            float(sums.error[at]),
+            statistic,
+            self.critical,
+            min(1.0, (1 + above) / (1 + len(self.largest)) / _SPENT),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the search found.
+
+    Parameters
+    ----------
+    selected
+        Groups that stand out, strongest first, each beyond the ones before.
+    first
+        All candidates in the first round.
+    redrawn
+        What data sets show where nothing but the confidence matters.
+    """
+
+    selected: tuple[Finding, ...]
+    first: Sums
+    redrawn: Redrawn
+
+
 def search_groups(
     rules: Candidates,
     columns: Floats,
@@ -126,7 +139,6 @@ def search_groups(
     min_group: int,
     rng: np.random.Generator,
     alpha: float = 0.05,
-    draws: int = _DRAWS,
 ) -> Search:
     """Search all candidates.
 
@@ -144,25 +156,23 @@ def search_groups(
         Draws the outcomes.
     alpha
         Chance that anything is flagged where nothing but the confidence matters.
-    draws
-        Number of redrawn data sets.
     """
     basis = projector(columns)
-    rate = _rates(basis, correct)
-    first = sums = _sums(rules, basis, correct, rate, min_group)
-    largest = _largest(rules, basis, rate, first, rng, draws)
+    first = sums = _sums(rules, basis, correct, min_group)
     # Explaining a group takes a direction away, so this critical value serves later rounds too.
-    critical = _critical(largest, alpha)
+    redrawn = _redrawn(rules, basis, correct, first, rng, alpha)
     selected: list[Finding] = []
     while len(selected) < _MOST_ROUNDS and len(rules):
         at = int(np.argmax(np.abs(sums.statistic)))
-        found = _finding(rules.rule(at), at, sums, critical, largest)
-        if not found.stands_out:
+        finding = redrawn.finding(rules.rule(at), at, sums)
+        if not finding.stands_out:
             break
-        selected.append(found)
-        basis = _extended(basis, rules.mask(at).astype(np.float64))
-        sums = _sums(rules, basis, correct, _rates(basis, correct), min_group)
-    return Search(tuple(selected), first, sums, critical, largest)
+        selected.append(finding)
+        column = rules.mask(at).astype(np.float64)
+        beyond = column - project(basis, column)
+        basis = np.column_stack([basis, beyond / np.linalg.norm(beyond)])
+        sums = _sums(rules, basis, correct, min_group)
+    return Search(tuple(selected), first, redrawn)
 
 
 def judge_groups(
@@ -173,7 +183,6 @@ def judge_groups(
     *,
     rng: np.random.Generator,
     alpha: float = 0.05,
-    draws: int = _DRAWS,
 ) -> list[Finding]:
     """Judge groups that were named beforehand; the critical value holds for them alone.
 
@@ -181,7 +190,7 @@ def judge_groups(
     ----------
     rules, masks
         Who belongs to each group, and its rows.
-    columns, correct, rng, alpha, draws
+    columns, correct, rng, alpha
         As for `search_groups`.
     """
     if not rules:
@@ -189,37 +198,21 @@ def judge_groups(
     at = np.arange(len(rules))
     named = Candidates((), np.array(masks), at, at, 0)
     basis = projector(columns)
-    rate = _rates(basis, correct)
-    sums = _sums(named, basis, correct, rate, 1)
-    largest = _largest(named, basis, rate, sums, rng, draws)
-    critical = _critical(largest, alpha)
-    return [_finding(rule, place, sums, critical, largest) for place, rule in enumerate(rules)]
+    sums = _sums(named, basis, correct, 1)
+    redrawn = _redrawn(named, basis, correct, sums, rng, alpha)
+    return [redrawn.finding(rule, place, sums) for place, rule in enumerate(rules)]
 
 
-def _critical(largest: Floats, alpha: float) -> float:
-    """Return the value that the draws exceed with p at most alpha, counting the data as a draw."""
-    allowed = int(_SPENT * alpha * (len(largest) + 1) + 1e-9)
-    return float(np.sort(largest)[-allowed]) if 0 < allowed <= len(largest) else np.inf
-
-
-def _rates(basis: Floats, correct: Floats) -> Floats:
-    return np.clip(project(basis, correct), _EDGE, 1 - _EDGE)
-
-
-def _extended(basis: Floats, column: Floats) -> Floats:
-    own = column - project(basis, column)
-    return np.column_stack([basis, own / np.linalg.norm(own)])
-
-
-def _sums(rules: Candidates, basis: Floats, correct: Floats, rate: Floats, min_group: int) -> Sums:
+def _sums(rules: Candidates, basis: Floats, correct: Floats, min_group: int) -> Sums:
     """Return gap and standard error of every rule, without ever forming its cleared column."""
-    residual = correct - project(basis, correct)
+    fitted = project(basis, correct)
+    rate = np.clip(fitted, _EDGE, 1 - _EDGE)
     # The residuals have lost what the basis explains; their variance is that much larger.
     spread = rate * (1 - rate) * len(rate) / (len(rate) - basis.shape[1])
     weighted = basis * spread[:, None]
     inner = basis.T @ weighted
     width = basis.shape[1]
-    table = np.column_stack([residual, spread, basis, weighted]).astype(np.float32)
+    table = np.column_stack([correct - fitted, spread, basis, weighted]).astype(np.float32)
     own, variance, score = (np.zeros(len(rules)) for _ in range(3))
     for part, block in rules.blocks():
         sums = (block @ table).astype(np.float64)
@@ -234,26 +227,27 @@ def _sums(rules: Candidates, basis: Floats, correct: Floats, rate: Floats, min_g
     return Sums(-score / own, spread / own, spread, usable)
 
 
-def _largest(
+def _redrawn(
     rules: Candidates,
     basis: Floats,
-    rate: Floats,
+    correct: Floats,
     sums: Sums,
     rng: np.random.Generator,
-    draws: int,
-) -> Floats:
-    """Return the largest ratio of each redrawn data set."""
+    alpha: float,
+) -> Redrawn:
+    """Redraw outcomes; ratios exceed the critical value with p at most alpha, the data among."""
     if not len(rules) or not sums.usable.any():
-        return np.empty(0)
+        return Redrawn(np.empty(0), np.inf)
+    rate = np.clip(project(basis, correct), _EDGE, 1 - _EDGE)
     n = len(rate)
     rows = None
     if n > _ROWS_DRAWN:
         rows = np.sort(rng.choice(n, _ROWS_DRAWN, replace=False))
         basis, rate = projector(basis[rows]), rate[rows]
     chance, plane = rate.astype(np.float32), basis.astype(np.float32)
-    drawn = (rng.random((draws, len(rate)), dtype=np.float32) < chance).astype(np.float32) - chance
+    drawn = (rng.random((_DRAWS, len(rate)), dtype=np.float32) < chance).astype(np.float32) - chance
     noise = drawn - (drawn @ plane) @ plane.T
-    largest = np.zeros(draws)
+    largest = np.zeros(_DRAWS)
     scale = np.sqrt(n / len(rate))
     for part, block in rules.blocks(rows):
         usable = sums.usable[part]
@@ -262,18 +256,5 @@ def _largest(
         ratio = np.abs(noise @ block.T) / spread
         if usable.any():
             largest = np.maximum(largest, ratio[:, usable].max(axis=1))
-    return largest
-
-
-def _finding(rule: Rule, at: int, sums: Sums, critical: float, largest: Floats) -> Finding:
-    statistic = float(sums.statistic[at])
-    above = int((largest >= abs(statistic)).sum())
-    return Finding(
-        rule,
-        at,
-        float(sums.gap[at]) if sums.usable[at] else np.nan,
-        float(sums.error[at]),
-        statistic,
-        critical,
-        min(1.0, (1 + above) / (1 + len(largest)) / _SPENT),
-    )
+    allowed = int(_SPENT * alpha * (_DRAWS + 1) + 1e-9)
+    return Redrawn(largest, float(np.sort(largest)[-allowed]) if allowed else np.inf)
