@@ -158,20 +158,27 @@ def test_short_help_is_the_long_one():
 
 
 class Shared(TypedDict, total=False):
-    level: Annotated[float, Option("Level.", above=0, below=1)]
-    name: Annotated[str | None, Option("Name.", metavar="NAME")]
+    level: float
+    name: str | None
+
+
+@verb()
+def shared(
+    *,
+    level: Annotated[float, Option("Level.", above=0, below=1)] = 0.95,
+    name: Annotated[str | None, Option("Name.", metavar="NAME")] = None,
+) -> None:
+    """Declare options that verbs share."""
 
 
 def test_options_that_verbs_share_are_declared_once():
-    given = {"level": 0.95, "name": None}
-
-    @verb(shared=given)
+    @verb(shared=declaration(shared))
     def first(
         size: Annotated[int, Option("Size.", min=1)] = 3, **options: Unpack[Shared]
     ) -> dict[str, object]:
         return {"size": size, **options}
 
-    assert first() == {"size": 3, **given}
+    assert first() == {"size": 3, "level": 0.95, "name": None}
     assert first(size=2, level=0.5)["level"] == 0.5
     assert list(inspect.signature(first).parameters) == ["size", "level", "name"]
     assert list(declaration(first).parameters) == ["size", "level", "name"]

@@ -12,7 +12,6 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, wraps
-from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from msgspec import Struct
@@ -203,24 +202,19 @@ def _whole(option: Option, words: str) -> Option:
 
 
 def _flat(
-    function: Callable[..., Any], shared: Mapping[str, Any]
-) -> tuple[inspect.Signature, dict[str, Any]]:
-    """Return the signature with shared options one by one, and the defaults of those."""
+    function: Callable[..., Any], shared: Verb | None
+) -> tuple[inspect.Signature, dict[str, Parameter]]:
+    """Return the signature with shared options one by one, and the declarations of those."""
     signature = inspect.signature(function)
     *own, last = signature.parameters.values() or [None]
-    if last is None or last.kind is not inspect.Parameter.VAR_KEYWORD or not shared:
+    if last is None or last.kind is not inspect.Parameter.VAR_KEYWORD or shared is None:
         return signature, {}
     unpacked = last.annotation
     if isinstance(unpacked, str):
         unpacked = eval(unpacked, function.__globals__)
-    hints = typing.get_type_hints(typing.get_args(unpacked)[0], include_extras=True)
-    more = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=shared[name], annotation=annotation
-        )
-        for name, annotation in hints.items()
-    ]
-    return signature.replace(parameters=[*own, *more]), {name: shared[name] for name in hints}
+    names = typing.get_args(unpacked)[0].__annotations__
+    flat = [*own, *(shared.signature.parameters[name] for name in names)]
+    return signature.replace(parameters=flat), {name: shared.parameters[name] for name in names}
 
 
 class Verb(Struct, dict=True, eq=False):
@@ -240,8 +234,8 @@ class Verb(Struct, dict=True, eq=False):
     resumable
         Whether the same command, given again after an interruption, goes on.
     shared
-        Defaults of options that several verbs share: the function takes them as
-        ``**options: Unpack[Options]``, and `Options` declares them for all of these verbs.
+        Declaration of options that several verbs share: the function takes some of them as
+        ``**options: Unpack[Options]``, and `Options` names those with their types.
     """
 
     function: Callable[..., Any]
@@ -249,26 +243,31 @@ class Verb(Struct, dict=True, eq=False):
     outputs: tuple[str, ...]
     checks: tuple[Check, ...]
     resumable: bool
-    shared: Mapping[str, Any]
+    shared: Verb | None
     signature: inspect.Signature = inspect.Signature()
+    taken_over: dict[str, Parameter] = {}
 
     def __post_init__(self) -> None:
         view = ("full", "top", "sort") if "html" in self.outputs else ("full",)
         self.outputs = (*self.outputs, *view)
-        self.signature, self.shared = _flat(self.function, self.shared)
+        self.signature, self.taken_over = _flat(self.function, self.shared)
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
         """Its options by argument, in the order of the signature."""
-        found, words = {}, described(self.function.__doc__ or "")
+        declared, words = {}, described(self.function.__doc__ or "")
         for name, base, marks, default in self._annotated():
             options = [mark for mark in marks if isinstance(mark, Option)]
             if options:
                 # A shared option that a verb declares anew: the verb has the last word.
-                found[name] = Parameter(
-                    name, _whole(options[-1], words.get(name, "")), base, default
-                )
-        return found
+                option = _whole(options[-1], words.get(name, ""))
+                declared[name] = Parameter(name, option, base, default)
+        return declared | self.taken_over
+
+    @property
+    def defaults(self) -> dict[str, object]:
+        """What stands where nobody says otherwise."""
+        return {name: parameter.default for name, parameter in self.parameters.items()}
 
     @cached_property
     def supplied(self) -> dict[str, str]:
@@ -282,7 +281,7 @@ class Verb(Struct, dict=True, eq=False):
 
     def _annotated(self) -> list[tuple[str, Any, tuple[Any, ...], Any]]:
         found = []
-        for name, parameter in self.signature.parameters.items():
+        for name, parameter in inspect.signature(self.function).parameters.items():
             annotation = parameter.annotation
             if isinstance(annotation, str):
                 try:
@@ -299,7 +298,8 @@ class Verb(Struct, dict=True, eq=False):
         """Call the verb with checked arguments."""
         check_not_forked()
         bound = self._bound(args, given)
-        bound.arguments |= {n: v for n, v in self.shared.items() if n not in bound.arguments}
+        for name, parameter in self.taken_over.items():
+            bound.arguments.setdefault(name, parameter.default)
         for name, value in bound.arguments.items():
             if name in self.parameters:
                 bound.arguments[name] = self.parameters[name].taken(value)
@@ -328,7 +328,7 @@ def verb(
     outputs: tuple[str, ...] = ("json", "html"),
     checks: tuple[Check, ...] = (),
     resumable: bool = False,
-    shared: Mapping[str, Any] = MappingProxyType({}),
+    shared: Verb | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a function a verb: its arguments are checked by their annotations.
 
@@ -365,7 +365,7 @@ def verb(
         )
         checked: Callable[P, R] = wraps(function)(own)
         checked.__verb__ = declared  # type: ignore[attr-defined]
-        if declared.shared:
+        if declared.taken_over:
             checked.__signature__ = declared.signature  # type: ignore[attr-defined]
         return checked
 

@@ -3,11 +3,11 @@
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option
+from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option, declaration, verb
 
 
 def column(help: str = "", **more: Any) -> Option:
@@ -97,9 +97,6 @@ ModelColumn = Annotated[str | None, column("Column of models.")]
 MethodColumn = Annotated[str | None, column("Column of confidence methods.")]
 QuestionColumn = Annotated[str | None, column("Column of question ids.")]
 AnswerColumn = Annotated[str | None, column("Column of the answer graded.")]
-ClusterColumn = Annotated[
-    str | None, column("Column of topics, documents or users: rows of one depend on each other.")
-]
 WeightsColumn = Annotated[str | None, column("Column of row weights.")]
 LabelStoreFile = Annotated[
     str | Path | None,
@@ -113,38 +110,7 @@ Features = Annotated[Sequence[str], names("Columns that may describe a group.")]
 Models = Annotated[Sequence[str] | None, names("Use these models only.")]
 
 # -- rules for its rows
-OnInvalid = Annotated[
-    str | None,
-    Option(
-        "Rows that break a rule: leave out those without a confidence and stop at others "
-        "(default), stop at all, or leave out all (default for a study).",
-        group=INPUT,
-        choices=("missing", "error", "drop"),
-    ),
-]
 Graded = Annotated[bool, Option("Outcomes may lie between 0 and 1.", group=INPUT)]
-Scale = Annotated[
-    str | None,
-    Option(
-        "How the confidence is written; by default the values say it.",
-        metavar="fraction|percent|1-5|low=0.3,..",
-        group=INPUT,
-    ),
-]
-RightWords = Annotated[
-    str | None,
-    Option(
-        "Words of the outcome that mean right; others mean wrong.", metavar="A,B,..", group=INPUT
-    ),
-]
-Repeats = Annotated[bool, Option("Rows of one question are repeated answers to it.", group=INPUT)]
-
-
-MendFile = Annotated[
-    str | Path | None, source("Take confidences for what they mean, by a map that `mend` saved.")
-]
-
-
 MendColumns = Annotated[
     str | Path | None,
     source("Write what confidences mean beside them, by a map that `mend` saved."),
@@ -154,32 +120,64 @@ MendColumns = Annotated[
 class RowOptions(TypedDict, total=False):
     """How the rows of a table are read: the same in every verb."""
 
-    confidence: ConfidenceColumn
-    model: ModelColumn
-    method: MethodColumn
-    question: QuestionColumn
-    answer: AnswerColumn
-    cluster: ClusterColumn
-    scale: Scale
-    right: RightWords
-    repeats: Repeats
-    on_invalid: OnInvalid
-    mend: MendFile
+    confidence: str | None
+    model: str | None
+    method: str | None
+    question: str | None
+    answer: str | None
+    cluster: str | None
+    scale: str | None
+    right: str | None
+    repeats: bool
+    on_invalid: str | None
+    mend: str | Path | None
 
 
 class TableOptions(RowOptions, total=False):
     """The same with the column of outcomes, which an audit takes as an array too."""
 
-    correct: CorrectColumn
+    correct: str | None
 
 
-TABLE = cast(
-    "TableOptions",
-    {"confidence": None, "correct": None}
-    | dict.fromkeys(RowOptions.__annotations__)
-    | {"repeats": False},
-)
-"""What stands where nobody says otherwise: the columns and values speak for themselves."""
+@verb()
+def _table(
+    *,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    cluster: Annotated[str | None, column()] = None,
+    scale: Annotated[str | None, column(metavar="fraction|percent|1-5|low=0.3,..")] = None,
+    right: Annotated[str | None, column(metavar="A,B,..")] = None,
+    repeats: Annotated[bool, Option(group=INPUT)] = False,
+    on_invalid: Annotated[
+        str | None, Option(group=INPUT, choices=("missing", "error", "drop"))
+    ] = None,
+    mend: Annotated[str | Path | None, source()] = None,
+) -> None:
+    """Declare how a table is read; without a word its columns and values speak for themselves.
+
+    Parameters
+    ----------
+    cluster
+        Column of topics, documents or users: rows of one depend on each other.
+    scale
+        How the confidence is written; by default the values say it.
+    right
+        Words of the outcome that mean right; others mean wrong.
+    repeats
+        Rows of one question are repeated answers to it.
+    on_invalid
+        Rows that break a rule: leave out those without a confidence and stop at others (default),
+        stop at all, or leave out all (default for a study).
+    mend
+        Take confidences for what they mean, by a map that `mend` saved.
+    """
+
+
+TABLE = declaration(_table)
 
 
 def refuse_mended(table: Mapping[str, Any], policy: Any, what: str) -> None:
@@ -191,7 +189,6 @@ def refuse_mended(table: Mapping[str, Any], policy: Any, what: str) -> None:
         )
 
 
-Judge = Annotated[str | None, column("A cheap judge's verdicts, as side information.")]
 JudgeModel = Annotated[
     str | None,
     Option(
@@ -204,10 +201,8 @@ JudgeUrl = Annotated[str | None, Option("Where the judge is reached.", metavar="
 MostJudgeCalls = Annotated[
     int | None, number("Most questions to the judge.", 0, 10**9, group=INPUT)
 ]
-Peers = Annotated[bool, Option("Use the agreement of other models' answers.")]
 
 # -- how numbers are made
-Bins = Annotated[int, number("Slices of confidences that few rows state, at most.", 1, 1000)]
 Level = Annotated[float, share("Coverage of the intervals.")]
 Margin = Annotated[
     float,

@@ -20,7 +20,7 @@ from calibrant.verbs._options import OutFile, Table, source, written
 from calibrant.verbs.labelling import batches
 from calibrant.verbs.labelling.grades import grades_document, open_grades
 from calibrant.verbs.labelling.options import (
-    DEFAULTS,
+    LABELLING,
     CheckGrades,
     DrawOptions,
     GoalOptions,
@@ -33,7 +33,7 @@ from calibrant.verbs.labelling.options import (
 from calibrant.verbs.labelling.server import LabelServer, widest_block
 
 
-@verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=DEFAULTS)
+@verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=LABELLING)
 def label_next(
     table: Table,
     out: Annotated[str | Path, written()],
@@ -109,7 +109,7 @@ def label_next(
     return LabelResult(document)
 
 
-@verb(example="calibrant label add pool.csv batch.csv --precision 0.05", shared=DEFAULTS)
+@verb(example="calibrant label add pool.csv batch.csv --precision 0.05", shared=LABELLING)
 def label_add(
     table: Table,
     batch: Annotated[str | Path, source(metavar="BATCH", argument=True)],
@@ -155,7 +155,7 @@ def label_add(
     return LabelResult(document)
 
 
-@verb(example="calibrant label status pool.csv --precision 0.05", shared=DEFAULTS)
+@verb(example="calibrant label status pool.csv --precision 0.05", shared=LABELLING)
 def label_status(
     table: Table, *, grades: CheckGrades = False, **options: Unpack[GoalOptions]
 ) -> LabelResult:
@@ -191,7 +191,7 @@ def label_status(
     return LabelResult(open_task(table, options, create=False).document())
 
 
-@verb(example="calibrant label serve pool.csv --precision 0.05", shared=DEFAULTS)
+@verb(example="calibrant label serve pool.csv --precision 0.05", shared=LABELLING)
 def label_serve(
     table: Table,
     *,
@@ -247,7 +247,7 @@ def label_serve(
 
 
 @verb(
-    example="calibrant label export pool.csv --out labels.csv", outputs=("json",), shared=DEFAULTS
+    example="calibrant label export pool.csv --out labels.csv", outputs=("json",), shared=LABELLING
 )
 def label_export(
     table: Table,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 from msgspec.structs import asdict
@@ -11,7 +11,7 @@ from calibrant.claims.label import label_claims
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.verb import INPUT, Option
+from calibrant.core.verb import INPUT, Option, declaration, verb
 from calibrant.documents.fields import typed
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.pool import OpenPool, open_pool
@@ -30,103 +30,96 @@ from calibrant.verbs import _options as opt
 # What most people who name no goal can use, for 130 to 350 labels.
 DEFAULT_PRECISION = 0.05
 
-StopPrecision = Annotated[
-    float | None,
-    Option(
-        "Stop when accuracy and error are known to within this; 0.05 where no goal is named.",
-        metavar="D",
-        above=0,
-        below=1,
-    ),
-]
-StopThreshold = Annotated[
-    float | None,
-    Option("Stop when the error is above or below this.", metavar="X", above=0, below=1),
-]
-Budget = Annotated[
-    int | None,
-    Option("The most labels you will make, if fixed beforehand.", metavar="N", min=50, max=10**9),
-]
-Store = Annotated[
-    str | Path | None, opt.advanced("Where labels are kept; beside the table by default.", "PATH")
-]
 Who = Annotated[str, Option("Name of the person who labels.", metavar="NAME")]
-Design = Annotated[
-    str,
-    Option(
-        "How items are drawn.",
-        metavar="stratified|random|pps",
-        choices=("stratified", "random", "pps", "neyman"),
-    ),
-]
-Overlap = Annotated[
-    float, Option("Share of items that two people label.", metavar="SHARE", min=0, max=1)
-]
-WholeQuestions = Annotated[
-    bool, Option("Draw questions with all their answers, so that models can be compared.")
-]
 CheckGrades = Annotated[bool, Option("Check the grades that this program made of a study.")]
-Existing = Annotated[
-    str,
-    Option(
-        "Outcomes in the table itself: leave them out, or take them as a random choice.",
-        group=INPUT,
-        choices=("ignore", "random"),
-    ),
-]
 
 
 class StoreOptions(opt.TableOptions, total=False):
     """Options of every command of `label`: where labels are kept, how the table is read."""
 
-    existing: Existing
-    labels: Store
+    existing: str
+    labels: str | Path | None
 
 
 class PoolOptions(StoreOptions, total=False):
     """Options of every command that estimates: side information and bins."""
 
-    judge: opt.Judge
-    peers: opt.Peers
-    bins: opt.Bins
+    judge: str | None
+    peers: bool
+    bins: int
 
 
 class DrawOptions(PoolOptions, total=False):
     """Options of commands that draw items."""
 
-    design: Design
-    overlap: Overlap
-    whole_questions: WholeQuestions
-    seed: opt.Seed
+    design: str
+    overlap: float
+    whole_questions: bool
+    seed: int
 
 
 class GoalOptions(PoolOptions, total=False):
     """Options of commands that say whether one may stop."""
 
-    precision: StopPrecision
-    threshold: StopThreshold
-    budget: Budget
+    precision: float | None
+    threshold: float | None
+    budget: int | None
 
 
 class ServeOptions(DrawOptions, GoalOptions, total=False):
     """Options of the page: it draws, and says whether one may stop."""
 
 
-DEFAULTS: ServeOptions = {
-    **opt.TABLE,
-    "existing": "ignore",
-    "labels": None,
-    "judge": None,
-    "peers": False,
-    "bins": 15,
-    "design": DEFAULT_DESIGN,
-    "overlap": 0.1,
-    "whole_questions": False,
-    "seed": 0,
-    "precision": None,
-    "threshold": None,
-    "budget": None,
-}
+@verb(shared=opt.TABLE)
+def _labelling(
+    *,
+    existing: Annotated[str, Option(group=INPUT, choices=("ignore", "random"))] = "ignore",
+    labels: Annotated[str | Path | None, opt.advanced(metavar="PATH")] = None,
+    judge: Annotated[str | None, opt.column()] = None,
+    peers: Annotated[bool, Option()] = False,
+    bins: Annotated[int, opt.number("", 1, 1000)] = 15,
+    design: Annotated[
+        str,
+        Option(metavar="stratified|random|pps", choices=("stratified", "random", "pps", "neyman")),
+    ] = DEFAULT_DESIGN,
+    overlap: Annotated[float, Option(metavar="SHARE", min=0, max=1)] = 0.1,
+    whole_questions: Annotated[bool, Option()] = False,
+    seed: opt.Seed = 0,
+    precision: Annotated[float | None, opt.share(metavar="D")] = None,
+    threshold: Annotated[float | None, opt.share(metavar="X")] = None,
+    budget: Annotated[int | None, opt.number("", 50, 10**9)] = None,
+    **table: Unpack[opt.TableOptions],
+) -> None:
+    """Declare how a pool is labelled; commands of `label` have some of these options.
+
+    Parameters
+    ----------
+    existing
+        Outcomes in the table itself: leave them out, or take them as a random choice.
+    labels
+        Where labels are kept; beside the table by default.
+    judge
+        A cheap judge's verdicts, as side information.
+    peers
+        Use the agreement of other models' answers.
+    bins
+        Slices of confidences that few rows state, at most.
+    design
+        How items are drawn.
+    overlap
+        Share of items that two people label.
+    whole_questions
+        Draw questions with all their answers, so that models can be compared.
+    precision
+        Stop when accuracy and error are known to within this; 0.05 where no goal is named.
+    threshold
+        Stop when the error is above or below this.
+    budget
+        The most labels you will make, if fixed beforehand.
+    """
+
+
+LABELLING = declaration(_labelling)
 
 
 def goals_of(options: Mapping[str, Any]) -> Goals:
@@ -159,8 +152,8 @@ class OpenTask(NamedTuple):
         people = people_of(states)
         results = [_entry(block, work, goals) for block in session.blocks(states)]
         for entry in results:
-            if people["pairs"] and entry["labelled"]:
-                noise = LabelNoise(people["label_error"], people["pairs"])
+            if people.label_error is not None and entry["labelled"]:
+                noise = LabelNoise(people.label_error, people.pairs)
                 entry["accuracy_without_label_noise"] = noise.corrected(entry["accuracy"])
         document = {
             **self.head,
@@ -208,9 +201,9 @@ def open_task(
         Whether to make a store where there is none.
     """
     head = document_head("label", table, seed=options.get("seed"))
-    columns = {name: options[name] for name in opt.TABLE}
-    others = {*opt.TABLE, "precision", "threshold", "budget"}
-    own = {name: options[name] for name in options if name in DEFAULTS.keys() - others}
+    columns = {name: options[name] for name in opt.TABLE.parameters}
+    others = {*columns, "precision", "threshold", "budget"}
+    own = {name: options[name] for name in LABELLING.parameters.keys() & options.keys() - others}
     work = open_pool(table, asked=ReadingOptions(**columns), wave=wave, create=create, **own)
     return OpenTask(work, head, columns, goals_of(options))
 
@@ -256,10 +249,10 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
         "gaps": [
             {
                 "bin": ends,
-                "share": float(found.weight[k]),
-                "labels": int(found.labels[k]),
-                "gap": float(found.gap[k]),
-                "standard_error": float(found.gap_error[k]),
+                "share": float(found.bins.weight[k]),
+                "labels": int(found.bins.labels[k]),
+                "gap": float(found.bins.gap[k]) if found.bins.labels[k] else None,
+                "standard_error": float(found.bins.error[k]) if found.bins.labels[k] else None,
             }
             for k, ends in enumerate(pool.cell_ends())
         ],
