@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from calibrant.bench.tables import coverage_words
-from calibrant.documents.fields import MultiAnswerFields
+from calibrant.documents.fields import Entries, MultiAnswerFields
 from calibrant.report.charts.chart import TONES, Axis, Chart, Dot, Item, Line, Mark, Names, between
 from calibrant.report.charts.scales import count_words, percent, short_number, three_digits
 
@@ -19,32 +19,16 @@ Curve = tuple[str, str, Sequence[tuple[int, Mapping[str, Any]]]]
 
 def charts(document: MultiAnswerFields) -> Iterator[Chart]:
     """Yield what is right and said by the number of right answers, then each model's charts."""
-    first = _answer(document)
-    if first is not None:
-        yield first
-    yield from _further(document)
+    yield from (chart for chart in _charts(document) if chart is not None)
 
 
-def _answer(document: MultiAnswerFields) -> Chart | None:
-    """Return what is right and what is said, by the number of right answers."""
-    results = [entry for entry in document.results if entry["probability"] and entry["by_k"]]
-    if not results:
-        return None
-    model = results[0]["model"]
-    own = [entry for entry in results if entry["model"] == model]
-    own.sort(
-        key=lambda e: -abs(((e.get("change") or {}).get("confidence") or {}).get("value") or 0)
-    )
-    title = f"Share right and confidence by number of right answers, {model}"
-    caption = "A confidence that follows 'right' holds."
-    return _by_k("answer", title, caption, own[: _METHODS - 1])
-
-
-def _further(document: MultiAnswerFields) -> list[Chart]:
-    """Return all methods by k, AUROC by mix, coverage, thresholds and masses, for each model."""
-    found: list[Chart | None] = []
-    for number, (model, entries) in enumerate(_by_model(document).items(), 1):
-        shown = _best(entries)
+def _charts(document: MultiAnswerFields) -> Iterator[Chart | None]:
+    """Yield the answer, then for each model all methods by k, mix, coverage, threshold and mass."""
+    yield _answer(document)
+    models = dict.fromkeys(entry["model"] for entry in document.results)
+    for number, model in enumerate(models, 1):
+        entries = [entry for entry in document.results if entry["model"] == model]
+        shown = sorted(entries, key=_rank)[:_METHODS]
         caption = (
             "With more right answers accuracy (grey, dashed; that of the answers of "
             f"{shown[0]['method']}) should rise; a confidence that falls takes variety for doubt. "
@@ -53,30 +37,34 @@ def _further(document: MultiAnswerFields) -> list[Chart]:
         if len(entries) > _METHODS:
             caption += f" The {_METHODS} methods with the largest AUROC of {len(entries)}."
         title = f"{model}: accuracy and confidence by number of right answers"
-        found += [_by_k(f"by-k-{number}", title, caption, shown), _by_mix(model, shown, number)]
-        found.append(_coverage(model, document, number))
-        found += [_by_tau(model, document, number), _masses(model, document, number)]
-    return [chart for chart in found if chart is not None]
+        yield _by_k(f"by-k-{number}", title, caption, shown)
+        yield _by_mix(model, shown, number)
+        yield _coverage(model, document, number)
+        yield _by_tau(model, document, number)
+        yield _masses(model, document, number)
 
 
-def _by_model(document: MultiAnswerFields) -> dict[str, list[Mapping[str, Any]]]:
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in document.results:
-        found.setdefault(entry["model"], []).append(entry)
-    return found
+def _rank(entry: Mapping[str, Any]) -> float:
+    value = entry["mixes"][-1]["auroc"]["value"] if entry["mixes"] else None
+    return 0.0 if value is None else -value
 
 
-def _best(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    def rank(entry: Mapping[str, Any]) -> float:
-        value = entry["mixes"][-1]["auroc"]["value"] if entry["mixes"] else None
-        return 0.0 if value is None else -value
+def _answer(document: MultiAnswerFields) -> Chart | None:
+    """Return what is right and what is said, by the number of right answers."""
+    results = [entry for entry in document.results if entry["probability"] and entry["by_k"]]
+    if not results:
+        return None
+    model = results[0]["model"]
+    entries = [entry for entry in results if entry["model"] == model]
+    entries.sort(
+        key=lambda e: -abs(((e.get("change") or {}).get("confidence") or {}).get("value") or 0)
+    )
+    title = f"Share right and confidence by number of right answers, {model}"
+    caption = "A confidence that follows 'right' holds."
+    return _by_k("answer", title, caption, entries[: _METHODS - 1])
 
-    return sorted(entries, key=rank)[:_METHODS]
 
-
-def _by_k(
-    name: str, title: str, caption: str, entries: Sequence[Mapping[str, Any]]
-) -> Chart | None:
+def _by_k(name: str, title: str, caption: str, entries: Entries) -> Chart | None:
     ks = [point["k"] for point in entries[0]["by_k"]]
     curves: list[Curve] = [
         ("right", "plain", [(i, p["accuracy"]) for i, p in enumerate(entries[0]["by_k"])])
@@ -88,18 +76,14 @@ def _by_k(
     return _curves(name, title, caption, (words, [str(k) for k in ks]), "share", percent, curves)
 
 
-def _by_mix(model: str, entries: Sequence[Mapping[str, Any]], number: int) -> Chart | None:
+def _by_mix(model: str, entries: Entries, number: int) -> Chart | None:
     mixes = {tuple(part["mix"]) for entry in entries for part in entry["mixes"]}
     # From few to many, wherever a line begins.
     ordered = sorted(mixes, key=lambda mix: (len(mix), mix))
-    curves: list[Curve] = [
-        (
-            str(entry["method"]),
-            tone,
-            [(ordered.index(tuple(part["mix"])), part["auroc"]) for part in entry["mixes"]],
-        )
-        for tone, entry in zip(TONES, entries, strict=False)
-    ]
+    curves: list[Curve] = []
+    for tone, entry in zip(TONES, entries, strict=False):
+        areas = [(ordered.index(tuple(part["mix"])), part["auroc"]) for part in entry["mixes"]]
+        curves.append((str(entry["method"]), tone, areas))
     return _curves(
         f"by-mix-{number}",
         f"{model}: telling right from wrong on mixes",
@@ -114,14 +98,14 @@ def _by_mix(model: str, entries: Sequence[Mapping[str, Any]], number: int) -> Ch
 
 
 def _coverage(model: str, document: MultiAnswerFields, number: int) -> Chart | None:
-    own = [entry for entry in document.get("coverage") or [] if entry["model"] == model]
-    rows = [(i, entry["coverage"]) for i, entry in enumerate(own)]
+    entries = [entry for entry in document.get("coverage") or [] if entry["model"] == model]
+    rows = [(i, entry["coverage"]) for i, entry in enumerate(entries)]
     return _curves(
         f"coverage-{number}",
         f"{model}: how many answers it holds likely",
         f"{coverage_words(document.get('coverage_rule') or {})} A model that knows all right "
         "answers has a line that rises.",
-        ("number of right answers", [str(entry["k"]) for entry in own]),
+        ("number of right answers", [str(entry["k"]) for entry in entries]),
         "meanings held likely",
         three_digits,
         [("", "first", rows)],
@@ -177,10 +161,10 @@ def _by_tau(model: str, document: MultiAnswerFields, number: int) -> Chart | Non
 
 
 def _masses(model: str, document: MultiAnswerFields, number: int) -> Chart | None:
-    found = [entry for entry in document.get("masses") or [] if entry["model"] == model]
-    if not found:
+    entry = next((e for e in document.get("masses") or [] if e["model"] == model), None)
+    if entry is None:
         return None
-    names = [f"{low:g} to {high:g}" for low, high in pairwise(found[0]["edges"])] + ["above 1"]
+    names = [f"{low:g} to {high:g}" for low, high in pairwise(entry["edges"])] + ["above 1"]
     return Chart(
         f"masses-{number}",
         f"{model}: meanings by their mass",
@@ -191,8 +175,8 @@ def _masses(model: str, document: MultiAnswerFields, number: int) -> Chart | Non
         [
             Item(name, tone, (0, n), words=count_words(n), tip=f"{name}: {n:,} {words}", name=words)
             for tone, words, counts in (
-                ("first", "meanings", found[0]["counts"]),
-                ("second", "graded right", found[0].get("right") or []),
+                ("first", "meanings", entry["counts"]),
+                ("second", "graded right", entry.get("right") or []),
             )
             for name, n in zip(names, counts, strict=False)
         ],

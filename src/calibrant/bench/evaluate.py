@@ -137,6 +137,9 @@ def bench_evaluate(
         drawn = _draw_table(study, draws)
     scoring = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
     frame = _rescored(scores.frame, drawn, scoring)
+    if reference is not None:
+        rule = "{reference} is a method of the table, got {0}"
+        _require_methods([reference], sorted(set(frame["method"])), rule)
     coverage = _coverage(drawn, coverage_mass, coverage_threshold) if drawn is not None else None
     document = evaluate_multi_answer(
         frame,
@@ -149,7 +152,6 @@ def bench_evaluate(
         level=level,
         seed=seed,
     )
-    _require_reference(reference, document["results"])
     settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune),
                 "margin": margin, "scoring": scoring, **table_settings(table)}  # fmt: skip
     given = [data, *(one for one in (questions, draws) if one is not None)]
@@ -160,8 +162,9 @@ def bench_evaluate(
     document |= {"tuning": [], "masses": [] if drawn is None else mass_histogram(drawn)}
     if drawn is not None and tune:
         asked = frame.select("question_id", "k", "domain").unique()
-        how: dict[str, Any] = {"grid": tau_grid or None, "level": level, "seed": seed}
-        document["tuning"] = tune_aggregation(drawn, asked, methods=tune, **how)
+        document["tuning"] = tune_aggregation(
+            drawn, asked, methods=tune, grid=tau_grid or None, level=level, seed=seed
+        )
     document["claims"] = [c.to_dict() for c in evaluation_claims(typed(plain(document)), margin)]
     return MultiAnswerResult(document)
 
@@ -173,23 +176,14 @@ def _tuned_methods(names: str | Sequence[str]) -> list[str]:
     if not all(names):
         rule = "{tune} is a list of names separated by commas, got {0}"
         raise InputError(Hint(rule, repr(",".join(names))))
-    for name in names:
-        if name not in METHODS:
-            raise InputError(
-                Hint("{tune} names confidence methods, got {0}", repr(name)),
-                hint=did_you_mean(name, list(METHODS)),
-            )
+    _require_methods(names, list(METHODS), "{tune} names confidence methods, got {0}")
     return list(names)
 
 
-def _require_reference(reference: str | None, results: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a reference that was asked for and is not in the table."""
-    present = sorted({entry["method"] for entry in results})
-    if reference is not None and reference not in present:
-        raise InputError(
-            Hint("{reference} is a method of the table, got {0}", repr(reference)),
-            hint=did_you_mean(reference, present),
-        )
+def _require_methods(names: Sequence[str], known: list[str], rule: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(Hint(rule, repr(name)), hint=did_you_mean(name, known))
 
 
 def _scores(data: Any, questions: Any, table: Mapping[str, Any]) -> Scores:
@@ -228,14 +222,14 @@ def _questions(source: Any) -> pl.DataFrame:
 
 def _whole_numbers(k: pl.Series) -> pl.Series:
     """Return the numbers of right answers as small whole numbers."""
-    found = k.cast(pl.String).str.strip_chars().cast(pl.Int32, strict=False)
-    wrong = found.is_null() | (found < 1).fill_null(True)
+    numbers = k.cast(pl.String).str.strip_chars().cast(pl.Int32, strict=False)
+    wrong = numbers.is_null() | (numbers < 1)
     if wrong.any():
         row = int(wrong.arg_true()[0])
         raise InputError(
             f"the number of right answers k is a whole number from 1, got {k[row]!r}", row=row + 1
         )
-    return found.cast(pl.Int64)
+    return numbers.cast(pl.Int64)
 
 
 def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:
@@ -274,19 +268,11 @@ def _rescored(
 def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:
     block = table.samples
     classes = block.classes
-    if mass in ("probability", "draws"):
-        units, found = knowledge_coverage(
-            classes.unit,
-            np.where(classes.answered, np.arange(classes.unit.size), -1),
-            class_mass(block, distinct=mass == "probability"),
-            threshold=threshold,
-        )
+    if mass == "frequency":
+        units, counts = knowledge_coverage(block.unit, block.class_id, threshold=threshold)
     else:
-        units, found = knowledge_coverage(block.unit, block.class_id, threshold=threshold)
-    return pl.DataFrame(
-        {
-            "question_id": table.question_id.gather(units),
-            "model": table.model.gather(units),
-            "coverage": found,
-        }
-    )
+        meanings = np.where(classes.answered, np.arange(classes.unit.size), -1)
+        masses = class_mass(block, distinct=mass == "probability")
+        units, counts = knowledge_coverage(classes.unit, meanings, masses, threshold=threshold)
+    question, model = table.question_id.gather(units), table.model.gather(units)
+    return pl.DataFrame({"question_id": question, "model": model, "coverage": counts})

@@ -1,7 +1,6 @@
 """What `bench evaluate` may say: which method ranks best, and does k mislead confidence."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scipy import special
@@ -10,7 +9,7 @@ from calibrant.bench.measures.significance import ALPHA
 from calibrant.claims.claim import Claim, Facts, Outcome
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.claims.words import joined, labels_text, points, rule
-from calibrant.documents.fields import MultiAnswerFields
+from calibrant.documents.fields import Entries, MultiAnswerFields
 from calibrant.stats.multiplicity import holm
 
 # The power of a forecast: 80 %.
@@ -61,11 +60,10 @@ def evaluation_claims(document: MultiAnswerFields, margin: float) -> list[Claim]
     margin
         Differences below it do not matter.
     """
-    results = document.results
-    named = len({entry["model"] for entry in results}) > 1
+    named = len({entry["model"] for entry in document.results}) > 1
     return [
         *_best(document, named=named),
-        *_misled(results, margin, named=named),
+        *_misled(document.results, margin, named=named),
         *_against(document, margin, named=named),
     ]
 
@@ -109,13 +107,12 @@ def _interval(value: float, error: float, freedom: float) -> dict[str, float]:
     return {"value": value, "low": max(value - reach, -1.0), "high": min(value + reach, 1.0)}
 
 
-def _best(document: MultiAnswerFields, *, named: bool) -> list[Claim]:
+def _best(document: MultiAnswerFields, *, named: bool) -> Iterator[Claim]:
     tested = [entry for entry in document.get("leading", []) if entry["p_value"] is not None]
     areas = {
         (entry["model"], entry["method"]): entry["mixes"][-1]["auroc"]["value"]
         for entry in document.results
     }
-    made = []
     for entry, p_adjusted in zip(tested, holm([e["p_value"] for e in tested]), strict=True):
         against, subject = entry["against"], _subject(entry)
         closest = max(against, key=lambda test: test["p_student"])
@@ -135,12 +132,12 @@ def _best(document: MultiAnswerFields, *, named: bool) -> list[Claim]:
             "more": _more(closest["n"], max(value, 0.0), error, alpha, None),
         }
         outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
-        more: dict[str, Any] = {"estimate": sized, "p_adjusted": p_adjusted, "n": closest["n"]}
-        made.append(BEST.claim(outcome, facts, subject=subject, **more))
-    return made
+        yield BEST.claim(
+            outcome, facts, subject=subject, estimate=sized, p_adjusted=p_adjusted, n=closest["n"]
+        )
 
 
-def _subject(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _subject(entry: Mapping[str, Any]) -> dict[str, str]:
     return {"model": entry["model"], "method": entry["method"]}
 
 
@@ -150,12 +147,11 @@ def _sizes(estimate: Mapping[str, float]) -> tuple[float, float]:
     return (low, high) if estimate["value"] >= 0 else (-high, -low)
 
 
-def _misled(results: Sequence[Mapping[str, Any]], margin: float, *, named: bool) -> list[Claim]:
+def _misled(results: Entries, margin: float, *, named: bool) -> Iterator[Claim]:
     tested = [entry for entry in results if entry["change"].get("gap")]
     gaps = [entry["change"]["gap"] for entry in tested]
     changes = holm([gap["p_value"] for gap in gaps])
-    alike = holm([_within(gap["value"]["value"], gap, margin) for gap in gaps])
-    made = []
+    alike = holm([_within(gap["value"], gap, margin) for gap in gaps])
     for entry, gap, p_change, p_alike in zip(tested, gaps, changes, alike, strict=True):
         outcome, sized, subject = _three_ways(p_change, p_alike), gap["value"], _subject(entry)
         facts = {
@@ -170,13 +166,13 @@ def _misled(results: Sequence[Mapping[str, Any]], margin: float, *, named: bool)
             "more": _more(sized["n"], sized["value"], gap["error"], ALPHA, margin),
         }
         p_adjusted = p_alike if outcome == "equivalent" else p_change
-        more: dict[str, Any] = {"estimate": sized, "p_adjusted": p_adjusted, "margin": margin}
-        made.append(MISLED.claim(outcome, facts, subject=subject, **more))
-    return made
+        yield MISLED.claim(
+            outcome, facts, subject=subject, estimate=sized, p_adjusted=p_adjusted, margin=margin
+        )
 
 
-def _within(value: float, test: Mapping[str, Any], margin: float) -> float:
-    return within_margin(value, test["error"], test["freedom"], margin)
+def _within(estimate: Mapping[str, float], test: Mapping[str, Any], margin: float) -> float:
+    return within_margin(estimate["value"], test["error"], test["freedom"], margin)
 
 
 def _three_ways(p_change: float, p_alike: float) -> Outcome:
@@ -185,19 +181,18 @@ def _three_ways(p_change: float, p_alike: float) -> Outcome:
     return "shown" if p_change <= ALPHA else "undecided"
 
 
-def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> list[Claim]:
+def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> Iterator[Claim]:
     tested = [
         (entry, entry["significance"][-1])
         for entry in document.results
         if entry["significance"] and entry["significance"][-1].get("p_adjusted") is not None
     ]
-    alike = holm([_within(test["difference"]["value"], test, margin) for _, test in tested])
-    made = []
+    alike = holm([_within(test["difference"], test, margin) for _, test in tested])
     for (entry, test), p_alike in zip(tested, alike, strict=True):
         value, own = test["difference"]["value"], test["own_difference"]["value"]
         outcome = _three_ways(test["p_adjusted"], p_alike)
         if test["outcomes_differ"] and outcome != "undecided":
-            outcome = _both_views(outcome, test, own, margin)
+            outcome = _both_views(outcome, value, own, margin)
         sized, subject = _interval(value, test["error"], test["freedom"]), _subject(entry)
         subject["reference"] = document["reference"]
         facts = {
@@ -212,22 +207,20 @@ def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> list
             "more": _more(test["n"], value, test["error"], ALPHA, margin),
         }
         p_adjusted = p_alike if outcome == "equivalent" else test["p_adjusted"]
-        more: dict[str, Any] = {
-            "estimate": sized,
-            "p_adjusted": p_adjusted,
-            "margin": margin,
-            "n": test["n"],
-        }
-        made.append(AGAINST.claim(outcome, facts, subject=subject, **more))
-    return made
+        yield AGAINST.claim(
+            outcome,
+            facts,
+            subject=subject,
+            estimate=sized,
+            p_adjusted=p_adjusted,
+            margin=margin,
+            n=test["n"],
+        )
 
 
-def _both_views(
-    outcome: Outcome, test: Mapping[str, Any], own: float | None, margin: float
-) -> Outcome:
+def _both_views(outcome: Outcome, value: float, own: float | None, margin: float) -> Outcome:
     """Keep an outcome only where the answers of the other method do not speak against it."""
-    if own is None or math.isnan(own):
+    if own is None:
         return outcome
-    if outcome == "equivalent":
-        return outcome if abs(own) < margin else "depends"
-    return outcome if own * test["difference"]["value"] > 0 else "depends"
+    agrees = abs(own) < margin if outcome == "equivalent" else own * value > 0
+    return outcome if agrees else "depends"

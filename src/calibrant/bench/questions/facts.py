@@ -24,7 +24,6 @@ class Fact:
     low: float | None = None
     high: float | None = None
     aliases: tuple[str, ...] = ()
-    subject_id: str | None = None
 
     @property
     def key(self) -> str:

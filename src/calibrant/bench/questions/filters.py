@@ -21,8 +21,10 @@ from calibrant.records import read_table
 _BARE_ID = re.compile(r"[QLP]\d+")
 _FIRST_YEAR, _LAST_YEAR = 1800, 2023
 _MOST_COUNTRIES = 6
+# Who holds it, and the fewest years that count: one holder per year is asked for.
+_YEARLY = {"award": ("laureates", 3, "three"), "office": ("holders", 10, "ten")}
 _Groups = dict[str, list[Triple]]
-_Drops = dict[str, Counter[str]]
+_Reason = Callable[[str, Sequence[Triple]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Popularity:
         passing.sort(key=lambda name: (-views[name], name))
         return frozenset(passing[: self.top])
 
-    def summary(self) -> list[dict[str, Any]]:
+    def summary(self) -> list[dict[str, object]]:
         """Return per domain how many entities are listed and how many pass."""
         return [
             {"domain": domain, "listed": self.listed[domain], "popular": self.popular[domain]}
@@ -109,11 +111,10 @@ def fact_sets(
     by_domain: dict[str, list[Triple]] = defaultdict(list)
     for triple in triples:
         by_domain[triple.domain].append(triple)
-    made = {
-        domain: _fact_set(domain, found, source, popularity, rules)
-        for domain, found in by_domain.items()
+    return {
+        domain: [_sampled(_fact_set(domain, own, source, popularity, rules), single_cap, seed)]
+        for domain, own in by_domain.items()
     }
-    return {domain: [_sampled(facts, single_cap, seed)] for domain, facts in made.items()}
 
 
 def raw_facts(triples: Iterable[Triple], *, source: str) -> dict[str, list[FactSet]]:
@@ -128,12 +129,12 @@ def raw_facts(triples: Iterable[Triple], *, source: str) -> dict[str, list[FactS
         and triple.obj is not None
         and (triple.low is not None or WORDINGS[DOMAIN_RELATION[triple.domain]].unit is None)
     ]
-    found = {}
+    sets = {}
     for domain in dict.fromkeys(triple.domain for triple in usable):
         groups = _grouped([t for t in usable if t.domain == domain], defaultdict(Counter))
         facts = {subject: _facts(domain, group) for subject, group in groups.items()}
-        found[domain] = [FactSet(domain, DOMAIN_RELATION[domain], source, facts)]
-    return found
+        sets[domain] = [FactSet(domain, DOMAIN_RELATION[domain], source, facts)]
+    return sets
 
 
 def _fact_set(
@@ -143,16 +144,19 @@ def _fact_set(
     popularity: Popularity | None,
     rules: bool,
 ) -> FactSet:
-    dropped: _Drops = defaultdict(Counter)
+    dropped: dict[str, Counter[str]] = defaultdict(Counter)
     groups = _grouped(triples, dropped)
     stages = {"raw": len(groups)}
     if popularity is not None or any(triple.views is not None for triple in triples):
-        groups = _popular(domain, groups, popularity or Popularity({}), dropped["popularity"])
+        obscure = _obscurity(domain, groups, popularity or Popularity({}))
+        groups = _without(groups, obscure, dropped["popularity"])
         stages["popularity"] = len(groups)
-    groups = _valid(domain, groups, dropped["validity"])
+    groups = _without(groups, _defect, dropped["validity"])
     stages["validity"] = len(groups)
     if rules:
-        groups = _by_rule(domain, groups, dropped["domain rule"])
+        if domain in _YEARLY:
+            groups = {name: [t for t in own if _in_years(t)] for name, own in groups.items()}
+        groups = _without(groups, _broken_rule, dropped["domain rule"])
         stages["domain rule"] = len(groups)
     return FactSet(
         domain=domain,
@@ -180,119 +184,84 @@ def _sampled(facts: FactSet, cap: int | None, seed: int) -> FactSet:
     return replace(facts, facts=left, dropped=dropped, stages=stages)
 
 
-def _grouped(triples: Sequence[Triple], dropped: _Drops) -> _Groups:
+def _grouped(triples: Sequence[Triple], dropped: dict[str, Counter[str]]) -> _Groups:
     groups: _Groups = defaultdict(list)
     for triple in dict.fromkeys(triples):
         if triple.subject is None:
             dropped["validity"]["subject label missing"] += 1
         else:
             groups[triple.subject].append(triple)
-    repeated = len(triples) - len(dict.fromkeys(triples))
-    if repeated:
+    if repeated := len(triples) - len(dict.fromkeys(triples)):
         dropped["validity"]["repetition of a triple"] += repeated
     return dict(groups)
 
 
-def _popular(
-    domain: str, groups: _Groups, popularity: Popularity, reasons: Counter[str]
-) -> _Groups:
+def _without(groups: _Groups, reason: _Reason, reasons: Counter[str]) -> _Groups:
+    """Return the subjects that no reason speaks against; the others are counted by it."""
+    against = {subject: reason(subject, triples) for subject, triples in groups.items()}
+    reasons.update(why for why in against.values() if why is not None)
+    return {subject: triples for subject, triples in groups.items() if against[subject] is None}
+
+
+def _obscurity(domain: str, groups: _Groups, popularity: Popularity) -> _Reason:
+    """Return what says why a subject is not popular; views in the triples come first."""
     own = {
-        normalised(subject): max(triple.views for triple in found if triple.views is not None)
-        for subject, found in groups.items()
-        if any(triple.views is not None for triple in found)
+        normalised(subject): max(views)
+        for subject, triples in groups.items()
+        if (views := [triple.views for triple in triples if triple.views is not None])
     }
-    views = {**popularity.views.get(domain, {}), **own}
-    table = Popularity({domain: views}, popularity.minimum, popularity.top)
-    kept = table.kept(domain)
+    known = {**popularity.views.get(domain, {}), **own}
+    kept = replace(popularity, views={domain: known}).kept(domain)
 
     def reason(subject: str, _: Sequence[Triple]) -> str | None:
         name = normalised(subject)
         if name in kept:
             return None
-        if name not in views:
+        if name not in known:
             return "no page views known"
-        if views[name] < table.minimum:
-            return f"fewer than {table.minimum:,.0f} views"
-        return f"beyond the {table.top:,} most viewed"
+        if known[name] < popularity.minimum:
+            return f"fewer than {popularity.minimum:,.0f} views"
+        return f"beyond the {popularity.top:,} most viewed"
 
-    return _without(groups, reason, reasons)
-
-
-def _without(
-    groups: _Groups, reason: Callable[[str, Sequence[Triple]], str | None], reasons: Counter[str]
-) -> _Groups:
-    """Return the subjects that no reason speaks against; the others are counted by it."""
-    found = {subject: reason(subject, triples) for subject, triples in groups.items()}
-    reasons.update(why for why in found.values() if why is not None)
-    return {subject: triples for subject, triples in groups.items() if found[subject] is None}
+    return reason
 
 
-def _valid(domain: str, groups: _Groups, reasons: Counter[str]) -> _Groups:
-    needs_value = WORDINGS[DOMAIN_RELATION[domain]].unit is not None
-
-    def defect(_: str, triples: Sequence[Triple]) -> str | None:
-        return next(filter(None, (_defect(triple, needs_value) for triple in triples)), None)
-
-    return _without(groups, defect, reasons)
-
-
-def _defect(triple: Triple, needs_value: bool) -> str | None:
-    if triple.subject is not None and _BARE_ID.fullmatch(triple.subject):
+def _defect(subject: str, triples: Sequence[Triple]) -> str | None:
+    if _BARE_ID.fullmatch(subject):
         return "subject is a bare Q-id"
-    if triple.obj is None:
-        return "label of an object missing"
-    if _BARE_ID.fullmatch(triple.obj):
-        return "an object is a bare Q-id"
-    if needs_value and (triple.low is None or triple.high is None):
-        return "year or area of an object missing"
+    for triple in triples:
+        if triple.obj is None:
+            return "label of an object missing"
+        if _BARE_ID.fullmatch(triple.obj):
+            return "an object is a bare Q-id"
+        needs_value = WORDINGS[DOMAIN_RELATION[triple.domain]].unit is not None
+        if needs_value and (triple.low is None or triple.high is None):
+            return "year or area of an object missing"
     return None
-
-
-def _by_rule(domain: str, groups: _Groups, reasons: Counter[str]) -> _Groups:
-    if domain in ("award", "office"):
-        groups = {name: [t for t in found if _in_years(t)] for name, found in groups.items()}
-
-    def broken(_: str, triples: Sequence[Triple]) -> str | None:
-        return _RULES[domain](triples) if triples else "no record between 1800 and 2023"
-
-    return _without(groups, broken, reasons)
 
 
 def _in_years(triple: Triple) -> bool:
     return triple.low is not None and _FIRST_YEAR <= triple.low <= _LAST_YEAR
 
 
-def _award(triples: Sequence[Triple]) -> str | None:
+def _broken_rule(_: str, triples: Sequence[Triple]) -> str | None:
+    """Return which rule of its domain a subject breaks."""
+    if not triples:
+        return "no record between 1800 and 2023"
+    domain, objects = triples[0].domain, len({triple.obj for triple in triples})
+    if domain == "region":
+        return "fewer than three divisions" if objects < 3 else None
+    if domain not in _YEARLY:
+        return "more than six countries" if objects > _MOST_COUNTRIES else None
     years = [triple.low for triple in triples if triple.low is not None]
+    holders, least, words = _YEARLY[domain]
     if len(set(years)) < len(years):
-        return "several laureates in one year"
-    if max(years) - min(years) + 1 != len(years):
+        return f"several {holders} in one year"
+    if domain == "award" and max(years) - min(years) + 1 != len(years):
         return "years without a record"
-    return "fewer than three recorded years" if len(years) < 3 else None
+    return f"fewer than {words} recorded years" if len(years) < least else None
 
 
-def _office(triples: Sequence[Triple]) -> str | None:
-    years = [triple.low for triple in triples]
-    if len(set(years)) < len(years):
-        return "several holders in one year"
-    return "fewer than ten recorded years" if len(years) < 10 else None
-
-
-def _region(triples: Sequence[Triple]) -> str | None:
-    return "fewer than three divisions" if len({t.obj for t in triples}) < 3 else None
-
-
-def _countries(triples: Sequence[Triple]) -> str | None:
-    return "more than six countries" if len({t.obj for t in triples}) > _MOST_COUNTRIES else None
-
-
-_RULES: dict[str, Callable[[Sequence[Triple]], str | None]] = {
-    "award": _award,
-    "office": _office,
-    "region": _region,
-    "river": _countries,
-    "language": _countries,
-}
 # The generic word of a division's name: 'Maekel Region' is also called 'Maekel'.
 _KIND = (
     r"(?:administrative )?(?:region|province|governorate|district|department|state|county"
@@ -310,7 +279,6 @@ def _facts(domain: str, triples: Sequence[Triple]) -> tuple[Fact, ...]:
             low=triple.low,
             high=triple.high,
             aliases=(*triple.aliases, *_short_name(domain, str(triple.obj), names)),
-            subject_id=triple.subject_id,
         )
         for triple in triples
     )
