@@ -41,6 +41,12 @@ class Message(Struct, frozen=True, gc=False):
         return "\n".join(str(part.get("text", "")) for part in self.parts if "text" in part)
 
 
+def image_address(part: Mapping[str, object]) -> str:
+    """Return where an image of a message is, or the image itself; nothing of a text."""
+    image = part.get("image_url")
+    return str(image.get("url", "")) if isinstance(image, Mapping) else ""
+
+
 class Request(Struct, frozen=True, gc=False):
     """Everything that decides the distribution of the answer, and nothing else.
 
@@ -194,7 +200,7 @@ class Completion(Struct, frozen=True, rename=_STORED):
     usage_estimated: str | None = None
     odd: str | None = None
     raw: str | None = None
-    response: Mapping[str, Any] | None = None
+    response: Mapping[str, object] | None = None
     thinking: str | None = None
     thinking_tokens: int | None = None
     not_sent: tuple[str, ...] = ()
@@ -271,30 +277,23 @@ class UnreachableError(OverloadError):
 class ElsewhereError(TransientClientError):
     """One of several equal endpoints failed: another one can be asked at once.
 
+    Where this failure is the one for which an endpoint is left out, `left_out` is its name and
+    `notice` a sentence for the user.
+
     Parameters
     ----------
     message
         What happened.
     rate_limited
         Whether the endpoint is alive and asks for patience; then there is a pause all the same.
-    left_out
-        Name of the endpoint where this failure is the one for which it is left out.
-    notice
-        A sentence for the user, where there is something to say.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        rate_limited: bool = False,
-        left_out: str | None = None,
-        notice: str | None = None,
-    ) -> None:
+    left_out: str | None = None
+    notice: str | None = None
+
+    def __init__(self, message: str, *, rate_limited: bool) -> None:
         super().__init__(message)
         self.rate_limited = rate_limited
-        self.left_out = left_out
-        self.notice = notice
 
 
 @runtime_checkable

@@ -154,7 +154,7 @@ def _loose_choice(choice: Any) -> Choice | None:
     return Choice(Reply(text), index if isinstance(index, int) else 0, logprobs, finish)
 
 
-def typed_answer(answer: Mapping[str, Any]) -> Answer:
+def typed_answer(answer: Mapping[str, object]) -> Answer:
     """Return an answer that was parsed already, as far as it can be read, or raise."""
     try:
         return msgspec.convert(answer, Answer)
@@ -354,7 +354,7 @@ def _why_estimated(usage: Counts) -> str:
 
 
 def without_choices(
-    answer: Mapping[str, Any], *, form: object = None
+    answer: Mapping[str, object], *, form: object = None
 ) -> TransientClientError | PermanentClientError:
     """Return the error that an answer with status 200 holds; some gateways do that."""
     error = answer.get("error")

@@ -7,7 +7,7 @@ import msgspec
 import orjson
 
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
-from calibrant.clients.protocol import Completion, Json, Message, Request
+from calibrant.clients.protocol import Completion, Json, Message, Request, image_address
 
 
 def canonical_request(request: Request) -> bytes:
@@ -49,7 +49,7 @@ def _content(message: Message) -> Any:
         return message.content
     kept = []
     for part in message.content:
-        url = str((part.get("image_url") or {}).get("url", ""))
+        url = image_address(part)
         digest = hashlib.sha256(url.encode()).hexdigest()
         kept.append({"type": "image", "sha256": digest} if url.startswith("data:") else part)
     return kept

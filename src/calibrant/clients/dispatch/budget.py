@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from calibrant.clients.asks import Price
+from calibrant.clients.dispatch.limit import happens
 from calibrant.clients.protocol import Message, Request, Usage
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Refusal
@@ -27,11 +28,12 @@ def prompt_tokens_estimate(request: Request) -> int:
 
 
 def _message_tokens(message: Message) -> int:
-    pictures = 0
-    if not isinstance(message.content, str):
-        pictures = TOKENS_PER_IMAGE * sum("text" not in part for part in message.content)
-    text = message.content if isinstance(message.content, str) else message.text
-    return TOKENS_PER_MESSAGE + pictures + -(-len(text.encode()) // BYTES_PER_TOKEN)
+    content, pictures = message.content, 0
+    if not isinstance(content, str):
+        pictures = sum("text" not in part for part in content)
+        content = message.text
+    words = -(-len(content.encode()) // BYTES_PER_TOKEN)
+    return TOKENS_PER_MESSAGE + TOKENS_PER_IMAGE * pictures + words
 
 
 def completion_tokens_estimate(text: str) -> int:
@@ -84,11 +86,7 @@ class Budget:
         if not refusal.may_wait:
             raise BudgetError(f"{refusal.reason}; the call was not sent")
         self.changed.clear()
-        try:
-            async with asyncio.timeout(LOOK_AGAIN_S):  # other processes cannot set the event
-                await self.changed.wait()
-        except TimeoutError:
-            pass
+        await happens(self.changed, within_s=LOOK_AGAIN_S)  # other processes cannot set the event
 
     def spend(self, usage: Usage, cost: float | None) -> None:
         """Note what a draw has really cost."""

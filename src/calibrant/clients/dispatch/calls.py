@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,7 +16,7 @@ from calibrant.clients.answers.codec import encode_completion
 from calibrant.clients.asks import Ask, LedgeredDraw, Problem, for_draws, split_draws
 from calibrant.clients.dispatch.budget import LOOK_AGAIN_S, Budget
 from calibrant.clients.dispatch.commit import GroupCommit
-from calibrant.clients.dispatch.limit import backoff_s
+from calibrant.clients.dispatch.limit import backoff_s, happens
 from calibrant.core import errors
 from calibrant.records.ledger import Claim, DrawRow
 
@@ -106,27 +106,21 @@ class Caller:
         """Try nothing again; what is out may still come back."""
         self._stop.set()
 
-    async def make(self, call: Call) -> None:
-        """Make a call that is noted in the ledger and has a place."""
-        await self._guarded(call, self._get(call))
-
-    async def make_the_rest(self, call: Call) -> None:
-        """Make a call that could not be noted, for what others leave over of draws and caps."""
-        await self._guarded(call, self._get_the_rest(call))
-
     def drop(self, call: Call) -> None:
         """Give up a call that is noted in the ledger and was not sent."""
-        end = partial(
-            self.of.ledger.end_attempt, call.attempt, "unsent", "the run was ended before"
-        )
-        self.commit.submit(end)
+        why = "the run was ended before"
+        self.commit.submit(partial(self.of.ledger.end_attempt, call.attempt, "unsent", why))
         self.ended(call)
 
-    async def _guarded(self, call: Call, work: Coroutine[Any, Any, bool]) -> None:
-        """Get draws; tell what ended the run, the job, or this call."""
+    async def make(self, call: Call, *, noted: bool) -> None:
+        """Get the draws of a call; tell what ended the run, the job, or this call.
+
+        It is noted in the ledger and has a place, or it could not be noted and takes what others
+        leave over of draws and caps.
+        """
         on_the_way = False
         try:
-            on_the_way = await work
+            on_the_way = await (self._get(call) if noted else self._get_the_rest(call))
         except ExhaustedError as error:
             last = error.last
             failed = Problem("exhausted", str(error), last.status, last.retry_after)
@@ -259,9 +253,8 @@ class Caller:
         wait = backoff_s(call.tries + call.refusals, rng=_RNG, first=of.first_backoff_s)
         wait = max(wait, error.retry_after or 0.0)
         most = min(of.patience_s, DEAD_AFTER_S)
-        if isinstance(error, protocol.UnreachableError) and of.trouble.is_dead(
-            wait_s=wait, most_s=most
-        ):
+        unreachable = isinstance(error, protocol.UnreachableError)
+        if unreachable and of.trouble.is_dead(wait_s=wait, most_s=most):
             raise protocol.EndpointRefusedError(
                 f"nothing answers at {of.client.endpoint}: check base_url ({error})"
             )
@@ -270,16 +263,12 @@ class Caller:
         if call.tries >= of.max_attempts:
             raise ExhaustedError(f"given up after {call.tries} tries: {error}", error)
         if now + wait > call.patience_until:
-            limits = f"given up after {of.patience_s:g} s of rate limits: {error}"
-            raise ExhaustedError(limits, error)
+            given_up = f"given up after {of.patience_s:g} s of rate limits: {error}"
+            raise ExhaustedError(given_up, error)
         of.counts["retries"] += 1
         of.notify(of.trouble.failed(str(error), wait_s=wait))
-        try:
-            async with asyncio.timeout(wait):
-                await self._stop.wait()
-        except TimeoutError:
-            return
-        raise StoppedError
+        if await happens(self._stop, within_s=wait):
+            raise StoppedError
 
     def _note_elsewhere(self, error: protocol.ElsewhereError) -> None:
         """Another endpoint is asked at once; the user hears of one that is left out."""
@@ -317,28 +306,30 @@ class Caller:
         self, call: Call, completions: Sequence[protocol.Completion], then: Callable[[Call], None]
     ) -> None:
         """Commit the draws, count them as got, and go on."""
-        job, first, attempt = call.job, call.draws[0], call.attempt
-        budget = self.of.budget
-        costs = [budget.cost(job.request.model, completion.usage) for completion in completions]
+        job, attempt, budget = call.job, call.attempt, self.of.budget
+        draws = [
+            LedgeredDraw(place, done, False, budget.cost(job.request.model, done.usage))
+            for place, done in enumerate(completions, start=call.draws[0])
+        ]
         rows = [
             DrawRow(
                 job.request_id,
-                first + offset,
+                draw.index,
                 attempt,
-                encode_completion(completion),
-                completion.model,
-                completion.usage.prompt_tokens,
-                completion.usage.completion_tokens,
-                cost,
+                encode_completion(draw.completion),
+                draw.completion.model,
+                draw.completion.usage.prompt_tokens,
+                draw.completion.usage.completion_tokens,
+                draw.cost,
             )
-            for offset, (completion, cost) in enumerate(zip(completions, costs, strict=True))
+            for draw in draws
         ]
 
         def kept(added: int, error: Exception | None) -> None:
             if error is not None:
                 self.fail(error)
             else:
-                self._count(call, first, added, list(zip(completions, costs, strict=True)))
+                self._count(job, draws, added)
             then(call)
 
         self.commit.keep(attempt, rows, kept)
@@ -354,18 +345,11 @@ class Caller:
         self._keep(call, completions, settle)
         await done
 
-    def _count(
-        self,
-        call: Call,
-        first: int,
-        added: int,
-        paid: Sequence[tuple[protocol.Completion, float | None]],
-    ) -> None:
-        for completion, cost in paid:
-            self.of.budget.spend(completion.usage, cost)
-        if added == len(paid):
-            for draw, (completion, cost) in enumerate(paid, start=first):
-                call.job.new[draw] = LedgeredDraw(draw, completion, False, cost)
+    def _count(self, job: Job, draws: Sequence[LedgeredDraw], added: int) -> None:
+        for draw in draws:
+            self.of.budget.spend(draw.completion.usage, draw.cost)
+        if added == len(draws):
+            job.new |= {draw.index: draw for draw in draws}
             self.of.counts["draws_new"] += added
         self.of.tell()
 

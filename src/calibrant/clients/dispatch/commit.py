@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
+from calibrant.clients.dispatch.limit import happens
 from calibrant.records.ledger import Claim, DrawRow, Ledger, Refusal
 from calibrant.records.ledger.repair import ledger_error
 
@@ -110,11 +111,7 @@ class GroupCommit:
         while self._waiting or not self._closing:
             if not self._waiting:
                 self._wake.clear()
-                try:
-                    async with asyncio.timeout(HEARTBEAT_S):
-                        await self._wake.wait()
-                except TimeoutError:
-                    pass
+                await happens(self._wake, within_s=HEARTBEAT_S)
             now = time.monotonic()
             alive = now - beat > HEARTBEAT_S / 2
             if alive:

@@ -132,6 +132,15 @@ class AdaptiveLimit:
         self._listeners.remove(listener)
 
 
+async def happens(event: asyncio.Event, *, within_s: float) -> bool:
+    """Wait for an event, and return whether it has come in this time."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
 def backoff_s(attempt: int, *, rng: random.Random, first: float = 0.5, most: float = 30.0) -> float:
     """Return the seconds to wait before try `attempt` + 1: doubled each time, spread by chance.
 
@@ -205,10 +214,8 @@ class Trouble:
     def answered(self, *, now: float | None = None) -> str | None:
         """Note an answer; return a sentence where the user had been told of trouble."""
         self.ever_answered = True
-        if not self.retries:
+        was_told, self.retries = self.retries and self.told > float("-inf"), 0
+        if not was_told:
             return None
         now = time.monotonic() if now is None else now
-        told, self.retries = self.told > float("-inf"), 0
-        if not told:
-            return None
         return f"{self.endpoint} answers again after {now - self.since:.0f} s"

@@ -188,18 +188,24 @@ class Run:
     # -- calls -----------------------------------------------------------------------------
 
     def _launch(self) -> None:
-        """Send what is noted, and note what comes next, as far as there are places."""
+        """Send what is noted, and note what comes next, as far as there are places.
+
+        Some calls are noted before there is a place for them, so that a place that comes free is
+        taken at once. If it waited for a commit, calls that were answered together would be sent
+        together again, and their answers would queue up.
+        """
+        ahead = self._limit.allowed // 4
         while self._noted:
             if self._is_over(self._noted[0]):
                 self._caller.drop(self._noted.popleft())
             elif self._limit.try_acquire():
-                self._spawn(self._caller.make(self._noted.popleft()))
+                self._spawn(self._caller.make(self._noted.popleft(), noted=True))
             else:
                 break
         while self._next:
             if self._is_over(self._next[0]):
                 self._end(self._next.popleft())
-            elif self._noting + len(self._noted) < max(self._limit.free, self._ahead):
+            elif self._noting + len(self._noted) < max(self._limit.free, ahead):
                 call = self._next.popleft()
                 self._noting += 1
                 self._commit.claim(call.claim(self._of.budget), partial(self._note, call))
@@ -208,15 +214,6 @@ class Run:
         waiting = self._noted or self._next
         if waiting and self._alarm is None and (rest := self._limit.paused_for()) > 0:
             self._alarm = asyncio.get_running_loop().call_later(rest, self._wake)
-
-    @property
-    def _ahead(self) -> int:
-        """Calls that are noted before there is a place for them.
-
-        A place that comes free is taken at once. If it waited for a commit, calls that were
-        answered together would be sent together again, and their answers would queue up.
-        """
-        return self._limit.allowed // 4
 
     def _is_over(self, call: Call) -> bool:
         """Whether it would be for nothing to send this call."""
@@ -232,7 +229,7 @@ class Run:
             call.attempt = attempt
             self._noted.append(call)
         else:
-            self._spawn(self._caller.make_the_rest(call))
+            self._spawn(self._caller.make(call, noted=False))
         self._launch()
 
     def _wake(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -58,19 +58,13 @@ class BatchClient:
         if wire not in BATCHING:
             raise InputError(f"the interface {wire} takes no batches", hint="leave out batch")
         self._how = BATCHING[wire]
-        self.members = [client]
+        self.members, self.endpoint = [client], client.endpoint
         self._waiting: dict[str, asyncio.Future[Result]] = {}
         self._new: dict[str, tuple[str, Mapping[str, Json]]] = {}
-        self._batches: dict[str, list[str]] = orjson.loads(state.read_bytes()) if (
-            state.is_file()
-        ) else {}  # fmt: skip
+        kept = state.read_bytes() if state.is_file() else b"{}"
+        self._batches: dict[str, list[str]] = orjson.loads(kept)
         self._place = {id_: batch for batch, ids in self._batches.items() for id_ in ids}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-
-    @property
-    def endpoint(self) -> str:
-        """Address of the provider; part of the ledger key."""
-        return self._of.endpoint
 
     @property
     def capabilities(self) -> Capabilities:
@@ -166,7 +160,7 @@ class BatchClient:
             if future is not None and not future.done():
                 future.set_result(found.get(id_, (503, b"the batch ended without this call")))
 
-    def _fail(self, ids: Sequence[str] | Mapping[str, Json], error: Exception) -> None:
+    def _fail(self, ids: Iterable[str], error: Exception) -> None:
         for id_ in ids:
             future = self._waiting.get(id_)
             if future is not None and not future.done():

@@ -89,15 +89,13 @@ class HttpClient:
         """Models of which something was learned that nobody has written down yet."""
         self._finding_out: dict[object, asyncio.Event] = {}
         self._most_bytes = limit("answer_bytes") if most_bytes is None else most_bytes
-        self._finders = [
-            secrets.KeyFinder(secret) for secret in (key, *secrets.secrets_in(extra_headers or {}))
-        ]
+        hidden = (key, *secrets.secrets_in(extra_headers or {}))
+        self._finders = [secrets.KeyFinder(secret) for secret in hidden]
         self._key = key
         self.capabilities = capabilities
         connect_s = min(CONNECT_S, timeout_s)
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=connect_s)
-        sent = {**self.own_headers, **(extra_headers or {})}
-        self._headers = dict(sent)
+        self._headers = {**self.own_headers, **(extra_headers or {})}
         if key is not None:
             self._headers[self.key_header] = self.key_prefix + key
         self._session: aiohttp.ClientSession | None = None
@@ -154,14 +152,12 @@ class HttpClient:
             self._check_essential(known, model)
             sent, missing = known.adapted(body)
             form = (model, path, *refused.form_of(sent))
-            first = self._finding_out.get(form)
+            first, mine = self._finding_out.get(form), None
             if first is None:
                 mine = self._finding_out[form] = asyncio.Event()
-            else:
-                mine = None
-                if not first.is_set():
-                    await first.wait()
-                    continue  # what it found may change this call
+            elif not first.is_set():
+                await first.wait()
+                continue  # what it found may change this call
             try:
                 return (*await self._send(path, sent), missing)
             except refused.RefusedCallError as error:
@@ -236,12 +232,10 @@ class HttpClient:
         except TimeoutError:
             waited = self._timeout.total or 0.0
             raise protocol.OverloadError(f"no answer within {waited:g} s") from None
-        except aiohttp.ClientConnectorError as error:
-            raise protocol.UnreachableError(
-                self._clean(f"{type(error).__name__}: {error}")
-            ) from None
         except aiohttp.ClientError as error:
-            raise protocol.OverloadError(self._clean(f"{type(error).__name__}: {error}")) from None
+            unreachable = isinstance(error, aiohttp.ClientConnectorError)
+            kind = protocol.UnreachableError if unreachable else protocol.OverloadError
+            raise kind(self._clean(f"{type(error).__name__}: {error}")) from None
         latency = time.perf_counter() - started
         # An answer with another status of success is paid for all the same.
         if status != 200 and not (status in SUCCESSES and raw):

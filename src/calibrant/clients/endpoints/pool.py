@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -26,8 +26,8 @@ class _Member:
     limit: AdaptiveLimit
     under_way: int = 0
     failures: int = 0
-    out_since: float = field(default=0.0)
-    out_until: float = field(default=0.0)
+    out_since: float = 0.0
+    out_until: float = 0.0
     out_for: float = LEFT_OUT_S
 
     @property
@@ -138,16 +138,12 @@ class PoolClient:
         left = sum(not other.is_out(now) for other in others)
         if not left:
             return error
+        elsewhere = protocol.ElsewhereError(f"{name}: {error}", rate_limited=limited)
         # Calls that were under way fail one by one; the user hears of it once.
-        newly_out = now < member.out_until and not was_out
-        return protocol.ElsewhereError(
-            f"{name}: {error}",
-            rate_limited=limited,
-            left_out=name if newly_out else None,
-            notice=(
+        if now < member.out_until and not was_out:
+            elsewhere.left_out = name
+            elsewhere.notice = (
                 f"{name} is left out for {member.out_until - now:.0f} s ({error}); "
                 f"{left} of {len(self._members)} endpoints go on"
-                if newly_out
-                else None
-            ),
-        )
+            )
+        return elsewhere

@@ -101,12 +101,9 @@ class ProviderClient(HttpClient):
         missing: tuple[str, ...],
     ) -> list[Completion]:
         """Return what an answer holds; `missing` are settings that were left out of the call."""
-        found = chat.read_answer(
-            self._parse(raw, headers),
-            request,
-            latency,
-            one_choice_counted=self.preset.one_choice_counted,
-        )
+        one = self.preset.one_choice_counted
+        answer = self._parse(raw, headers)
+        found = chat.read_answer(answer, request, latency, one_choice_counted=one)
         if request.body is None:
             missing = (*missing, *_never_sent(request, self.written(request)[1], missing))
         if missing:

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from calibrant.clients.answers.chat import Answer, Choice, Counts, Logprobs, Reply
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
 from calibrant.clients.capabilities import Preset
-from calibrant.clients.protocol import Json, Message, Request
+from calibrant.clients.protocol import Json, Message, Request, image_address
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
 _SHOW_LOGPROBS = "message.output_text.logprobs"
+_Read: TypeAlias = tuple[Choice, str | None]
+"""A choice, and what is odd about its log-probs."""
 _SCHEMA: dict[str, Json] = {"type": "json_schema", "name": "answer", "strict": True}
 _FINISH = {
     "end_turn": "stop",
@@ -37,7 +39,7 @@ class Wire:
 
     path: str
     write: Callable[[Request, Preset], dict[str, Json]]
-    read: Callable[[Mapping[str, Any]], Answer] | None
+    read: Callable[[Mapping[str, object]], Answer] | None
     effort: str
 
     def effort_fields(self, effort: str | None) -> dict[str, Json]:
@@ -66,14 +68,14 @@ def _parts(
     message: Message, text: Callable[[str], Json], image: Callable[[str, str, str], Json]
 ) -> list[Json]:
     """Return a message part by part; of an image its address, or kind and data if it is here."""
-    found = []
+    shown = []
     for part in message.parts:
-        url = str((part.get("image_url") or {}).get("url", ""))
+        url = image_address(part)
         head, _, data = url.partition(",")
         kind = head.removeprefix("data:").partition(";")[0]
         here = (url, kind, data if "base64" in head else "")
-        found.append(text(part["text"]) if "text" in part else image(*here))
-    return found
+        shown.append(text(part["text"]) if "text" in part else image(*here))
+    return shown
 
 
 def _samplers(request: Request) -> dict[str, float]:
@@ -136,7 +138,7 @@ def _write_responses(request: Request, _: Preset) -> dict[str, Json]:
     return {**body, **(request.extra or {})}
 
 
-def read_response(answer: Mapping[str, Any]) -> Answer:
+def read_response(answer: Mapping[str, object]) -> Answer:
     """Return an answer of the Responses interface as a chat completion.
 
     Examples
@@ -155,8 +157,8 @@ def read_response(answer: Mapping[str, Any]) -> Answer:
     )
     texts = [part for part in parts if part.get("type") == "output_text"]
     tokens = [token for part in texts for token in part.get("logprobs") or ()]
-    stopped = (answer.get("incomplete_details") or {}).get("reason")
-    usage = answer.get("usage") or {}
+    stopped = _inside(answer, "incomplete_details").get("reason")
+    usage = _inside(answer, "usage")
     return _answer(
         answer.get("id"),
         answer.get("model"),
@@ -177,17 +179,19 @@ def read_response(answer: Mapping[str, Any]) -> Answer:
     )
 
 
-def _mappings(values: Any) -> list[Mapping[str, Any]]:
-    listed = [] if values is None or isinstance(values, str | Mapping) else values
+def _inside(answer: Mapping[str, object], name: str) -> Mapping[str, Any]:
+    """Return the fields below a name; none where there is nothing of that form."""
+    fields = answer.get(name)
+    return fields if isinstance(fields, Mapping) else {}
+
+
+def _mappings(values: object) -> list[Mapping[str, Any]]:
+    listed = values if isinstance(values, list) else ()
     return [value for value in listed if isinstance(value, Mapping)]
 
 
 def _answer(
-    id_: Any,
-    model: Any,
-    choices: list[tuple[Choice, str | None]],
-    usage: Counts,
-    odd: str | None = None,
+    id_: object, model: object, choices: list[_Read], usage: Counts, odd: str | None = None
 ) -> Answer:
     """Return the answer of these choices, with the first thing that is odd about it."""
     odd = next((why for _, why in choices if why is not None), odd)
@@ -202,8 +206,8 @@ def _choice(
     *,
     refusal: str | None = None,
     index: int = 0,
-) -> tuple[Choice, str | None]:
-    """Return a choice, and what is odd about its log-probs: its text is kept without them."""
+) -> _Read:
+    """Return a choice whose text is kept also without its log-probs."""
     reason, logprobs, odd = short_name(finish) or "unknown", None, None
     try:
         logprobs = None if tokens is None else msgspec.convert({"content": tokens}, Logprobs)
@@ -250,7 +254,7 @@ def _write_messages(request: Request, _: Preset) -> dict[str, Json]:
     return body
 
 
-def _read_message(answer: Mapping[str, Any]) -> Answer:
+def _read_message(answer: Mapping[str, object]) -> Answer:
     blocks = answer.get("content")
     listed = blocks if isinstance(blocks, list) else []
     said = [block for block in listed if isinstance(block, Mapping | str)]
@@ -258,8 +262,7 @@ def _read_message(answer: Mapping[str, Any]) -> Answer:
         raise TransientClientError("the answer has not the form of a message: it has no content")
     # Neither thoughts nor calls of tools are part of the answer.
     spoken = [b for b in said if isinstance(b, str) or b.get("type", "text") == "text"]
-    usage = answer.get("usage")
-    used = usage if isinstance(usage, Mapping) else {}
+    used = _inside(answer, "usage")
     prompt = used.get("input_tokens")
     if (counted := token_count(prompt)) is not None:
         cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
@@ -320,17 +323,15 @@ def _file(url: str, kind: str, data: str) -> dict[str, Json]:
     return {"fileData": {"fileUri": url}}
 
 
-def _read_content(answer: Mapping[str, Any]) -> Answer:
+def _read_content(answer: Mapping[str, object]) -> Answer:
     candidates = answer.get("candidates")
     if not candidates:
-        blocked = (answer.get("promptFeedback") or {}).get("blockReason")
-        if blocked:
+        if blocked := _inside(answer, "promptFeedback").get("blockReason"):
             raise PermanentClientError(f"the prompt was blocked: {blocked}")
         raise TransientClientError("the answer holds no candidates")
     if not isinstance(candidates, list) or len(_mappings(candidates)) < len(candidates):
         raise TransientClientError("the answer has not the form of candidates")
-    found = answer.get("usageMetadata")
-    usage = found if isinstance(found, Mapping) else {}
+    usage = _inside(answer, "usageMetadata")
     spoken, thought = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
     if count := token_count(thought):
         spoken = count + (token_count(spoken) or 0)
@@ -342,12 +343,12 @@ def _read_content(answer: Mapping[str, Any]) -> Answer:
     )
 
 
-def _candidate(candidate: Mapping[str, Any]) -> tuple[Choice, str | None]:
+def _candidate(candidate: Mapping[str, object]) -> _Read:
     content, index = candidate.get("content"), candidate.get("index")
     parts = content.get("parts") if isinstance(content, Mapping) else content
     thought = _joined(part.get("text") for part in _mappings(parts) if part.get("thought"))
     try:
-        tokens = _tokens(candidate.get("logprobsResult") or {})
+        tokens = _tokens(_inside(candidate, "logprobsResult"))
     except (KeyError, TypeError, ValueError, AttributeError):
         tokens = None  # the answer is paid for: its text is kept without them
     return _choice(
@@ -369,7 +370,7 @@ def _tokens(result: Mapping[str, Any]) -> list[Any] | None:
     return [{**_entry(entry), "top_logprobs": others} for entry, others in pairs]
 
 
-def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _entry(entry: Mapping[str, Any]) -> dict[str, object]:
     return {"token": entry["token"], "logprob": entry["logProbability"]}
 
 

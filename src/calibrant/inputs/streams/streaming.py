@@ -155,7 +155,8 @@ def _looks_like_percent(values: Array) -> bool:
     from calibrant.records.cells import read_confidence
 
     table = pl.DataFrame({"confidence": values.astype(float), "model": "", "method": ""})
-    return read_confidence(table, None, ()).scale == PERCENT
+    _, scale, _ = read_confidence(table, None, ())
+    return scale == PERCENT
 
 
 def _never_null(column: str, files: list[str]) -> bool:

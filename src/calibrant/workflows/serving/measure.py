@@ -161,7 +161,8 @@ class PassedOn:
         draw = outcome.draws[0]
         done = draw.completion
         tokens, new = done.usage.completion_tokens, int(not draw.cached)
-        said = dict((done.response or {}).get("calibrant") or {})
+        stated = (done.response or {}).get("calibrant")
+        said: Row = stated if isinstance(stated, dict) else {}
         confidence, why = self._confidence(done, said)
         return Measured(
             done.text, confidence, why, tokens, new, new * tokens, done.response, extra=said
