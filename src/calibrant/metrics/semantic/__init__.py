@@ -6,31 +6,22 @@ from calibrant.core.imports import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.metrics.semantic.adaptive import AdaptiveRule as AdaptiveRule
-    from calibrant.metrics.semantic.adaptive import AdaptiveScores as AdaptiveScores
     from calibrant.metrics.semantic.adaptive import adaptive_scores as adaptive_scores
     from calibrant.metrics.semantic.adaptive import best_selection_size as best_selection_size
-    from calibrant.metrics.semantic.block import MarginStratum as MarginStratum
     from calibrant.metrics.semantic.block import boundary_alignment as boundary_alignment
-    from calibrant.metrics.semantic.block import hardest_questions as hardest_questions
     from calibrant.metrics.semantic.block import leading_answer as leading_answer
     from calibrant.metrics.semantic.block import margin_strata as margin_strata
     from calibrant.metrics.semantic.block import regime_plane as regime_plane
     from calibrant.metrics.semantic.block import regime_summary as regime_summary
     from calibrant.metrics.semantic.block import sem_ece_block as sem_ece_block
-    from calibrant.metrics.semantic.chance import FloorTest as FloorTest
-    from calibrant.metrics.semantic.chance import NoiseFloor as NoiseFloor
     from calibrant.metrics.semantic.chance import noise_floor as noise_floor
-    from calibrant.metrics.semantic.convergence import ConvergencePoint as ConvergencePoint
     from calibrant.metrics.semantic.convergence import convergence_curve as convergence_curve
     from calibrant.metrics.semantic.convergence import gap_slope as gap_slope
-    from calibrant.metrics.semantic.convergence import subsample as subsample
     from calibrant.metrics.semantic.estimators import QuestionScores as QuestionScores
     from calibrant.metrics.semantic.estimators import SemEce as SemEce
     from calibrant.metrics.semantic.estimators import question_scores as question_scores
     from calibrant.metrics.semantic.estimators import sem_ece as sem_ece
     from calibrant.metrics.semantic.estimators import sem_ece_of_pool as sem_ece_of_pool
-    from calibrant.metrics.semantic.judging import ClusteringShift as ClusteringShift
-    from calibrant.metrics.semantic.judging import Judged as Judged
     from calibrant.metrics.semantic.judging import JudgeErrors as JudgeErrors
     from calibrant.metrics.semantic.judging import clustering_shift as clustering_shift
     from calibrant.metrics.semantic.judging import judge_errors as judge_errors
@@ -44,7 +35,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.theory import many_class_gaps as many_class_gaps
     from calibrant.metrics.semantic.theory import near_an_edge as near_an_edge
     from calibrant.metrics.semantic.theory import pool_gap as pool_gap
-    from calibrant.metrics.semantic.unlimited import UnlimitedDraws as UnlimitedDraws
     from calibrant.metrics.semantic.unlimited import unlimited_draws_ece as unlimited_draws_ece
 else:
     # Loaded when asked for: a command that audits a table needs few of these.

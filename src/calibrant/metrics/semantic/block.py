@@ -1,5 +1,6 @@
 """Everything a report shows about Sem-ECE, with its strata by margin."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.special import stdtr
 
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
+from calibrant.documents.audits import PlaneCell
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.semantic import estimators, theory
 from calibrant.metrics.semantic.chance import noise_floor
@@ -86,20 +88,12 @@ def regime_summary(scores: estimators.QuestionScores, *, level: float = 0.95) ->
     return rows
 
 
-class PlaneCell(Struct, frozen=True):
-    """Questions with so many classes and about this standardised margin."""
-
-    classes: int
-    margin: float
-    n: int
-
-
 def regime_plane(scores: estimators.QuestionScores, *, step: float = 0.25) -> list[PlaneCell]:
     """Return where the questions lie: standardised margin, in steps, and classes (Figure 1a)."""
     place = np.floor(theory.standardised_margin(scores.margin, scores.mass, scores.n) / step)
     cells, count = np.unique(np.column_stack([scores.classes, place]), axis=0, return_counts=True)
     return [
-        PlaneCell(int(classes), float((at + 0.5) * step), int(n))
+        PlaneCell(classes=int(classes), margin=float((at + 0.5) * step), n=int(n))
         for (classes, at), n in zip(cells, count, strict=True)
     ]
 
@@ -177,18 +171,15 @@ def leading_answer(scores: estimators.QuestionScores, *, level: float = 0.95) ->
         return LeadingAnswer(*means, none, None, (-1.0, 1.0))
     variance = max(float(gap.var(ddof=1)), float((scores.sem2 * (1 - scores.sem2)).mean()), 1e-12)
     error = (variance / n) ** 0.5
-    low, high = wald_interval(mean, error, level, units=n)
-    return LeadingAnswer(
-        *means,
-        Estimate(mean, low, high, n, level, interval="student"),
-        float(2 * stdtr(n - 1, -abs(mean) / error)),
-        wald_interval(mean, error, 0.9, units=n),
-    )
+    gap_ends = wald_interval(mean, error, level, units=n)
+    p_value = float(2 * stdtr(n - 1, -abs(mean) / error))
+    estimate = Estimate(mean, *gap_ends, n, level, interval="student")
+    return LeadingAnswer(*means, estimate, p_value, wald_interval(mean, error, 0.9, units=n))
 
 
-def hardest_questions(scores: estimators.QuestionScores, *, most: int = 20) -> list[dict[str, Any]]:
+def hardest_questions(scores: estimators.QuestionScores) -> list[dict[str, object]]:
     """Return the questions with the largest gap between Sem1 and Sem2, hardest first."""
-    order = np.argsort(-scores.gap, kind="stable")[:most]
+    order = np.argsort(-scores.gap, kind="stable")[:_HARDEST]
     named = ("sem1", "sem2", "gap", "margin")
     return [
         {
@@ -213,7 +204,7 @@ def _mean(values: Any, level: float) -> Estimate:
     return Estimate(mean, max(low, -1.0), min(high, 1.0), n, level, interval="student")
 
 
-_SMALLEST_CURVE = 20
+_SMALLEST_CURVE, _HARDEST = 20, 20
 
 
 def sem_ece_block(
@@ -240,9 +231,15 @@ def sem_ece_block(
     how: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "rng": generator}
     found = estimators.sem_ece_of_pool(pool, splits=splits, label=label, **how)
     scores = found.questions
+    draws, classes = np.median(scores.n), np.median(scores.classes)
+    # The margins at which the regimes of a question of the middle meet.
+    boundaries = {
+        "jensen": 2 * theory.JENSEN_BOUNDARY / float(np.sqrt(draws)),
+        "large_margin": float(np.sqrt(np.log(max(classes, 2)) / draws)),
+    }
     return {
         "questions": int(scores.ids.size),
-        "draws": int(np.median(scores.n)),
+        "draws": int(draws),
         "left_out": found.left_out,
         "bins": bins,
         "splits": splits,
@@ -250,15 +247,11 @@ def sem_ece_block(
         "accuracy": found.accuracy,
         "sem1": found.sem1,
         "sem2": found.sem2,
-        "gap": {
-            "confidence": found.gaps.confidence,
-            "ece": found.gaps.ece,
-            "ece_close": found.gaps.ece_close,
-        },
+        "gap": found.gaps,
         "predicted_gap": theory.pool_gap(pool, scores.selection_n),
         "tied_splits": float(scores.tied.mean()),
         "bounds": _bounds(found, bins),
-        "boundaries": _boundaries(scores),
+        "boundaries": boundaries,
         "regimes": regime_summary(scores, level=level),
         "regime_plane": regime_plane(scores),
         "strata": margin_strata(scores, bins=bins, rng=generator),
@@ -280,35 +273,23 @@ def sem_ece_block(
     }
 
 
-def _boundaries(scores: estimators.QuestionScores) -> dict[str, float]:
-    """Return the margins at which the regimes of a question of the middle meet."""
-    draws, classes = np.median(scores.n), np.median(scores.classes)
-    return {
-        "jensen": 2 * theory.JENSEN_BOUNDARY / float(np.sqrt(draws)),
-        "large_margin": float(np.sqrt(np.log(max(classes, 2)) / draws)),
-    }
-
-
 def _bounds(found: estimators.SemEce, bins: int) -> dict[str, float]:
     """Return plug-in bounds, each cut at 1 per question and then averaged; condition (8)."""
     s = found.questions
     held_out = s.n - s.selection_n
     race = (s.margin, s.mass, s.classes)
     selection = float(theory.selection_error_bound(*race, s.selection_n).mean())
-    errors = {
-        "sem1": float(theory.confidence_error_bound(s.top, *race, s.n).mean()),
-        "sem2": float(
-            theory.confidence_error_bound(s.top, *race, s.selection_n, evaluation_n=held_out).mean()
-        ),
-    }
+    of_error = partial(theory.confidence_error_bound, s.top, *race)
+    sem1 = float(of_error(s.n).mean())
+    sem2 = float(of_error(s.selection_n, evaluation_n=held_out).mean())
     bounds = {
         "selection_error": selection,
-        "sem1_confidence_error": errors["sem1"],
-        "sem2_confidence_error": errors["sem2"],
+        "sem1_confidence_error": sem1,
+        "sem2_confidence_error": sem2,
         "sem1_bias": float(theory.pointwise_bias_bound(*race, s.n).mean()),
         "sem2_bias": float(theory.pointwise_bias_bound(*race, s.selection_n, held_out=True).mean()),
     }
-    for name, error in errors.items():
+    for name, error in (("sem1", sem1), ("sem2", sem2)):
         for key, form in (("ece", ece_bound), ("ece_density", density_bound)):
             bounds[f"{name}_{key}"] = form(
                 s.sem2, confidence_error=error, selection_error=selection, bins=bins

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
@@ -111,7 +111,10 @@ def noise_floor(
     >>> noise_floor(pool).sem2.p < 0.01
     True
     """
-    usable, several = _one_right(pool)
+    seen = pool.answers > 0
+    partly = (seen & (pool.labels > 0) & (pool.labels < 1)).any(axis=1)
+    usable = ~partly & ((seen & (pool.labels == 1)).sum(axis=1) <= 1)
+    several = int((~usable).sum())
     kept = pool.take(np.flatnonzero(usable))
     if several > _MOST_SEVERAL * pool.ids.size or not kept.ids.size:
         reason = (
@@ -121,21 +124,13 @@ def noise_floor(
         return NoiseFloor(None, None, int(kept.ids.size), several, reason)
     generator = as_generator(rng)
     swaps = _swaps(kept, selection_share, generator)
-    chosen = [
-        _choices(swaps.weight, part, generator) for part in _parts(simulations, kept.ids.size)
-    ]
+    step = max(1, _TOGETHER // kept.ids.size)
+    parts = (min(step, simulations - start) for start in range(0, simulations, step))
+    chosen = [_choices(swaps.weight, part, generator) for part in parts]
     first, second = (
         _test(scored, swaps.observed, chosen, bins) for scored in (swaps.first, swaps.second)
     )
     return NoiseFloor(first, second, int(kept.ids.size), several, None)
-
-
-def _one_right(pool: DrawPool) -> tuple[Mask, int]:
-    seen = pool.answers > 0
-    partly = (seen & (pool.labels > 0) & (pool.labels < 1)).any(axis=1)
-    right = (seen & (pool.labels == 1)).sum(axis=1)
-    usable = ~partly & (right <= 1)
-    return usable, int((~usable).sum())
 
 
 def _swaps(pool: DrawPool, share: float, rng: np.random.Generator) -> _Swaps:
@@ -198,11 +193,6 @@ def _scored(
     return lead / n, first_grade, second, second_grade
 
 
-def _parts(simulations: int, questions: int) -> list[int]:
-    step = max(1, _TOGETHER // questions)
-    return [min(step, simulations - start) for start in range(0, simulations, step)]
-
-
 def _choices(weight: Floats, simulations: int, rng: np.random.Generator) -> Ints:
     """Choose one swap of each question, (simulations, questions)."""
     upper = np.cumsum(weight, axis=1)
@@ -222,12 +212,8 @@ def _test(
     seen = float(_errors(place, residual, observed[None, :], bins)[0])
     errors = np.concatenate([_errors(place, residual, part, bins) for part in chosen])
     above = int((errors >= seen - 1e-12).sum())
-    return FloorTest(
-        observed=seen,
-        floor=float(errors.mean()),
-        threshold=float(np.quantile(errors, 0.95)),
-        p=(1 + above) / (1 + errors.size),
-    )
+    threshold = float(np.quantile(errors, 0.95))
+    return FloorTest(seen, float(errors.mean()), threshold, (1 + above) / (1 + errors.size))
 
 
 def _errors(place: Ints, residual: Floats, chosen: Ints, bins: int) -> Floats:

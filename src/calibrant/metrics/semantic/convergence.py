@@ -1,13 +1,12 @@
 """How the two estimators move as draws are added: down and up, to a common limit."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -42,13 +41,11 @@ def subsample(pool: DrawPool, n: int, rng: RngLike) -> DrawPool:
     generator = as_generator(rng)
     if int(pool.size.min()) < n:
         raise InputError(f"a question has only {int(pool.size.min())} draws, {n} were asked for")
-    left = np.full(pool.ids.size, n, dtype=np.int64)
-    rest = pool.size.copy()
+    left, rest = np.full(pool.ids.size, n), pool.size
     taken = np.zeros_like(pool.counts)
-    for column in range(pool.counts.shape[1]):
-        own = pool.counts[:, column]
-        rest = rest - own
-        taken[:, column] = generator.hypergeometric(own, rest, left)
+    for column, counts in enumerate(pool.counts.T):
+        rest = rest - counts
+        taken[:, column] = generator.hypergeometric(counts, rest, left)
         left = left - taken[:, column]
     return DrawPool(pool.ids, taken, pool.labels, pool.attempted, {})
 
@@ -93,24 +90,24 @@ def convergence_curve(
             f"no question has {max(wanted)} draws with fewer than {min(wanted) // 2} refusals"
         )
     first, second = full.top_two()
-    standing = _Standing(
-        regimes(first - second, first + second, full.classes, full.size) != "large-margin",
-        first - second,
-        np.log(full.classes),
-    )
+    margin, log_classes = first - second, np.log(full.classes)
+    close = regimes(margin, first + second, full.classes, full.size) != "large-margin"
     points = []
     for n in wanted:
         runs = _runs(full, n, splits, subsamples, how.rng)
-        points.append(_point(n, runs, standing, how))
+        rows = _resampled(close.size, how)
+        gap = np.mean([run.gap for run in runs], axis=0)
+        scored = [run.scored() for run in runs]
+        sem1, sem2 = (_mean([how.ece(pair[place]) for pair in scored]) for place in (0, 1))
+        mean_gap = estimators.percentile_estimate(gap[rows].mean(axis=1), close.size, level)
+        gap_low = ece_gap_low = None
+        if (near := gap[close]).size:
+            means = near[_resampled(near.size, how)].mean(axis=1)
+            gap_low = estimators.percentile_estimate(means, near.size, level)
+        if (low := margin < np.sqrt(log_classes / n)).any():
+            ece_gap_low = _mean([how.gaps(*run.scored(low)).ece for run in runs])
+        points.append(ConvergencePoint(n, sem1, sem2, mean_gap, gap_low, ece_gap_low))
     return points
-
-
-class _Standing(NamedTuple):
-    """What the whole pool says about each question."""
-
-    close: Mask
-    margin: Floats
-    log_classes: Floats
 
 
 def _default_sizes(pool: int) -> list[int]:
@@ -125,26 +122,6 @@ def _runs(
         return [estimators.question_scores(pool, splits=splits, rng=rng)]
     parts = (subsample(pool, n, rng) for _ in range(subsamples))
     return [estimators.question_scores(part, splits=splits, rng=rng) for part in parts]
-
-
-def _point(
-    n: int, runs: list[estimators.QuestionScores], standing: _Standing, how: estimators.Bootstrap
-) -> ConvergencePoint:
-    questions = standing.close.size
-    rows = _resampled(questions, how)
-    gap = np.mean([run.gap for run in runs], axis=0)
-    scored = [run.scored() for run in runs]
-    sem1, sem2 = (_mean([how.ece(pair[place]) for pair in scored]) for place in (0, 1))
-    mean_gap = estimators.percentile_estimate(gap[rows].mean(axis=1), questions, how.level)
-    gap_low = ece_gap_low = None
-    if (near := gap[standing.close]).size:
-        close_rows = _resampled(near.size, how)
-        gap_low = estimators.percentile_estimate(
-            near[close_rows].mean(axis=1), near.size, how.level
-        )
-    if (low := standing.margin < np.sqrt(standing.log_classes / n)).any():
-        ece_gap_low = _mean([how.gaps(*run.scored(low)).ece for run in runs])
-    return ConvergencePoint(n, sem1, sem2, mean_gap, gap_low, ece_gap_low)
 
 
 def _resampled(size: int, how: estimators.Bootstrap) -> Ints:

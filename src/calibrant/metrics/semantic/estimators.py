@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.errors import InputError
@@ -23,8 +24,7 @@ Scored: TypeAlias = tuple[Floats, Floats]
 _TOGETHER = 50
 
 
-@dataclass(frozen=True, slots=True)
-class PairedGaps:
+class PairedGaps(Struct, frozen=True):
     """Sem1 against Sem2 on the same questions.
 
     `confidence`: mean(c1 - c2). `ece`: Sem1-ECE minus Sem2-ECE. `ece_close`: the same where the

@@ -96,16 +96,16 @@ def judge_errors(
     grades = [np.asarray(judged[1], dtype=np.float64)[both] for judged in (first, second)]
     questions = np.unique(question)
     pairs = np.unique(np.column_stack([question, a, b]), axis=0)
-    counted = {
-        "pairs": np.bincount(pairs[:, 0])[questions],
-        "a": np.bincount(np.unique(pairs[:, :2], axis=0)[:, 0])[questions],
-        "b": np.bincount(np.unique(pairs[:, ::2], axis=0)[:, 0])[questions],
-    }
-    differ = (np.abs(grades[0] - grades[1]) > 0.5).astype(np.float64)
+    # Classes of each question: pairs of both judges', those of the first, those of the second.
+    in_both, of_first, of_second = (
+        np.bincount(np.unique(part, axis=0)[:, 0])[questions]
+        for part in (pairs, pairs[:, :2], pairs[:, ::2])
+    )
+    differ = np.abs(grades[0] - grades[1]) > 0.5
     wrong = np.bincount(question, weights=differ)[questions] > 0
     return JudgeErrors(
-        apart=float((counted["pairs"] > counted["b"]).mean()),
-        together=float((counted["pairs"] > counted["a"]).mean()),
+        apart=float((in_both > of_second).mean()),
+        together=float((in_both > of_first).mean()),
         grade=float(wrong.mean()),
         questions=int(questions.size),
     )
@@ -193,12 +193,8 @@ def _widened(estimate: Estimate, shifts: Floats) -> Estimate:
     value = estimate.value
     low = value - np.hypot(value - estimate.low, reach) - max(mean, 0.0)
     high = value + np.hypot(estimate.high - value, reach) + max(-mean, 0.0)
-    return replace(
-        estimate,
-        low=float(max(low, 0.0)),
-        high=float(min(high, 1.0)),
-        interval=f"{estimate.interval}, with the judge's errors",
-    )
+    how = f"{estimate.interval}, with the judge's errors"
+    return replace(estimate, low=float(max(low, 0.0)), high=float(min(high, 1.0)), interval=how)
 
 
 def _wrong(pool: DrawPool, kind: str, rng: np.random.Generator) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -193,9 +193,8 @@ def _class_grades(
 
 def _usable(pool: DrawPool) -> DrawPool:
     """Leave out, and count, questions that no estimator is defined on."""
-    answered = pool.answers.sum(axis=1) > 0
+    answered, enough = pool.classes > 0, pool.size >= 2
     graded = ~((pool.answers > 0) & np.isnan(pool.labels)).any(axis=1)
-    enough = pool.size >= 2
     reasons = {
         "no draw holds an answer": ~answered,
         "a class has no grade": answered & ~graded,
@@ -206,5 +205,4 @@ def _usable(pool: DrawPool) -> DrawPool:
     if keep.size == 0:
         counted = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.items())
         raise InputError(f"no question can be used: {counted or 'there are none'}")
-    kept = pool.take(keep)
-    return DrawPool(kept.ids, kept.counts, kept.labels, kept.attempted, left_out)
+    return replace(pool.take(keep), left_out=left_out)

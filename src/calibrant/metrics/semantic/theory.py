@@ -8,12 +8,6 @@ from calibrant.core.arrays import Floats, Ints, MaybeArray
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
 
-
-def _density(x: npt.ArrayLike) -> Floats:
-    """Return the standard normal density; scipy.stats takes half a second to load for it."""
-    return np.asarray(np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi))
-
-
 JENSEN_BOUNDARY = 0.30600159048124065
 
 
@@ -28,9 +22,10 @@ def jensen_bias(half_margin: npt.ArrayLike) -> Floats:
 
     In units of sqrt(p/n): E[c1 - c*] = sqrt(p/n) J(lam).
     """
-    lam = np.asarray(half_margin, dtype=np.float64)
-    bias: Floats = _density(2 * lam) - 2 * lam * ndtr(-2 * lam)
-    return bias
+    twice = 2 * np.asarray(half_margin, dtype=np.float64)
+    # scipy.stats takes half a second to load for this density.
+    density = np.exp(-np.square(twice) / 2) / np.sqrt(2 * np.pi)
+    return np.asarray(density - selection_bias(half_margin))
 
 
 def selection_bias(half_margin: npt.ArrayLike) -> Floats:
@@ -38,9 +33,8 @@ def selection_bias(half_margin: npt.ArrayLike) -> Floats:
 
     In units of sqrt(p/n): E[c2 - c*] = -sqrt(p/n) S(lam).
     """
-    lam = np.asarray(half_margin, dtype=np.float64)
-    bias: Floats = 2 * lam * ndtr(-2 * lam)
-    return bias
+    twice = 2 * np.asarray(half_margin, dtype=np.float64)
+    return np.asarray(twice * ndtr(-twice))
 
 
 def standardised_margin(margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike) -> Floats:
@@ -133,8 +127,8 @@ def selection_error_bound(
     It bounds a probability, so it is cut at 1, where it says nothing.
     """
     standard = standardised_margin(margin, mass, n)
-    bound: Floats = (np.asarray(classes, dtype=np.float64) - 1) * np.exp(-(standard**2) / 2)
-    return np.minimum(bound, 1.0)
+    rivals = np.asarray(classes, dtype=np.float64) - 1
+    return np.minimum(rivals * np.exp(-(standard**2) / 2), 1.0)
 
 
 def pointwise_bias_bound(
@@ -186,13 +180,11 @@ def confidence_error_bound(
     """
     p1 = np.asarray(top, dtype=np.float64)
     size = np.asarray(n if evaluation_n is None else evaluation_n, dtype=np.float64)
-    by_margin: Floats = np.sqrt(p1 * (1 - p1) / size)
-    by_margin = by_margin + selection_error_bound(margin, mass, classes, n)
-    if evaluation_n is not None:
-        return np.minimum(by_margin, 1.0)
-    uniform = np.sqrt(np.log(2 * np.asarray(classes, dtype=np.float64)) / (2 * np.asarray(n)))
-    smaller: Floats = np.minimum(uniform, by_margin)
-    return np.minimum(smaller, 1.0)
+    bound = np.sqrt(p1 * (1 - p1) / size) + selection_error_bound(margin, mass, classes, n)
+    if evaluation_n is None:
+        uniform = np.log(2 * np.asarray(classes, dtype=np.float64)) / (2 * np.asarray(n))
+        bound = np.minimum(np.sqrt(uniform), bound)
+    return np.asarray(np.minimum(bound, 1.0))
 
 
 # Numbers that one chunk of questions holds at once.

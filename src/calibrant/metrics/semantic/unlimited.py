@@ -216,11 +216,9 @@ def unlimited_draws_ece(
         [kinds.times, generator.multinomial(questions, kinds.times / questions, size=resamples)]
     )
     sums = _bin_sums(kinds, weights, bins, generator)
-    slack = 0.03 * float(np.sqrt(20 / np.median(pool.size)))
-    several = _several_right(pool) > MOST_SEVERAL
-    under, over = (
-        slack * (wider if several else 1.0) for wider in (_LOWER_SEVERAL, _UPPER_SEVERAL)
-    )
+    under = over = 0.03 * float(np.sqrt(20 / np.median(pool.size)))
+    if _several_right(pool) > MOST_SEVERAL:
+        under, over = under * _LOWER_SEVERAL, over * _UPPER_SEVERAL
     value, low, high = _inverted(sums[0], sums[1:], level)
     shift = -sums.sum(axis=1)
     below, above = np.quantile(shift[1:], [(1 - level) / 2, (1 + level) / 2])
@@ -252,8 +250,8 @@ def _refusal(pool: DrawPool, rng: np.random.Generator) -> str | None:
         return f"several answers lead together in {tied:.0%} of half-splits, more than half"
     several = _several_right(pool)
     first, second = pool.top_two()
-    classes = (pool.answers > 0).sum(axis=1)
-    close = float((regimes(first - second, first + second, classes, pool.size) == "jensen").mean())
+    regime = regimes(first - second, first + second, pool.classes, pool.size)
+    close = float((regime == "jensen").mean())
     if several > MOST_SEVERAL and close > MOST_CLOSE:
         return (
             f"several meanings are right in {several:.0%} of the questions, and in "
