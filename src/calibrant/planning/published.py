@@ -1,7 +1,6 @@
 """What published numbers can show: two scores, a confidence that grades itself, other rates."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +15,7 @@ _Z = 1.959964
 _LEAST_BINS = 5
 
 
-def published_difference(first: float, second: float, *, labels: int) -> dict[str, Any]:
+def published_difference(first: float, second: float, *, labels: int) -> dict[str, object]:
     """Say whether two published accuracies on the same questions can really differ.
 
     Only the two scores and the number of questions are known, so the answers count as
@@ -78,7 +77,7 @@ def self_evaluation(
     bins: int = 15,
     permutations: int = 10_000,
     rng: RngLike = 0,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Ask whether a model's confidence tells how wrong its confidence is.
 
     Per bin, Spearman's correlation of the mean confidence with the size of the gap, and, as a

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
-from msgspec.structs import replace
 from scipy.special import ndtr
 
 from calibrant.claims.compare import MORE_ACCURATE_SHARE
@@ -20,8 +19,9 @@ from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.survey import graded_sums, paired_gap
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
+from calibrant.core.estimate import Estimate, EstimateEntry
 from calibrant.core.rng import named_stream
+from calibrant.documents.plans import Instability, RankedPair
 from calibrant.metrics.registry import METRICS
 from calibrant.metrics.row_block import RowBlock
 
@@ -289,31 +289,28 @@ def _apart(own: list[Estimate]) -> Mask:
     return np.array([[reach(a, b) < 0 for b in own] for a in own])
 
 
-def _pairs(names: list[str], order: Indices, gaps: Gaps, better: Mask) -> list[dict[str, Any]]:
+def _pairs(names: list[str], order: Indices, gaps: Gaps, better: Mask) -> list[RankedPair]:
     return [
-        {
-            "a": names[a],
-            "b": names[b],
-            "gap": _turned(gaps, int(a), int(b)),
-            "tie": not (better[a, b] or better[b, a]),
-        }
+        RankedPair(
+            a=names[a],
+            b=names[b],
+            gap=_turned(gaps, int(a), int(b)),
+            tie=not (better[a, b] or better[b, a]),
+        )
         for a, b in combinations(order, 2)
     ]
 
 
-def _turned(gaps: Gaps, a: int, b: int) -> Estimate:
+def _turned(gaps: Gaps, a: int, b: int) -> EstimateEntry:
     """Return the difference of two models, whichever comes first; NaN without a common question."""
     if (a, b) in gaps:
         return gaps[a, b][0]
-    if (b, a) not in gaps:
-        return Estimate(math.nan, math.nan, math.nan, 0, interval="none")
-    gap = gaps[b, a][0]
-    return replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
+    return gaps[b, a][0].turned() if (b, a) in gaps else EstimateEntry(n=0)
 
 
 def _instability(
     value: Floats, draws: Floats, order: Indices, names: list[str], share: float
-) -> dict[str, Any]:
+) -> Instability:
     """Return how often a smaller resample of the questions would have ranked otherwise."""
     ranks = np.argsort(np.argsort(draws, axis=1, kind="stable"), axis=1, kind="stable")
     own = np.argsort(np.argsort(value, kind="stable"), kind="stable")
@@ -322,11 +319,11 @@ def _instability(
     flips = np.sign(draws[:, :, None] - draws[:, None, :]) != np.sign(
         value[:, None] - value[None, :]
     )
-    return {
-        "share": share,
-        "resamples": len(draws),
-        "any_change": float(moved.any(axis=1).mean()),
-        "best_changes": float((draws.argmin(axis=1) != order[0]).mean()),
-        "pairs_flipped": float(flips[:, upper[0], upper[1]].mean()),
-        "models": {names[k]: float(moved[:, k].mean()) for k in order},
-    }
+    return Instability(
+        share=share,
+        resamples=len(draws),
+        any_change=float(moved.any(axis=1).mean()),
+        best_changes=float((draws.argmin(axis=1) != order[0]).mean()),
+        pairs_flipped=float(flips[:, upper[0], upper[1]].mean()),
+        models={names[k]: float(moved[:, k].mean()) for k in order},
+    )

@@ -56,31 +56,28 @@ def subject_rankings(
             continue
         models = zip(whole.models, whole.confidence, whole.correct, strict=True)
         arrays = {name: (said, right) for name, said, right in models}
-        entry = _subject(str(part[by][0]), arrays, metric, seed)
+        board = leaderboard(arrays, metric=metric, seed=seed)
+        accuracy = {model: float(np.nanmean(y)) for model, (_, y) in arrays.items()}
+        error = 1.0 - float(np.mean(list(accuracy.values())))
         # The paper's Table 3 puts the number of subjects where the number of questions belongs.
-        error = 1.0 - float(np.mean(list(entry["accuracy"].values())))
-        number = rows[by].n_unique()
-        entry["floor_as_printed"] = passive_floor(error_rate=error, labels=number, lipschitz=1.0)
-        found.append(entry)
+        floor, as_printed = (
+            passive_floor(error_rate=error, labels=labels, lipschitz=1.0)
+            for labels in (whole.size, rows[by].n_unique())
+        )
+        gap = max(accuracy.values()) - min(accuracy.values())
+        found.append(
+            {
+                "subject": str(part[by][0]),
+                "n": whole.size,
+                "accuracy": accuracy,
+                "largest_gap": gap,
+                "floor": floor,
+                "above_floor": gap > floor,
+                "groups": board["groups"],
+                "ranked_pairs": sum(not pair.tie for pair in board["pairs"]),
+                "pairs": len(board["pairs"]),
+                "instability": board["instability"],
+                "floor_as_printed": as_printed,
+            }
+        )
     return sorted(found, key=lambda entry: -entry["n"])
-
-
-def _subject(name: str, arrays: dict[str, Any], metric: str, seed: int) -> dict[str, Any]:
-    board = leaderboard(arrays, metric=metric, seed=seed)
-    accuracy = {model: float(np.nanmean(y)) for model, (_, y) in arrays.items()}
-    n = len(next(iter(arrays.values()))[0])
-    error = 1.0 - float(np.mean(list(accuracy.values())))
-    floor = passive_floor(error_rate=error, labels=n, lipschitz=1.0)
-    gap = max(accuracy.values()) - min(accuracy.values())
-    return {
-        "subject": name,
-        "n": n,
-        "accuracy": accuracy,
-        "largest_gap": gap,
-        "floor": floor,
-        "above_floor": gap > floor,
-        "groups": board["groups"],
-        "ranked_pairs": sum(not pair["tie"] for pair in board["pairs"]),
-        "pairs": len(board["pairs"]),
-        "instability": board["instability"],
-    }

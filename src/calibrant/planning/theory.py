@@ -1,8 +1,9 @@
 """Worst-case rates beyond one model as one document: growth, dynamics, depth, transfer, noise."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TypeVar
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -51,10 +52,15 @@ class Theory:
     two_phase: bool = False
 
 
-_BOTH = (("passive", False), ("active", True))
+Value = TypeVar("Value")
 
 
-def theory_document(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, Any]:
+def _both(formula: Callable[..., Value], **given: float) -> dict[str, Value]:
+    """Return what a formula says of passive and of active labels."""
+    return {"passive": formula(**given), "active": formula(**given, active=True)}
+
+
+def theory_document(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, object]:
     """Return everything that was asked for beside a goal; `error_rate` is None where not known.
 
     Examples
@@ -71,34 +77,24 @@ def theory_document(theory: Theory, goal: Goal, error_rate: float | None) -> dic
     }
 
 
-def _growth(theory: Theory, goal: Goal) -> dict[str, Any]:
+def _growth(theory: Theory, goal: Goal) -> dict[str, object]:
     if theory.growth is None:
         return {}
-    labels, exponent = _need(goal.labels, "labels", "growth"), theory.growth
-    found: dict[str, Any] = {
-        "horizon": {
-            name: formulas.verification_horizon(
-                labels=labels, exponent=exponent, lipschitz=goal.lipschitz, active=active
-            )
-            for name, active in _BOTH
-        }
-    }
-    if theory.size is not None:
-        found["scaling"] = {"size": theory.size, "labels": scaling(theory.size, exponent=exponent)}
-    return found
+    given = {"labels": _need(goal.labels, "labels", "growth"), "exponent": theory.growth}
+    horizon = _both(formulas.verification_horizon, **given, lipschitz=goal.lipschitz)
+    if theory.size is None:
+        return {"horizon": horizon}
+    labels = scaling(theory.size, exponent=theory.growth)
+    return {"horizon": horizon, "scaling": {"size": theory.size, "labels": labels}}
 
 
-def _over_time(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _over_time(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, object]:
+    found: dict[str, object] = {}
     if theory.decay is not None:
         rate = _need(theory.label_rate, "label_rate", "decay")
-        scale = error_rate or 1.0
-        found["dynamics"] = {
-            name: formulas.verification_dynamics(
-                decay=theory.decay, rate=rate, scale=scale, lipschitz=goal.lipschitz, active=active
-            )
-            for name, active in _BOTH
-        }
+        given = {"decay": theory.decay, "rate": rate, "scale": error_rate or 1.0}
+        dynamics = _both(formulas.verification_dynamics, **given, lipschitz=goal.lipschitz)
+        found["dynamics"] = dynamics
     if theory.transfer is not None:
         eps = _need(error_rate, "error_rate", "transfer")
         needed = formulas.transfer_labels(
@@ -108,34 +104,32 @@ def _over_time(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str
     return found
 
 
-def _floors(theory: Theory, goal: Goal) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _floors(theory: Theory, goal: Goal) -> dict[str, object]:
+    found: dict[str, object] = {}
     if theory.correlation is not None:
         made = _need(goal.labels, "labels", "correlation")
         found["effective_labels"] = effective_labels(made, correlation=theory.correlation)
     if theory.perturbed_error is not None:
         made, noise = _need(goal.labels, "labels", "perturbed_error"), theory.perturbed_error
-        found["robustness_floor"] = {
-            name: general_floor(noise=noise, labels=made, lipschitz=goal.lipschitz, active=active)
-            for name, active in _BOTH
-        }
+        floors = _both(general_floor, noise=noise, labels=made, lipschitz=goal.lipschitz)
+        found["robustness_floor"] = floors
     if theory.published:
         if len(theory.published) < 2:
             raise InputError(f"published takes two accuracies or more, got {theory.published[0]}")
         number = int(_need(goal.labels, "labels", "published"))
-        pairs = list(combinations(theory.published, 2))
-        compared = [published_difference(a, b, labels=number) for a, b in pairs]
-        if len(pairs) == 1:
-            found["published"] = compared[0]
+        pairs = [
+            {"a": a, "b": b, **published_difference(a, b, labels=number)}
+            for a, b in combinations(theory.published, 2)
+        ]
+        if len(pairs) > 1:
+            found["published_pairs"] = pairs
         else:
-            found["published_pairs"] = [
-                {"a": a, "b": b, **one} for (a, b), one in zip(pairs, compared, strict=True)
-            ]
+            found["published"] = published_difference(*theory.published, labels=number)
     return found
 
 
-def _audits(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _audits(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, object]:
+    found: dict[str, object] = {}
     if theory.two_phase:
         found["two_phase"] = formulas.two_phase(
             labels=_need(goal.labels, "labels", "two_phase"),

@@ -1,7 +1,6 @@
 """What the labels made so far say about the whole pool, and about answers yet to come."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,15 +106,10 @@ class PoolEstimate:
         Accuracy, accuracy minus mean confidence, and Brier score.
     ece_upper
         Upper bound of the ECE: it holds with probability `level` by itself.
-    gap, gap_error
-        Gap per bin and its standard error, NaN where a bin has no label.
-    weight, labels
-        Share of the pool and labels per bin.
     unseen
         Share of the pool in bins without a label.
-    target
-        ``pool`` (what labelling all of it would give) or ``population`` (what further answers
-        of the same kind would give).
+    bins
+        What each bin shows.
     """
 
     ece: Estimate
@@ -123,14 +117,10 @@ class PoolEstimate:
     mean_gap: Estimate
     brier: Estimate
     ece_upper: float
-    gap: Floats
-    gap_error: Floats
-    weight: Floats
-    labels: Floats
     unseen: float
-    target: str
+    bins: BinGaps
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, float | Estimate]:
         """Return plain data for a document."""
         return {
             "accuracy": self.accuracy,
@@ -168,8 +158,8 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
     slope = 1.0 - 2.0 * said
     brier_shift, brier_variance = parts.corrected(rest, (y - said[lab]) ** 2, slope[lab])
     brier = parts.means(said**2 + slope * rate) + brier_shift
-    weight = items / items.sum()
-    known = seen > 0
+    weight, extra, known = items / items.sum(), parts.extra(), seen > 0
+    brier_variance = np.where(known, brier_variance, 0.25)
     total = parts.means(said) * items
     return BinGaps(
         gap=gap,
@@ -177,15 +167,9 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
         weight=weight,
         labels=seen,
         unseen=float(np.maximum(total, items - total)[~known].sum() / items.sum()),
-        extra=parts.extra() + parts.between(gap),
+        extra=extra + parts.between(gap),
         brier=float(weight @ brier),
-        brier_error=float(
-            np.sqrt(
-                weight**2 @ np.where(known, brier_variance, 0.25)
-                + parts.extra()
-                + parts.between(brier)
-            )
-        ),
+        brier_error=float(np.sqrt(weight**2 @ brier_variance + extra + parts.between(brier))),
         lean=parts.lean(rest - shift[cell[lab]], np.sign(gap)),
         shares=parts.between(np.abs(gap)),
     )
@@ -291,7 +275,7 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
     bins = bin_gaps(pool, target=target)
     n = int(bins.labels.sum())
     z = float(stdtrit(max(n - 1, 1), (1 + level) / 2))
-    known, one_sided = bins.labelled, float(ndtri(level))
+    one_sided = float(ndtri(level))
 
     def normal(centre: float, error: float, least: float, most: float) -> Estimate:
         # Sums of shares miss an end by rounding alone: 0 is not -1e-17.
@@ -307,10 +291,6 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
         mean_gap=normal(bins.mean_gap, bins.mean_error, -1.0, 1.0),
         brier=normal(bins.brier, bins.brier_error, 0.0, 1.0),
         ece_upper=bins.upper(one_sided),
-        gap=np.where(known, bins.gap, np.nan),
-        gap_error=np.where(known, bins.error, np.nan),
-        weight=bins.weight,
-        labels=bins.labels,
-        unseen=float(bins.weight[~known].sum()),
-        target=target,
+        unseen=float(bins.weight[~bins.labelled].sum()),
+        bins=bins,
     )

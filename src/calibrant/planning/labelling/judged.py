@@ -1,6 +1,5 @@
 """Judges: what they add to people's labels, by the draw's own weights or as a random choice."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,12 @@ from scipy.special import stdtrit
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.documents.entries import Part
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.pools import LabelPool
 
 
-def judged_pool(pool: LabelPool) -> dict[str, Any]:
+def judged_pool(pool: LabelPool) -> dict[str, object]:
     """Return accuracy, Brier score and gap with and without the side information of a pool.
 
     The judge's verdicts (the first column of side information) take noise out of the estimate;
@@ -39,17 +39,16 @@ def judged_pool(pool: LabelPool) -> dict[str, Any]:
     both, alone = pool_estimate(pool), pool_estimate(plain)
     p, n = pool.confidence, alone.ece.n
     verdict = np.zeros_like(p) if pool.side is None else pool.side[:, 0]
-    found: dict[str, Any] = {"gold_labels": n, "judge_labels": int(p.size), "bins": []}
+    found: dict[str, object] = {"gold_labels": n, "judge_labels": int(p.size), "bins": []}
     for name, with_judge, without, judged in (
         ("accuracy", both.accuracy, alone.accuracy, verdict),
         ("brier", both.brier, alone.brier, (p - verdict) ** 2),
         ("gap", both.mean_gap, alone.mean_gap, verdict - p),
     ):
         ratio = _ratio(with_judge, without)
-        saved = round(n * (1 / ratio**2 - 1)) if ratio > 0 else 0
+        saved = max(0, round(n * (1 / ratio**2 - 1))) if ratio > 0 else 0
         judge = float(judged.mean())
-        estimate = JudgedEstimate(with_judge, without, judge, None, max(0, saved))
-        found[name] = estimate.to_dict()
+        found[name] = JudgedEstimate(with_judge, without, judge, None, ratio, saved)
     return found
 
 
@@ -59,8 +58,7 @@ def _ratio(estimate: Estimate, other: Estimate) -> float:
     return (estimate.high - estimate.low) / width if width > 0 else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedEstimate:
+class JudgedEstimate(Part, frozen=True):
     """An estimate from gold and judge labels, beside the one from gold labels alone.
 
     Parameters
@@ -69,8 +67,10 @@ class JudgedEstimate:
         Both estimates, with intervals.
     judge_only
         What the judge alone says: biased by an unknown amount, without a valid interval.
-    weight
+    judge_weight
         How far the judge was trusted, 0 (not at all) to 1.
+    width_ratio
+        Width of the interval, as a multiple of that without the judge.
     gold_saved
         Gold labels that would have to be added to reach the same precision without the judge.
     """
@@ -78,19 +78,9 @@ class JudgedEstimate:
     combined: Estimate
     gold_only: Estimate
     judge_only: float
-    weight: float | None
+    judge_weight: float | None
+    width_ratio: float
     gold_saved: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for a document."""
-        return {
-            "combined": self.combined,
-            "gold_only": self.gold_only,
-            "judge_only": self.judge_only,
-            "judge_weight": self.weight,
-            "width_ratio": _ratio(self.combined, self.gold_only),
-            "gold_saved": self.gold_saved,
-        }
 
 
 def judged_mean(
@@ -156,13 +146,10 @@ def judged_mean(
     alone = float(spread[0, 0]) / n
     quantile = float(stdtrit(n - 1, (1 + level) / 2))
     saved = max(0, round(n * (alone / variance - 1))) if variance > 0 else 0
-    return JudgedEstimate(
-        _interval(value, quantile * variance**0.5, n, level),
-        _interval(float(y.mean()), quantile * alone**0.5, n, level),
-        float(pooled.mean()),
-        trust,
-        saved,
-    )
+    combined = _interval(value, quantile * variance**0.5, n, level)
+    gold_only = _interval(float(y.mean()), quantile * alone**0.5, n, level)
+    ratio = _ratio(combined, gold_only)
+    return JudgedEstimate(combined, gold_only, float(pooled.mean()), trust, ratio, saved)
 
 
 def judged_estimates(
@@ -172,7 +159,7 @@ def judged_estimates(
     *,
     bins: int = 5,
     level: float = 0.95,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Estimate accuracy, Brier score, mean gap and binned gaps from judge and gold labels.
 
     Parameters
@@ -191,7 +178,7 @@ def judged_estimates(
     Returns
     -------
     dict
-        ``accuracy``, ``brier``, ``gap`` (accuracy minus confidence) as `JudgedEstimate.to_dict`,
+        ``accuracy``, ``brier``, ``gap`` (accuracy minus confidence) a `JudgedEstimate` each,
         and ``bins``, one entry per bin.
     """
     p, y, f = (np.asarray(a, dtype=np.float64) for a in (confidence, gold, judge))
@@ -200,7 +187,7 @@ def judged_estimates(
     has = np.isfinite(y)
     binary = bool(np.isin(y[has], (0.0, 1.0)).all())
 
-    def estimate(of: Any, which: Mask, cover: float) -> dict[str, Any]:
+    def estimate(of: Any, which: Mask, cover: float) -> JudgedEstimate:
         inside, outside = which & has, which & ~has
         middle = np.array([p[which].mean()])
         ends = (float(of(middle, 0.0)[0]), float(of(middle, 1.0)[0]))
@@ -210,7 +197,7 @@ def judged_estimates(
             of(p[outside], f[outside]),
             level=cover,
             corners=ends if binary else None,
-        ).to_dict()
+        )
 
     everything = np.ones(p.size, dtype=bool)
     edges = np.unique(np.quantile(p, np.linspace(0, 1, bins + 1)))

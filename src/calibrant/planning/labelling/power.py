@@ -43,10 +43,6 @@ class _Pool:
         """Return outcomes' rates with this calibration error: over-confident in every bin."""
         return np.clip(self.mean - error, 0.0, 1.0)
 
-    def room(self) -> float:
-        """Return the largest over-confidence the pool can show."""
-        return float(self.weight @ self.mean)
-
 
 def _cells(confidence: ArrayLike, bins: int, target: str) -> _Pool:
     p = np.asarray(confidence, dtype=np.float64)
@@ -85,15 +81,11 @@ class _Looks:
 
     def claimed(self, z: Floats, threshold: float) -> NDArray[np.bool_]:
         """Return which runs rule out an error of `threshold` at the looks that `z` is given for."""
-        looks = len(z)
-        return claim_holds(
-            self.total[:looks],
-            self.error[:looks],
-            self.square[:looks],
-            z[:, None],
-            threshold - self.unseen[:looks],
-            self.lean[:looks],
+        total, error, square, unseen, lean = (
+            values[: len(z)]
+            for values in (self.total, self.error, self.square, self.unseen, self.lean)
         )
+        return claim_holds(total, error, square, z[:, None], threshold - unseen, lean)
 
 
 def _looks(pool: _Pool, made: Floats, error: float, rng: np.random.Generator) -> _Looks:

@@ -4,6 +4,7 @@ What is labelled is an answer to a question. One label serves every model that g
 and every method that scored it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,10 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
+from calibrant.documents.entries import Part
 from calibrant.planning.labelling.agreement import cohen_kappa, label_noise
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN, draw_wave
 from calibrant.planning.labelling.pools import Draws, LabelPool, Wave, design_weights, spread_shares
@@ -46,9 +49,8 @@ def item_keys(rows: pl.DataFrame) -> list[ItemKey]:
     """
     questions = rows["question_id"].cast(pl.String).to_list()
     models = rows["model"].cast(pl.String).to_list()
-    answers = [None] * len(questions)
-    if "answer" in rows.columns:
-        answers = rows["answer"].cast(pl.String).to_list()
+    known = "answer" in rows.columns
+    answers = rows["answer"].cast(pl.String).to_list() if known else [None] * len(questions)
     return [
         ItemKey(question, answer, None if answer is not None else model)
         for question, answer, model in zip(questions, answers, models, strict=True)
@@ -290,25 +292,34 @@ class LabelSession:
         return self.rows.row(int(self.row_of[place]), named=True)
 
 
-def people_of(known: list[ItemState]) -> dict[str, Any]:
-    """Return labels per person, conflicts, agreement and the error rate of a label."""
-    count: dict[str, int] = {}
-    first, second = [], []
-    for state in known:
-        for who in state.labels:
-            count[who] = count.get(who, 0) + 1
-        sure = [x for x in state.labels.values() if x in ("right", "wrong")]
-        if len(sure) >= 2:
-            first.append(float(sure[0] == "right"))
-            second.append(float(sure[1] == "right"))
+class People(Part, frozen=True):
+    """Labels per person, conflicts, agreement and the error rate of a label."""
+
+    labels: dict[str, int]
+    drawn: int
+    decided: int
+    conflicts: int
+    unsure: int
+    pairs: int
+    kappa: Estimate | None
+    label_error: Estimate | None
+
+
+def people_of(known: list[ItemState]) -> People:
+    """Return what the states of items show of those who labelled them."""
+    count = Counter(who for state in known for who in state.labels)
+    sure = [[x for x in s.labels.values() if x in ("right", "wrong")] for s in known]
+    first, second = (
+        [float(both[place] == "right") for both in sure if len(both) >= 2] for place in (0, 1)
+    )
     status = [state.status for state in known]
-    return {
-        "labels": dict(sorted(count.items())),
-        "drawn": len(known),
-        "decided": status.count("decided"),
-        "conflicts": status.count("conflict"),
-        "unsure": status.count("unsure"),
-        "pairs": len(first),
-        "kappa": cohen_kappa(first, second) if first else None,
-        "label_error": label_noise(first, second).rate if first else None,
-    }
+    return People(
+        labels=dict(sorted(count.items())),
+        drawn=len(known),
+        decided=status.count("decided"),
+        conflicts=status.count("conflict"),
+        unsure=status.count("unsure"),
+        pairs=len(first),
+        kappa=cohen_kappa(first, second) if first else None,
+        label_error=label_noise(first, second).rate if first else None,
+    )

@@ -1,14 +1,15 @@
 """May one stop labelling? For a precision, and for a verdict; looks are counted per label."""
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.claims.margins import ROUNDING
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.documents.entries import Part
 from calibrant.planning.labelling.estimates import PoolEstimate, bin_gaps, pool_estimate
 from calibrant.planning.labelling.pools import LabelPool
 from calibrant.stats.sequences import CalibrationSequence
@@ -28,13 +29,6 @@ class Goals(TypedDict):
     budget: int | None
 
 
-def _quantile(labels: float, items: float, budget: int | None) -> float:
-    if budget is None:
-        return float(mixture_z(labels, items))
-    # Past its budget a flat bound has spent its error: the last value stays.
-    return float(flat_z(min(labels, budget), budget, items))
-
-
 def claim_bounds(pool: LabelPool, *, budget: int | None = None) -> tuple[float, float]:
     """Return a lower and an upper bound of the pool's ECE that hold after every label at once.
 
@@ -52,7 +46,8 @@ def claim_bounds(pool: LabelPool, *, budget: int | None = None) -> tuple[float, 
     n, items = float(bins.labels.sum()), float(pool.confidence.size)
     if n < FEWEST_LABELS:
         return 0.0, 1.0
-    z = _quantile(n, items, budget)
+    # Past its budget a flat bound has spent its error: the last value stays.
+    z = float(mixture_z(n, items) if budget is None else flat_z(min(n, budget), budget, items))
     return ece_lower_at_all_times(pool, z), bins.upper(z)
 
 
@@ -68,7 +63,11 @@ def ece_lower_at_all_times(pool: LabelPool, z: float) -> float:
         rank = np.argsort(pool.draws.order[lab], kind="stable")
         lab, weight = lab[rank], weight[rank]
     rest, cell = pool.correct[lab] - pool.confidence[lab], pool.cell[lab]
-    sign = np.where(_sums_before(cell, weight * rest, pool.cells) > 1e-9, 1.0, -1.0)
+    values, before = weight * rest, np.zeros(lab.size)
+    for which in np.unique(cell):
+        inside = cell == which
+        before[inside] = np.cumsum(values[inside]) - values[inside]
+    sign = np.where(before > 1e-9, 1.0, -1.0)
     total = weight.sum()
     mean = float(weight @ (sign * rest)) / total
     effective = float(total**2 / (weight**2).sum())
@@ -80,13 +79,19 @@ def ece_lower_at_all_times(pool: LabelPool, z: float) -> float:
     return float(max(0.0, mean - z * error))
 
 
-def _sums_before(cell: NDArray[np.intp], values: Floats, bins: int) -> Floats:
-    before = np.zeros(values.size)
-    for which in range(bins):
-        inside = np.flatnonzero(cell == which)
-        if inside.size:
-            before[inside] = np.cumsum(values[inside]) - values[inside]
-    return before
+class StopDecision(Part, frozen=True):
+    """Whether labelling may stop, and why.
+
+    `interval` is that of the ECE, `half_width` the wider one of gap and ECE, `bounds` hold at all
+    times, where a threshold was given.
+    """
+
+    stop: bool
+    reason: str
+    labels: int
+    interval: Estimate
+    half_width: float
+    bounds: Estimate | None
 
 
 def stop_decision(
@@ -96,7 +101,7 @@ def stop_decision(
     threshold: float | None = None,
     budget: int | None = None,
     estimate: PoolEstimate | None = None,
-) -> dict[str, Any]:
+) -> StopDecision:
     """Say whether labelling may stop; you may ask after every label.
 
     Parameters
@@ -112,18 +117,12 @@ def stop_decision(
     estimate
         The pool's estimate, where the caller has it already.
 
-    Returns
-    -------
-    dict
-        ``stop``, ``reason``, ``labels``, ``interval`` (of the ECE), ``half_width`` (the wider of
-        gap and ECE), ``bounds`` (of the ECE at all times, where a threshold was given).
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0.5, 1.0, 4000)
     >>> y = np.where(np.arange(4000) < 400, rng.uniform(size=4000) < p - 0.2, np.nan)
-    >>> stop_decision(LabelPool(p, y), threshold=0.05)["reason"]
+    >>> stop_decision(LabelPool(p, y), threshold=0.05).reason
     'the calibration error is above 5 points'
     """
     for name, value in (("precision", precision), ("threshold", threshold)):
@@ -141,8 +140,7 @@ def stop_decision(
         low, high = claim_bounds(pool, budget=budget)
         bounds = Estimate(found.ece.value, low, high, n=labels, interval="at all times")
         below, above = high < threshold - ROUNDING, low > threshold + ROUNDING
-        decided = below or above
-        if decided:
+        if below or above:
             side = "below" if below else "above"
             stop, reason = True, f"the calibration error is {side} {100 * threshold:g} points"
         elif not stop:
@@ -150,14 +148,7 @@ def stop_decision(
             reason = open_yet if precision is None else f"{open_yet}; {reason}"
     if pool.labelled.all():
         stop, reason = True, "the whole pool is labelled"
-    return {
-        "stop": stop,
-        "reason": reason,
-        "labels": labels,
-        "interval": found.ece,
-        "half_width": half,
-        "bounds": bounds,
-    }
+    return StopDecision(stop, reason, labels, found.ece, half, bounds)
 
 
 def labels_for_precision(made: int, items: int, half: float, precision: float) -> int:
@@ -290,7 +281,7 @@ class SequentialAudit:
         self.stopped_at: int | None = None
         self.verdict: str | None = None
 
-    def update(self, confidence: ArrayLike, correct: ArrayLike) -> dict[str, Any]:
+    def update(self, confidence: ArrayLike, correct: ArrayLike) -> dict[str, object]:
         """Take further labels in the order they came; return the state after them."""
         before = self.sequence.count
         path = self.sequence.update(confidence, correct)
@@ -304,7 +295,7 @@ class SequentialAudit:
                 self.stopped_at = before + int(np.argmax(reached)) + 1
         return self.state()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Return labels so far, bounds, and whether one may stop."""
         low, high = self.sequence.ece
         below = self.threshold is not None and high < self.threshold

@@ -313,16 +313,14 @@ def _widest(
     if precision is not None:
         # As many times the labels so far as the block needs that is known least well.
         more = max(
-            labels_for_precision(
-                d["labels"], block.pool.confidence.size, d["half_width"], precision
-            )
-            / d["labels"]
+            labels_for_precision(d.labels, block.pool.confidence.size, d.half_width, precision)
+            / d.labels
             for block, d in zip(blocks, decisions, strict=True)
         )
         goal = min(round(decided * more), items)
     wanted = precision is not None or goals["threshold"] is not None
-    stop = wanted and all(decision["stop"] for decision in decisions)
-    half = max(decision["half_width"] for decision in decisions)
+    stop = wanted and all(decision.stop for decision in decisions)
+    half = max(decision.half_width for decision in decisions)
     return Progress(half, goal, stop)
 
 
