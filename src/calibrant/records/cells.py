@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
 
 import polars as pl
 
@@ -133,18 +132,10 @@ def is_confidence(column: pl.Series) -> bool:
     return bool(numbers.len() > written and isinstance(usual, float) and usual > _MOST_ABOVE)
 
 
-class ReadConfidence(NamedTuple):
-    """Confidences as fractions, the scale they were written in, and whether it was guessed."""
-
-    frame: pl.DataFrame
-    scale: str
-    guessed: bool
-
-
 def read_confidence(
     frame: pl.DataFrame, scale: str | None, non_probability: Collection[str]
-) -> ReadConfidence:
-    """Read confidences as fractions.
+) -> tuple[pl.DataFrame, str, bool]:
+    """Return confidences as fractions, the scale they had, and whether that was guessed.
 
     Parameters
     ----------
@@ -157,20 +148,22 @@ def read_confidence(
         Methods whose scores have no scale.
     """
     if scale is not None and "=" in scale:
-        return ReadConfidence(_from_words(frame, _word_values(scale)), scale, False)
+        number = _lowered("confidence").replace_strict(
+            _word_values(scale), default=None, return_dtype=pl.Float64
+        )
+        return _with_text(frame, "confidence", number), scale, False
     marked = _percent_signs(frame)
     frame = read_number(frame, "confidence", keep_single=True)
     plain = pl.lit(True) if marked is None else pl.lit(~marked)
     if scale is None:
-        own = frame.filter(plain & ~pl.col("method").is_in(list(non_probability)))
-        scale = _guessed_scale(own)
-        if scale == FRACTION:
-            all_signs = marked is not None and not own["confidence"].count()
-            return ReadConfidence(frame, PERCENT if all_signs else FRACTION, all_signs)
         bounded = plain & ~pl.col("method").is_in(list(non_probability))
-        return ReadConfidence(_scaled(frame, 0.0, 100.0, bounded), PERCENT, True)
+        unmarked = frame.filter(bounded)
+        if _guessed_scale(unmarked) == FRACTION:
+            all_signs = marked is not None and not unmarked["confidence"].count()
+            return frame, PERCENT if all_signs else FRACTION, all_signs
+        return _scaled(frame, 0.0, 100.0, bounded), PERCENT, True
     low, high = scale_ends(scale)
-    return ReadConfidence(_scaled(frame, low, high, plain), scale, False)
+    return _scaled(frame, low, high, plain), scale, False
 
 
 def _percent_signs(frame: pl.DataFrame) -> pl.Series | None:
@@ -224,11 +217,6 @@ def _word_values(scale: str) -> dict[str, float]:
                 hint=Hint("for example {scale}", scale="low=0.3,high=0.9"),
             ) from None
     return values
-
-
-def _from_words(frame: pl.DataFrame, values: dict[str, float]) -> pl.DataFrame:
-    number = _lowered("confidence").replace_strict(values, default=None, return_dtype=pl.Float64)
-    return _with_text(frame, "confidence", number)
 
 
 def _guessed_scale(frame: pl.DataFrame) -> str:

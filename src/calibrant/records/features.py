@@ -182,7 +182,7 @@ class FeatureEncoder:
             raise _unseen(feature, text[row], row=row + 1)
         return codes.fill_null(float("nan")).to_numpy()
 
-    def transform_one(self, query: Mapping[str, Any]) -> list[float]:
+    def transform_one(self, query: Mapping[str, object]) -> list[float]:
         """Return the row of a single query; the quick way that a server takes."""
         row = []
         for feature, codes in zip(self.features_, self._codes, strict=True):
@@ -200,7 +200,7 @@ class FeatureEncoder:
             row.append(float("nan") if code is None else float(code))
         return row
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the encoder as plain data."""
         return {"unseen": self.unseen, "features": [asdict(feature) for feature in self.features_]}
 

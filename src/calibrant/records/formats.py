@@ -67,25 +67,21 @@ def file_format(path: Path) -> str:
     """
     with path.open("rb") as file:
         head = file.read(16)
-    for start, kind in ((_PARQUET, "parquet"), (_ARROW, "arrow"), (_SQLITE, "sqlite")):
-        if head.startswith(start):
+    for mark, kind in ((_PARQUET, "parquet"), (_ARROW, "arrow"), (_SQLITE, "sqlite")):
+        if head.startswith(mark):
             return kind
     with error_source(str(path)):
-        return _text_format(path, head)
-
-
-def _text_format(path: Path, head: bytes) -> str:
-    _refuse_others(head)
-    start = first_bytes(path, 65_536)
-    if (packing := packed_by(path)) is not None:
-        if packed_by_head(start) is not None:
-            told = f"the file is packed twice, by {packing} at last"
-            raise InputError(told, hint="unpack it once")
-        _refuse_others(start[:16])
-    text = _as_utf8(start).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not text:
-        raise InputError("the file is empty; a table has a header and at least one row")
-    return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
+        _refuse_others(head)
+        start = first_bytes(path, 65_536)
+        if (packing := packed_by(path)) is not None:
+            if packed_by_head(start) is not None:
+                told = f"the file is packed twice, by {packing} at last"
+                raise InputError(told, hint="unpack it once")
+            _refuse_others(start[:16])
+        text = _as_utf8(start).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if not text:
+            raise InputError("the file is empty; a table has a header and at least one row")
+        return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
 
 
 def packed_by_head(head: bytes) -> str | None:
@@ -261,13 +257,10 @@ def database_part(source: str | Path) -> tuple[Path, str]:
     >>> database_part("no-such.db#scores")[1]
     ''
     """
-    text = str(source)
-    place, mark, what = text.partition(DATABASE_MARK)
-    if not mark or Path(text).exists() or not Path(place).is_file():
-        return Path(source), ""
-    return (
-        (Path(place), what.strip()) if file_format(Path(place)) == "sqlite" else (Path(source), "")
-    )
+    name, mark, what = str(source).partition(DATABASE_MARK)
+    place = Path(name)
+    named = mark and not Path(source).exists() and place.is_file()
+    return (place, what.strip()) if named and file_format(place) == "sqlite" else (Path(source), "")
 
 
 def require_there(source: str | Path) -> None:

@@ -27,7 +27,9 @@ def scan_json_lines(path: Path) -> pl.LazyFrame:
     plain = not head.startswith(formats.MARKED) and formats.packed_by(path) in (None, "gzip")
     text = b"" if plain else formats.plain_text(path)
     if not _has_lines(head if plain else text[:_LOOKED_AT]):
-        return _whole_objects(text or formats.plain_text(path), path)
+        whole = (text or formats.plain_text(path)).decode("utf-8", "replace")
+        objects = list(_objects(whole, path))
+        return _table(objects if len(objects) > 1 else _from_object(objects[0]), path)
     if plain:
         return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
     return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None).lazy()
@@ -41,35 +43,28 @@ def _has_lines(head: bytes) -> bool:
     return _object(first) is not None and (bool(rest.strip()) or not _is_table(_object(first)))
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
+def _object(line: bytes) -> dict[str, object] | None:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         # A line that is longer than what is looked at is one of many, or damaged.
         return {} if line.rstrip().endswith(b"}") or len(line) >= _LOOKED_AT else None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def _is_table(found: dict[str, Any] | None) -> bool:
+def _is_table(one: dict[str, object] | None) -> bool:
     """Return whether one object may hold a whole table: nested values only, or a list of rows."""
-    if not found:
-        return found is None
-    rows = _rows_of(found)
-    return rows is not None or all(isinstance(value, list | dict) for value in found.values())
+    if not one:
+        return one is None
+    nested = all(isinstance(value, list | dict) for value in one.values())
+    return nested or _rows_of(one) is not None
 
 
-def _rows_of(found: dict[str, Any]) -> list[Any] | None:
+def _rows_of(one: dict[str, object]) -> list[object] | None:
     """Return the list of rows in an object that holds one, as many programs write it."""
-    lists = [value for value in found.values() if isinstance(value, list) and value]
+    lists = [value for value in one.values() if isinstance(value, list) and value]
     rows = [value for value in lists if all(isinstance(row, dict) for row in value)]
     return rows[0] if len(rows) == 1 else None
-
-
-def _whole_objects(text: bytes, path: Path) -> pl.LazyFrame:
-    objects = list(_objects(text.decode("utf-8", "replace"), path))
-    if len(objects) > 1:
-        return _table(objects, path)
-    return _table(_from_object(objects[0]), path)
 
 
 def _objects(text: str, path: Path) -> Iterator[Any]:
@@ -124,20 +119,12 @@ def bad_row(path: Path) -> tuple[int, str] | None:
         raw = formats.plain_text(path)
     except (CalibrantError, OSError):
         return None
-    broken = _not_utf8(raw, headers=kind == "csv")
-    if broken is not None:
-        return broken
-    text = raw.decode()
-    return _bad_object(text) if kind == "jsonl" else _uneven(text)
-
-
-def _not_utf8(raw: bytes, *, headers: bool) -> tuple[int, str] | None:
     try:
-        raw.decode()
+        text = raw.decode()
     except UnicodeDecodeError as error:
-        row = raw.count(b"\n", 0, error.start) + (not headers)
+        row = raw.count(b"\n", 0, error.start) + (kind == "jsonl")
         return max(row, 1), f"the byte 0x{raw[error.start]:02x} is no UTF-8 text"
-    return None
+    return _bad_object(text) if kind == "jsonl" else _uneven(text)
 
 
 def _uneven(text: str) -> tuple[int, str] | None:

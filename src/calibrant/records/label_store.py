@@ -26,6 +26,9 @@ _SINCE = {
 }
 
 
+_ASSIGN = "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, ?)"
+
+
 class LabelStore:
     """An append-only store of waves, assignments and labels.
 
@@ -167,14 +170,9 @@ class LabelStore:
                     for n, (k, p) in enumerate(zip(keys, pi, strict=True))
                 ],
             )
-            self._db.executemany(
-                "INSERT INTO spread VALUES (?, ?)",
-                [
-                    (k.code, float(x))
-                    for k, x in zip(keys, along, strict=bool(along))
-                    if math.isfinite(x)
-                ],
-            )
+            places = zip(keys, map(float, along), strict=bool(along))
+            spread = [(key.code, place) for key, place in places if math.isfinite(place)]
+            self._db.executemany("INSERT INTO spread VALUES (?, ?)", spread)
         return wave
 
     def waves(self) -> list[schema.StoredWave]:
@@ -205,10 +203,8 @@ class LabelStore:
             queue = self._queue(who, at)[:count]
             # One assignment per open item, until half its lease is over.
             held = {item.id for item in queue if self._holds(item.id, who, at, keeps=keeps)}
-            self._db.executemany(
-                "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, ?)",
-                [(item.id, who, at, int(keeps)) for item in queue if item.id not in held],
-            )
+            rows = [(item.id, who, at, int(keeps)) for item in queue if item.id not in held]
+            self._db.executemany(_ASSIGN, rows)
         return queue
 
     def _holds(self, item_id: int, who: str, now: float, *, keeps: bool) -> bool:
@@ -301,30 +297,27 @@ class LabelStore:
         with self._writing():
             if not self._db.execute("SELECT 1 FROM items WHERE id = ?", (item_id,)).fetchone():
                 raise InputError(f"item {item_id} was never drawn", source=str(self.path))
-            cursor = self._db.execute(
-                "INSERT INTO labels (at, who, item_id, label, note, final, undoes) "
-                "VALUES (?, ?, ?, ?, ?, ?, NULL)",
-                (time.time() if now is None else now, who, item_id, label, note, int(final)),
-            )
+            at = time.time() if now is None else now
+            return self._insert_label(at, who, item_id, label, note, int(final), None)
+
+    def _insert_label(self, *values: object) -> int:
+        columns = "at, who, item_id, label, note, final, undoes"
+        cursor = self._db.execute(
+            f"INSERT INTO labels ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", values
+        )
         return int(cursor.lastrowid or 0)
 
     def undo(self, who: str) -> schema.StoredItem | None:
         """Take back the last label of a person (a new row), and return its item."""
         with self._writing():
             self._read_on()
-            own = (row for rows in self._labels.values() for row in rows if row.who == who)
-            row = max(own, key=lambda row: row.id, default=None)
+            theirs = (row for rows in self._labels.values() for row in rows if row.who == who)
+            row = max(theirs, key=lambda row: row.id, default=None)
             if row is None:
                 return None
-            self._db.execute(
-                "INSERT INTO labels (at, who, item_id, label, note, final, undoes) "
-                "VALUES (?, ?, ?, 'undo', NULL, ?, ?)",
-                (time.time(), who, row.item_id, int(row.final), row.id),
-            )
-            self._db.execute(
-                "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, 0)",
-                (row.item_id, who, time.time()),
-            )
+            at = time.time()
+            self._insert_label(at, who, row.item_id, "undo", None, int(row.final), row.id)
+            self._db.execute(_ASSIGN, (row.item_id, who, at, 0))
         return self._states[row.item_id].item
 
     def history(self) -> list[dict[str, object]]:
@@ -344,17 +337,12 @@ def _needed(item: schema.StoredItem) -> int:
 
 def _state(item: schema.StoredItem, rows: list[schema.StoredLabel]) -> schema.ItemState:
     """Return what the labels of one item say; of each person the last one counts."""
-    last: dict[str, schema.StoredLabel] = {}
-    settled: schema.StoredLabel | None = None
-    for row in rows:
-        if row.final:
-            settled = row
-        else:
-            last[row.who] = row
+    last = {row.who: row for row in rows if not row.final}
+    settled = next((row for row in reversed(rows) if row.final), None)
     said = {who: row.label for who, row in last.items() if row.label != "skip"}
     state = schema.ItemState(item, said, None if settled is None else settled.label, 0)
     if state.status != "decided":
         return state
-    deciding = [row.id for row in last.values() if row.label in ("right", "wrong")]
-    first = min(deciding) if deciding else settled.id if settled is not None else 0
+    deciding = (row.id for row in last.values() if row.label in ("right", "wrong"))
+    first = min(deciding, default=0 if settled is None else settled.id)
     return schema.ItemState(item, said, state.final, first)

@@ -125,7 +125,7 @@ class Columns:
             categories[known, self._starts[at] + matrix[known, at].astype(np.intp)] = 1.0
         return numbers, categories
 
-    def parts_one(self, row: Mapping[str, Any]) -> tuple[list[float], list[int]]:
+    def parts_one(self, row: Mapping[str, object]) -> tuple[list[float], list[int]]:
         """Return the numbers of one row, and which columns of 0 and 1 are 1."""
         values = self.encoder_.transform_one(row)
         numbers = [number.standardised_one(values[at]) for at, number in self._of_numbers]
@@ -133,7 +133,7 @@ class Columns:
             self._starts[at] + int(values[at]) for at in self._of_levels if values[at] == values[at]
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
         numbers = [asdict(number) for number in self.numbers_]
         return {"encoder": self.encoder_.to_dict(), "numbers": numbers}
@@ -201,7 +201,7 @@ class LearnedScore:
         """Return the estimated chance of being right, per row."""
         return np.asarray(expit(self._design(frame) @ self.coefficients_))
 
-    def predict_one(self, row: Mapping[str, Any]) -> float:
+    def predict_one(self, row: Mapping[str, object]) -> float:
         """Return the estimated chance of being right for one row."""
         numbers, codes = self.columns_.parts_one(row)
         weights, at = self.coefficients_.tolist(), 1 + self.columns_.width
@@ -211,13 +211,10 @@ class LearnedScore:
         total += sum(weight * term for weight, term in zip(weights[at:], terms, strict=True))
         return 1.0 / (1.0 + math.exp(-total)) if total > -700 else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
-        return {
-            "kind": self.kind,
-            "columns": self.columns_.to_dict(),
-            "coefficients": self.coefficients_.tolist(),
-        }
+        columns, coefficients = self.columns_.to_dict(), self.coefficients_.tolist()
+        return {"kind": self.kind, "columns": columns, "coefficients": coefficients}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LearnedScore:

@@ -1,7 +1,6 @@
 """How a table is read: which column plays which role, in which scale, and what was guessed."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 
@@ -80,7 +79,7 @@ class Reading(Struct, frozen=True):
             return f"{column} as {word} ({' and '.join(self.same[role])} names the same)"
         return f"{column} as {word}" if known else None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what a document records."""
         return {
             "columns": dict(self.columns),

@@ -56,20 +56,17 @@ def counted_once(scores: Scores) -> Scores:
     if not again.any():
         return scores
     gone = int(again.sum())
-    left = again.size - gone
     text = (
-        f"{left + gone:,} rows are {left:,} different ones, some of them several times: each "
-        "counts once."
+        f"{again.size:,} rows are {again.size - gone:,} different ones, some of them several "
+        "times: each counts once."
     )
     rejected = scores.frame.filter(pl.Series(again)).with_columns(rule=pl.lit(RULE))
+    first = rejected["question_id"].head(10).cast(pl.Int64).to_list()
     return replace(
         scores,
         frame=scores.frame.filter(pl.Series(~again)),
         dropped={**scores.dropped, RULE: gone},
-        dropped_rows={
-            **scores.dropped_rows,
-            RULE: rejected["question_id"].head(10).cast(pl.Int64).to_list(),
-        },
+        dropped_rows={**scores.dropped_rows, RULE: first},
         rejected=pl.concat([scores.rejected, rejected], how="diagonal_relaxed"),
         reading=structs.replace(scores.reading, repeats=text),
     )

@@ -31,14 +31,9 @@ def spells(tokens: Sequence[str], text: str, *, stop: Sequence[str] = ()) -> boo
         return True
     # OpenAI writes a part of a character as `bytes:\\xe2\\x80`.
     joined = joined.replace("bytes:\\x", "\\x")
-    return any(_same(shown, text, tokens, stop) for shown in _readings(joined))
-
-
-def _readings(joined: str) -> list[str]:
-    """Return the ways in which tokens can be meant: as they are, with marks, as bytes."""
-    readings = [joined, joined.translate(_MARKS)]
-    decoded = _as_bytes(joined)
-    return readings if decoded is None else [*readings, decoded]
+    # Tokens can be meant as they are, with marks, or as bytes.
+    readings = (joined, joined.translate(_MARKS), _as_bytes(joined))
+    return any(shown is not None and _same(shown, text, tokens, stop) for shown in readings)
 
 
 def _same(shown: str, text: str, tokens: Sequence[str], stop: Sequence[str]) -> bool:

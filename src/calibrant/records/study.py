@@ -119,11 +119,10 @@ def check_table(frame: pl.DataFrame, schema: TableSchema, *, source: str) -> pl.
                 source=source,
                 hint=did_you_mean(name, frame.columns),
             )
-    declared = schema.columns
     casts = [
-        pl.col(name).cast(declared[name])
-        for name, dtype in frame.schema.items()
-        if name in declared and dtype not in (declared[name], pl.Null)
+        pl.col(name).cast(declared)
+        for name, declared in schema.columns.items()
+        if frame.schema.get(name, pl.Null()) not in (declared, pl.Null)
     ]
     try:
         return frame.with_columns(casts)
@@ -201,7 +200,14 @@ class Study:
             ) from None
         if name not in TABLES:
             return frame
-        _check_version(path, name)
+        expected = f"{name}/{TABLES[name].version}"
+        stored = pl.read_parquet_metadata(path).get(_VERSION_KEY, expected)
+        if stored != expected:
+            raise SchemaError(
+                f"this version reads {expected}, the table is {stored}",
+                source=str(path),
+                hint="install the version of calibrant that wrote it, or run the study again",
+            )
         return check_table(frame, TABLES[name], source=str(path))
 
     def write(self, name: str, frame: pl.DataFrame) -> Path:
@@ -213,7 +219,7 @@ class Study:
             metadata = {_VERSION_KEY: f"{name}/{TABLES[name].version}"}
         return _whole(path, lambda partial: frame.write_parquet(partial, metadata=metadata))
 
-    def write_result(self, kind: str, document: Mapping[str, Any]) -> Path:
+    def write_result(self, kind: str, document: Mapping[str, object]) -> Path:
         """Write a result document as ``results/<kind>.json``."""
         path = self.path / "results" / f"{kind}.json"
         return _whole(path, lambda partial: partial.write_bytes(dump_document(document)))
@@ -241,14 +247,3 @@ def _whole(path: Path, write: Callable[[Path], object]) -> Path:
     partial = path.with_suffix(".partial")
     write(partial)
     return partial.replace(path)
-
-
-def _check_version(path: Path, name: str) -> None:
-    expected = f"{name}/{TABLES[name].version}"
-    found = pl.read_parquet_metadata(path).get(_VERSION_KEY, expected)
-    if found != expected:
-        raise SchemaError(
-            f"this version reads {expected}, the table is {found}",
-            source=str(path),
-            hint="install the version of calibrant that wrote it, or run the study again",
-        )

@@ -5,8 +5,8 @@ import io
 import mmap
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,12 +55,11 @@ def scan_text_table(
         return _lazy(path, kind.separator, kind.as_is, infer_schema_length=None)
     own = {name: name.strip() or name for name in kind.schema}
     named = {*names, *name_columns([*own.values()])}
-    schema = {
-        name: pl.String()
-        if (own[name] in named and _rewritten(dtype)) or (own[name] in groups and dtype.is_float())
-        else dtype
-        for name, dtype in kind.schema.items()
-    }
+    # A name of these types would be written in another way than it was read.
+    rewritten = {n for n, d in kind.schema.items() if d.is_float() or d == pl.Boolean()}
+    as_written = {n for n in rewritten if own[n] in named}
+    as_written |= {n for n, d in kind.schema.items() if own[n] in groups and d.is_float()}
+    schema = {n: pl.String() if n in as_written else d for n, d in kind.schema.items()}
     table = _lazy(path, kind.separator, kind.as_is, schema=schema)
     return table.rename(own) if any(name != name.strip() for name in own) else table
 
@@ -84,11 +83,6 @@ def name_columns(columns: list[str]) -> list[str]:
     return [column for column in columns if column in _NAMES or column in usual]
 
 
-def _rewritten(dtype: pl.DataType) -> bool:
-    """Return whether a name of this type would be written in another way than it was read."""
-    return dtype.is_float() or dtype == pl.Boolean()
-
-
 class _Kind(NamedTuple):
     """What a look at a text table has shown; `schema` is None where it cannot be read."""
 
@@ -107,11 +101,10 @@ def _kind_of(path: Path) -> _Kind:
 def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     """Look at a table once; time and size of the file tell whether it is still the same."""
     del changed, size
-    packing = packed_by(path)
-    head = _header(path)
-    as_is = not head.startswith(MARKED) and (b"\r" not in head or b"\n" in head)
-    as_is = as_is and packing in (None, "gzip")
-    if not head.startswith(MARKED):
+    packing, head = packed_by(path), _header(path)
+    marked = head.startswith(MARKED)
+    as_is = not marked and (b"\r" not in head or b"\n" in head) and packing in (None, "gzip")
+    if not marked:
         _refuse_zeros(head)
     if not as_is:
         head = _plain(path)[: len(head)]
@@ -124,8 +117,7 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
         lines_in_cells, odd = _check_bytes(_plain(path), separator)
     schema = _schema(path, separator, as_is=as_is, odd=odd)
     if schema is not None and lines_in_cells:
-        cells = partial(_lazy, path, separator, as_is, infer_schema=False)
-        _check_joined_rows(schema, separator, cells)
+        _refuse_joined_rows(schema, separator, _lazy(path, separator, as_is, infer_schema=False))
     return _Kind(separator, schema, as_is)
 
 
@@ -139,19 +131,6 @@ def _refuse_zeros(data: bytes | mmap.mmap) -> None:
     if data.find(b"\x00") >= 0:
         told = "the text holds zero bytes: it is no UTF-8 table"
         raise InputError(told, hint="save the table as UTF-8")
-
-
-def _check_joined_rows(
-    schema: Mapping[str, pl.DataType], separator: str, texts: Callable[[], pl.LazyFrame]
-) -> None:
-    row = joined_row(schema, separator, texts)
-    if row is not None:
-        raise InputError(
-            "a quoted cell holds what looks like further rows of this table: a quote opens in one "
-            "row and closes in another",
-            row=row,
-            hint='double a quote that belongs to the text (""), or save the table as parquet',
-        )
 
 
 def _header(path: Path) -> bytes:
@@ -221,18 +200,14 @@ def _check_quotes(data: bytes | mmap.mmap, separator: str) -> bool:
     good_open = allowed[before] | (opening == 0) | (marked & (opening == 3))
     good_close = allowed[after] | (closing == raw.size - 1)
     suspect = np.flatnonzero(~(good_open & good_close))
-    bad = next((i for i in suspect if _line_ends(raw, opening[i], closing[i])), None)
+    ends = (ord("\n"), ord("\r"))
+    bad = next((i for i in suspect if np.isin(raw[opening[i] : closing[i]], ends).any()), None)
     place = None if bad is None else int(opening[bad])
     del raw, before, after  # a memory map cannot be closed while arrays look at it
     if place is not None:
         raise _unbalanced(data, place)
-    ends = _places(data, ord("\n"))
-    return bool(np.any(np.searchsorted(ends, opening) < np.searchsorted(ends, closing)))
-
-
-def _line_ends(raw: Array, start: int, stop: int) -> bool:
-    part = raw[start:stop]
-    return bool(np.any(part == ord("\n")) or np.any(part == ord("\r")))
+    lines = _places(data, ord("\n"))
+    return bool(np.any(np.searchsorted(lines, opening) < np.searchsorted(lines, closing)))
 
 
 def _places(data: bytes | mmap.mmap, byte: int) -> Array:
@@ -314,10 +289,10 @@ _DECIMAL = r"\s*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?\s*"
 _TRUTH = r"\s*(?:true|false|True|False|TRUE|FALSE)\s*"
 
 
-def joined_row(
-    schema: Mapping[str, pl.DataType], separator: str, texts: Callable[[], pl.LazyFrame]
-) -> int | None:
-    """Return the first row of which a cell holds the end of one row and the start of another.
+def _refuse_joined_rows(
+    schema: Mapping[str, pl.DataType], separator: str, texts: pl.LazyFrame
+) -> None:
+    """Refuse a row of which a cell holds the end of one row and the start of another.
 
     A quote at the start of a cell and one at the end of another, rows below, make one cell of all
     that stands between them. That is how a text with line ends is written, too. So it is told by
@@ -331,7 +306,7 @@ def joined_row(
     separator
         The mark between cells.
     texts
-        Reads the table with every cell as text.
+        The table with every cell as text.
     """
     kinds = list(schema.values())
     tests = {
@@ -340,15 +315,16 @@ def joined_row(
         if kind == pl.String and _telling([*kinds[:place], *kinds[place + 1 :]])
     }
     if not tests:
-        return None
-    found = (
-        texts()
-        .select(pl.any_horizontal(pl.col(name).str.contains(test) for name, test in tests.items()))
-        .collect()
-        .to_series()
-        .arg_true()
-    )
-    return int(found[0]) + 1 if len(found) else None
+        return
+    joined = pl.any_horizontal(pl.col(name).str.contains(test) for name, test in tests.items())
+    rows = texts.select(joined.arg_true()).collect().to_series()
+    if len(rows):
+        raise InputError(
+            "a quoted cell holds what looks like further rows of this table: a quote opens in one "
+            "row and closes in another",
+            row=int(rows[0]) + 1,
+            hint='double a quote that belongs to the text (""), or save the table as parquet',
+        )
 
 
 def _telling(others: list[pl.DataType]) -> bool:
