@@ -12,7 +12,7 @@ from calibrant.core.document import given_places, kind_of
 from calibrant.core.places import bare_name
 from calibrant.documents.audits import AuditBlock
 from calibrant.documents.entries import Keys
-from calibrant.documents.fields import typed
+from calibrant.documents.fields import Fields, MonitorFields, typed
 from calibrant.report.glossary import kind_words
 
 SYMBOLS = {
@@ -89,16 +89,16 @@ class Badge(Struct, frozen=True):
         return SYMBOLS.get(self.tone, "·")
 
 
-def claims_of(document: Mapping[str, Any]) -> list[Claim]:
+def claims_of(document: Mapping[str, object]) -> list[Claim]:
     """Return the claims of a document in its order: the most important first."""
-    found: list[Claim] = typed(document).claims if document.get("claims") else []
-    return found
+    claims: list[Claim] = typed(document).claims if document.get("claims") else []
+    return claims
 
 
-def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def warnings_of(document: Fields) -> list[str]:
     """Return what a reader has to know about the data before any number."""
-    found: list[Mapping[str, Any]] = list((document.get("data") or {}).get("warnings") or ())
-    return found
+    warnings = (document.get("data") or {}).get("warnings") or ()
+    return [str(warning["text"]) for warning in warnings]
 
 
 def rows_apart(claims: Sequence[Claim]) -> tuple[list[Claim], list[str]]:
@@ -118,10 +118,8 @@ def headline(claims: Sequence[Claim], most: int) -> list[str]:
     >>> headline([small, large], 1)
     ['B is off by 9.']
     """
-    standing = _groups_ahead(claims)[: most - 1]
-    ranked = _ranked(claims)
-    texts = list(dict.fromkeys(claim.text for claim in ranked if claim.text))
-    ahead = [claim.text for claim in standing]
+    ahead = [claim.text for claim in _groups_ahead(claims)[: most - 1]]
+    texts = dict.fromkeys(claim.text for claim in _ranked(claims) if claim.text)
     rest = [text for text in texts if text not in ahead]
     return [*rest[: most - len(ahead)], *ahead]
 
@@ -133,23 +131,23 @@ def _ranked(claims: Sequence[Claim]) -> list[Claim]:
     # the largest first one comes first.
     first: dict[tuple[Any, Any], float] = {}
     for claim in filter(_stands_out, claims):
-        first.setdefault(_whose(claim), abs(claim.value or 0.0))
+        first.setdefault(_whose(claim), _size(claim))
 
-    def size(claim: Claim) -> float:
-        if _is_summary(claim):
-            return 0.0
-        return first[_whose(claim)] if _stands_out(claim) else abs(claim.value or 0.0)
-
-    return sorted(
-        claims,
-        key=lambda claim: (
+    def rank(claim: Claim) -> tuple[bool, bool, int, int, float]:
+        size = first[_whose(claim)] if _stands_out(claim) else _size(claim)
+        return (
             not _is_summary(claim),
             bool(claim.subject.get("group")),
             order[_asks(claim)],
             _OUTCOMES.get(claim.outcome, 4),
-            -size(claim),
-        ),
-    )
+            0.0 if _is_summary(claim) else -size,
+        )
+
+    return sorted(claims, key=rank)
+
+
+def _size(claim: Claim) -> float:
+    return abs(claim.value or 0.0)
 
 
 def _groups_ahead(claims: Sequence[Claim]) -> list[Claim]:
@@ -157,15 +155,12 @@ def _groups_ahead(claims: Sequence[Claim]) -> list[Claim]:
 
     Whoever asks for groups wants to hear of them: a mean over all of them may hide both.
     """
-    found = []
-    for name in ("audit.over_confident", "audit.under_confident"):
-        shown = [
-            claim
-            for claim in claims
-            if claim.id == name and claim.outcome == "shown" and claim.subject.get("group")
-        ]
-        found += sorted(shown, key=lambda claim: -abs(claim.value or 0.0))[:1]
-    return sorted(found, key=lambda claim: -abs(claim.value or 0.0))
+    shown = [c for c in claims if c.outcome == "shown" and c.subject.get("group")]
+    sides = (
+        [claim for claim in shown if claim.id == f"audit.{name}_confident"]
+        for name in ("over", "under")
+    )
+    return sorted((max(side, key=_size) for side in sides if side), key=_size, reverse=True)
 
 
 def _asks(claim: Claim) -> str:
@@ -177,19 +172,15 @@ def _is_summary(claim: Claim) -> bool:
     return not any(claim.subject.get(name) for name in ("model", "a", "rule", "pair"))
 
 
-def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | None:
+def badge_of(document: Mapping[str, object], claims: Sequence[Claim]) -> Badge | None:
     """Return the badge of a document, or None where it makes no claim."""
-    kind = kind_of(document)
+    result, kind = typed(document), kind_of(document)
     if kind == "audit" and document["results"]:
-        about, entries = claims_by_entry(claims), whole_entries(typed(document).blocks)
+        about, entries = claims_by_entry(claims), whole_entries(result.blocks)
         tones = [entry_tone(entry, about) for entry in entries]
         return _counted([tone for tone in tones if tone != "not_tested"], claims, "confidences")
-    if kind == "monitor" and any(e.get("alarm") for e in document["results"]):
-        return Badge("alarm", "alarm")
-    if kind == "monitor" and (document.get("traffic") or {}).get("changes"):
-        return Badge("alarm", "traffic changed")
-    if kind == "monitor" and claims:
-        return Badge("not_tested", "no alarm so far")
+    if kind == "monitor":
+        return _watched(result, claims)
     if any(claim.id == "bench.questions_broken" for claim in claims):
         return Badge("alarm", "questions do not hold")
     if claims and claims[0].id == "plan.opening":
@@ -205,15 +196,23 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
     if kind == "compare" and own:
         return _compared(own)
     # Where verdicts are as frequent, the badge is about the one that the first sentence tells.
-    told = sorted(own, key=lambda claim: _OUTCOMES.get(claim.outcome, 4))
-    found = _counted([claim_tone(claim) for claim in told], claims, _COUNTED.get(kind, "claims"))
-    if found is None:
+    ranked = sorted(own, key=lambda claim: _OUTCOMES.get(claim.outcome, 4))
+    badge = _counted([claim_tone(claim) for claim in ranked], claims, _COUNTED.get(kind, "claims"))
+    if badge is None:
         return None
-    word, mark, rest = found.words.partition(",")
+    word, mark, rest = badge.words.partition(",")
     # A verdict in the words of the question that was asked.
-    of_kind = (kind_words(kind, "badge") or {}).get(found.tone, word)
+    of_kind = (kind_words(kind, "badge") or {}).get(badge.tone, word)
     words = (kind_words(own[0].id, "badge") or {}).get(word, of_kind)
-    return Badge(found.tone, words + mark + rest)
+    return Badge(badge.tone, words + mark + rest)
+
+
+def _watched(document: MonitorFields, claims: Sequence[Claim]) -> Badge | None:
+    if any(entry.alarm for entry in document.results):
+        return Badge("alarm", "alarm")
+    if document.traffic and document.traffic.changes:
+        return Badge("alarm", "traffic changed")
+    return Badge("not_tested", "no alarm so far") if claims else None
 
 
 def _compared(claims: Sequence[Claim]) -> Badge:
@@ -274,10 +273,10 @@ def whole_entries(entries: list[AuditBlock]) -> list[AuditBlock]:
 
 def entry_tone(entry: AuditBlock, claims: Mapping[str, Sequence[Claim]]) -> str:
     """Return the verdict on one audited confidence, from the claims by entry."""
-    own = claims.get(key_of(entry), ())
-    if not entry.probability:
+    about = claims.get(key_of(entry))
+    if not entry.probability or not about:
         return "not_tested"
-    return calibration_word(own).replace("-", "_") if own else "not_tested"
+    return calibration_word(about).replace("-", "_")
 
 
 def claims_by_entry(claims: Sequence[Claim]) -> dict[str, list[Claim]]:
@@ -311,7 +310,7 @@ def group_words(group: Keys) -> str:
     return ", ".join(f"{name}={value}" for name, value in (group or {}).items())
 
 
-def source_name(document: Mapping[str, Any]) -> str:
+def source_name(document: Mapping[str, object]) -> str:
     """Return the name of the input without its folder: a page shows no place of a machine.
 
     Examples

@@ -2,23 +2,24 @@
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
 from calibrant.claims.words import count
-from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_name, method_words
+from calibrant.documents import fields
 from calibrant.documents.audits import AuditBlock
-from calibrant.documents.fields import typed
+from calibrant.documents.fields import Fields, typed
 from calibrant.report.answers import source_name, whole_entries
 from calibrant.report.glossary import kind_words
 
 _LACKING = {"correct_missing": "grade", "feature_missing": "feature"}
 
 
-def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: bool = True) -> str:
+def title_line(
+    document: Mapping[str, object], *, title: str | None = None, dated: bool = True
+) -> str:
     """Return the title line; it shows no place of a machine.
 
     Examples
@@ -27,12 +28,12 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     >>> title_line(document, dated=False)
     'Plan for scores'
     """
-    kind = kind_of(document)
+    result: Fields = typed(document)
+    kind, name = result.kind, title or source_name(document)
     words = kind_words(kind, "title") or kind.replace("_", " ").capitalize()
-    name = title or source_name(document)
     link = "for" if kind in ("decide", "plan", "cascade") else "of"
-    parts = [f"{words} {link} {name}" if name else words, *_amounts(document, kind)]
-    dropped, data = document.get("dropped") or {}, document.get("data") or {}
+    parts = [f"{words} {link} {name}" if name else words, *_amounts(result)]
+    dropped, data = result.get("dropped") or {}, result.get("data") or {}
     # A row may break several rules: rows are counted, not rules.
     others = data.get("rows_read", 0) - data.get("rows", 0)
     for rule, what in _LACKING.items():
@@ -55,7 +56,7 @@ def without_one_method(entries: list[AuditBlock]) -> tuple[list[AuditBlock], str
     return [replace(entry, method="") for entry in entries], methods.pop()
 
 
-def named_table(words: str, document: Mapping[str, Any], method: str = "") -> str:
+def named_table(words: str, document: Mapping[str, object], method: str = "") -> str:
     """Return the title of a table: whose rows, and the confidence where it is named only here.
 
     Examples
@@ -68,63 +69,60 @@ def named_table(words: str, document: Mapping[str, Any], method: str = "") -> st
     return f"{whole}, confidence: {method}" if method else whole
 
 
-def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
-    results = document.get("results") or []
-    if kind == "audit" and results:
-        pool = (document.get("reading") or {}).get("drawn_from")
-        asked = (document.get("data") or {}).get("questions")
-        return _audited(whole_entries(typed(document).blocks), pool, asked)
-    if kind == "audit" and document.get("sem_ece"):
-        block = document["sem_ece"][0]
-        return [f"{count(block['questions'], 'question')} x {count(block['draws'], 'draw')}"]
-    if kind == "compare" and results:
-        names = {entry["model"] for entry in results}
-        models, left = len(names), document.get("not_compared") or ()
-        given = len(names | {entry["model"] for entry in left if "model" in entry})
-        own = max(entry["accuracy"]["n"] for entry in results)
-        questions = (document.get("data") or {}).get("questions") or own
-        methods = len({entry["method"] for entry in results})
-        found = [f"{methods} confidences"] if methods > 1 else []
-        shared = (document.get("data") or {}).get("questions_shared_by_all")
-        told = count(questions, "question")
-        if shared is not None and shared < questions:
-            told += f", {shared:,} with a confidence of {'both' if models == 2 else 'all'}"
-        counted = f"{models} of {given} models" if given > models else f"{models} models"
-        return [*found, counted, told]
-    if kind == "decide" and results:
-        return [_kept(results)]
-    if kind == "label" and results:
-        return [_labelled((entry["labelled"] for entry in results), sum(e["n"] for e in results))]
-    if kind == "cascade" and results:
-        return [count(results[0]["n"], "question")]
-    if kind == "multi_answer" and results:
+def _amounts(document: Fields) -> list[str]:
+    results, data = document.get("results"), document.get("data") or {}
+    if not results:
+        if document.get("sem_ece"):
+            block = document["sem_ece"][0]
+            return [f"{count(block['questions'], 'question')} x {count(block['draws'], 'draw')}"]
+        return []
+    if isinstance(document, fields.AuditFields):
+        pool = (document.reading or {}).get("drawn_from")
+        return _audited(whole_entries(document.blocks), pool, data.get("questions"))
+    if isinstance(document, fields.CompareFields):
+        return _compared(document)
+    if isinstance(document, fields.DecideFields):
+        # The numbers rest on these rows; the others chose where to start.
+        rows = sum(entry.n for entry in document.results)
+        used = sum(min(entry.answered.n or entry.n, entry.n) for entry in document.results)
+        return [f"{rows:,} rows" if used == rows else f"{used:,} of {rows:,} rows"]
+    if isinstance(document, fields.LabelFields):
+        labels = (entry.labelled for entry in document.results)
+        return [_labelled(labels, sum(entry.n for entry in document.results))]
+    if isinstance(document, fields.CascadeFields):
+        return [count(document.results[0].n, "question")]
+    if document.kind == "multi_answer":
         return [f"{max(entry['n'] for entry in results):,} answers"]
-    if results and all(isinstance(entry.get("n"), int) for entry in results):
+    if all(isinstance(entry.get("n"), int) for entry in results):
         return [count(sum(entry["n"] for entry in results), "row")]
     return []
 
 
+def _compared(document: fields.CompareFields) -> list[str]:
+    results, data = document.results, document.data or {}
+    names, methods = ({getattr(e, name) for e in results} for name in ("model", "method"))
+    models, left_out = len(names), document.not_compared or ()
+    given = len(names | {entry.model for entry in left_out if entry.model})
+    questions = int(data.get("questions") or max(entry.accuracy.n or 0 for entry in results))
+    shared, words = data.get("questions_shared_by_all"), count(questions, "question")
+    if shared is not None and shared < questions:
+        words += f", {shared:,} with a confidence of {'both' if models == 2 else 'all'}"
+    return [
+        *([f"{len(methods)} confidences"] if len(methods) > 1 else []),
+        f"{models} of {given} models" if given > models else f"{models} models",
+        words,
+    ]
+
+
 def _audited(whole: list[AuditBlock], pool: int | None, asked: int | None) -> list[str]:
-    methods = {entry.method for entry in whole}
-    models = {entry.model for entry in whole}
-    found = [f"{len(methods)} confidences"]
-    if len(methods) == 1:
-        found = [_confidence(methods.pop())]
+    models, methods = ({getattr(e, name) for e in whole} for name in ("model", "method"))
+    parts = [_confidence(*methods) if len(methods) == 1 else f"{len(methods)} confidences"]
     if len(models) > 1:
-        found.append(f"{len(models)} models")
+        parts.append(f"{len(models)} models")
     if pool is not None:
-        return [*found, _labelled((entry.n for entry in whole), pool)]
-    own = max(entry.questions for entry in whole)
-    return [*found, count(own if asked is None else asked, "question")]
-
-
-def _kept(results: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many rows the numbers rest on; the others chose where to start."""
-    rows = sum(entry["n"] for entry in results)
-    used = sum(
-        min((entry.get("answered") or {}).get("n") or entry["n"], entry["n"]) for entry in results
-    )
-    return f"{rows:,} rows" if used == rows else f"{used:,} of {rows:,} rows"
+        return [*parts, _labelled((entry.n for entry in whole), pool)]
+    questions = max(entry.questions for entry in whole) if asked is None else asked
+    return [*parts, count(questions, "question")]
 
 
 def _labelled(labels: Iterable[int], rows: int) -> str:

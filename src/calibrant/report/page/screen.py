@@ -8,6 +8,7 @@ from typing import Any
 from calibrant.claims import Claim
 from calibrant.claims.next_step import Step, next_step
 from calibrant.core.document import kind_of
+from calibrant.documents.fields import typed
 from calibrant.report.answers import (
     Badge,
     badge_of,
@@ -135,7 +136,7 @@ def first_screen(
     claims, warnings = rows_apart(said_first(document))
     chart = answer_of(document)
     sentences = _short_first(headline(claims, most), chart)
-    warnings += [str(warning["text"]) for warning in warnings_of(document)]
+    warnings += warnings_of(typed(document))
     shown = _fitting(warnings)
     return Screen(
         title=title_line(document, title=title),

@@ -19,7 +19,7 @@ def blocks(document: PlanFields) -> Iterator[Block]:
     """Yield the blocks of a ``calibrant.plan/1`` document."""
     plans, theory = document.plans or [], document.theory
     for warning in warnings_of(document):
-        yield Paragraph(str(warning["text"]))
+        yield Paragraph(warning)
     if any(plan.needed for plan in plans):
         yield _labels_for_claim(plans, document.results[0])
     elif any(plan.shows for plan in plans):

@@ -75,8 +75,7 @@ def compact_lines(
     """
     lines = [Text(title_line(document, dated=False), style="dim"), Text()]
     claims, of_rows = rows_apart(claims_of(document))
-    of_rows += [str(warning["text"]) for warning in warnings_of(document)]
-    warnings = [safe_text(text) for text in of_rows]
+    warnings = [safe_text(text) for text in (*of_rows, *warnings_of(document))]
     hidden = len(warnings) - _WARNINGS
     for text in [
         *warnings[:_WARNINGS],
