@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -12,8 +13,7 @@ from studies.semantics import load_rows
 from benchmarks.harness import DATA, Page, median_seconds, seconds
 from calibrant.core.rng import named_stream
 from calibrant.semantics import Grader, Normaliser, annotate, extract_answer
-from calibrant.semantics.same.cluster import cluster_rules
-from calibrant.semantics.same.forms import FormReader
+from calibrant.semantics.same.hybrid import hybrid_steps, run_steps
 
 QUESTIONS, DRAWS = 20_000, 50
 _FORMS = (
@@ -103,10 +103,11 @@ def throughput(page: Page) -> None:
 def small_work(page: Page) -> None:
     answers = ["Robert C. Gallo", "Robert Gallo.", "1,000 km", "July 20, 1969", "The Beatles"] * 10
     rows = []
+    by_rules = partial(hybrid_steps, answers, ask=False)
     for name, work, count in (
         ("normalise one answer", lambda: [Normaliser()(a) for a in answers[:5]], 5),
         ("extract one answer", lambda: [extract_answer(a) for a in answers], 50),
-        ("cluster 50 draws by rules", lambda: cluster_rules(answers, reader=FormReader()), 1),
+        ("cluster 50 draws by rules", lambda: run_steps([by_rules()], None), 1),
     ):
         rows.append([name, seconds(median_seconds(work) / count)])
     page.table("Single steps, nothing cached", ["work", "time"], rows)

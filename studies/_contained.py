@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Protocol
 
 from calibrant.semantics import Grader, Options, extract_answer
-from calibrant.semantics.same.cluster import candidate_pairs, cluster_rules, distinct_forms
+from calibrant.semantics.same.cluster import candidate_pairs, distinct_forms
 from calibrant.semantics.same.forms import Form, FormReader, read_cues
+from calibrant.semantics.same.hybrid import hybrid_steps, run_steps
 from calibrant.semantics.same.rules import relate
 from calibrant.semantics.settle import Group, Settler
 from calibrant.semantics.typed import Relation
@@ -70,9 +71,15 @@ def is_part(short: Form, long: Form) -> bool:
     return short.content in (long.content[:size], long.content[-size:])
 
 
+def by_rules(answers: Sequence[str], question: str, reader: FormReader) -> list[int]:
+    """Return the classes of the rules."""
+    steps = hybrid_steps(answers, question=question, reader=reader, ask=False)
+    return run_steps([steps], None)[0].ids
+
+
 def with_parts(answers: Sequence[str], question: str, reader: FormReader) -> list[int]:
     """Return the classes of the rules, parts of names joined where they point to one class."""
-    ids = cluster_rules(answers, question=question, reader=reader).ids
+    ids = by_rules(answers, question, reader)
     cues = read_cues(question)
     if cues.one_of_many:
         return ids
@@ -113,9 +120,7 @@ def count_joined(rows: Sequence[Graded], reader: FormReader, *, parts: bool) -> 
     for question, grades in by_question.items():
         answers = list(grades)
         ids = (
-            with_parts(answers, question, reader)
-            if parts
-            else cluster_rules(answers, question=question, reader=reader).ids
+            with_parts(answers, question, reader) if parts else by_rules(answers, question, reader)
         )
         for i, j in itertools.combinations(range(len(answers)), 2):
             if ids[i] == ids[j]:

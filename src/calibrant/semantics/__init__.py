@@ -67,6 +67,7 @@ from calibrant.semantics.judge import mask_instructions as mask_instructions
 from calibrant.semantics.llm_judge import LLMJudge as LLMJudge
 from calibrant.semantics.options import Options as Options
 from calibrant.semantics.same.cluster import Clusters as Clusters
+from calibrant.semantics.same.cluster import first_appearance
 from calibrant.semantics.same.cluster import pairwise_f1 as pairwise_f1
 from calibrant.semantics.same.cluster import same_partition as same_partition
 from calibrant.semantics.same.pairs import CosinePairs as CosinePairs
@@ -114,14 +115,9 @@ def cluster_answers(
     """
     texts = [extract_answer(answer).answer for answer in answers]
     attempted = [text for text in texts if text is not None]
-    ids: list[int] = []
-    if attempted:
-        group = Group(attempted, [1] * len(attempted), question or "")
-        ids = Settler(options or Options()).settle([group])[0].clusters.ids
-    found = iter(ids)
-    labels = [-1 if text is None else next(found) for text in texts]
-    numbers: dict[int, int] = {}
-    return [numbers.setdefault(label, len(numbers)) for label in labels]
+    group = Group(attempted, [1] * len(attempted), question or "")
+    ids = iter(Settler(options or Options()).settle([group])[0].clusters.ids)
+    return first_appearance([-1 if text is None else next(ids) for text in texts])
 
 
 def grade_answers(

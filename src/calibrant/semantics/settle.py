@@ -1,12 +1,13 @@
 """Classes and grades of one question's distinct answers; many questions side by side."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from calibrant.semantics.grading.grade import Grade, Grader, References, flatten_references
 from calibrant.semantics.judge import Docket, GradeQuery, mask_instructions
 from calibrant.semantics.options import Options
-from calibrant.semantics.same.cluster import Clusters, cluster_exact, cluster_rules
+from calibrant.semantics.same.cluster import Clusters, cluster_exact
 from calibrant.semantics.same.hybrid import Similarity, Steps, hybrid_steps, is_phrase, run_steps
 from calibrant.semantics.text.normalise import Normaliser
 
@@ -41,12 +42,21 @@ class Group:
 
 @dataclass(slots=True)
 class Settled:
-    """Class and grade of each distinct answer of a group."""
+    """Classes of a group's distinct answers, and the grades of those that speak for the others.
+
+    `spoken_for_by` holds for each answer the place of the one whose grade it has.
+    """
 
     clusters: Clusters
-    grades: list[Grade]
+    spoken_for_by: list[int]
+    verdicts: dict[int, Grade]
     mixed_classes: int = 0
     masked: list[str] = field(default_factory=list)
+
+    @property
+    def grades(self) -> list[Grade]:
+        """The grade of each distinct answer."""
+        return [self.verdicts[place] for place in self.spoken_for_by]
 
 
 class Settler:
@@ -66,58 +76,33 @@ class Settler:
         self.grader = Grader(
             Normaliser(options.steps), tolerance=options.tolerance, math=options.math
         )
-        self.docket = (
-            None
-            if options.judge is None
-            else Docket(
-                options.judge, options.max_judge_calls, check_symmetry=options.check_symmetry
-            )
-        )
-        self.similarity = (
-            None
-            if options.compare is None
-            else Similarity(options.compare, options.same_cosine, options.different_cosine)
-        )
+        self.docket: Docket | None = None
+        if options.judge is not None:
+            self.docket = Docket(options.judge, options.max_judge_calls, options.check_symmetry)
+        self.similarity: Similarity | None = None
+        if (model := options.compare) is not None:
+            self.similarity = Similarity(model, options.same_cosine, options.different_cosine)
 
     def settle(self, groups: Sequence[Group]) -> list[Settled]:
         """Return classes and grades of all groups."""
-        clusters = self._cluster(groups)
+        clusters = run_steps([self._steps(group) for group in groups], self.docket)
         settled = [self._grade(group, found) for group, found in zip(groups, clusters, strict=True)]
         self._by_embeddings(groups, settled)
         self._by_judge(groups, settled)
         return settled
 
-    def _cluster(self, groups: Sequence[Group]) -> list[Clusters]:
+    def _steps(self, group: Group) -> Steps:
         how = self.options.clustering
-        asks = how in ("hybrid", "judge") and self.docket is not None
-        plain = not asks and (self.similarity is None or how in ("rules", "exact"))
-        if plain:
-            return [self._without_help(group) for group in groups]
-        return run_steps([self._steps(group, asks) for group in groups], self.docket)
-
-    def _without_help(self, group: Group) -> Clusters:
-        if self.options.clustering == "exact" or group.choices:
-            return cluster_exact(group.answers, reader=self.grader.reader)
-        return cluster_rules(
-            group.answers,
-            question=group.question,
-            reader=self.grader.reader,
-            tolerance=self.options.tolerance,
-            math=self.options.math,
-            siblings=group.apart,
-        )
-
-    def _steps(self, group: Group, asks: bool) -> Steps:
-        if group.choices:
+        if how == "exact" or group.choices:
             return _at_once(cluster_exact(group.answers, reader=self.grader.reader))
         return hybrid_steps(
             group.answers,
             question=group.question,
             reader=self.grader.reader,
-            similarity=None if self.options.clustering == "judge" else self.similarity,
+            similarity=self.similarity if how in ("hybrid", "embeddings") else None,
             mode=self.options.judge_mode,
-            ask=asks,
-            rules=self.options.clustering != "judge",
+            ask=self.docket is not None and how in ("hybrid", "judge"),
+            rules=how != "judge",
             tolerance=self.options.tolerance,
             counts=group.counts,
             math=self.options.math,
@@ -126,17 +111,15 @@ class Settler:
 
     def _grade(self, group: Group, clusters: Clusters) -> Settled:
         ids = clusters.ids
+        heaviest = _heaviest(ids, group.counts)
+        speakers = [heaviest[class_id] for class_id in ids]
         if self.options.per_draw:
-            grades = [self._one(group, answer) for answer in group.answers]
-            by_class: dict[int, set[bool | None]] = {}
-            for class_id, grade in zip(ids, grades, strict=True):
-                by_class.setdefault(class_id, set()).add(grade.correct)
-            return Settled(clusters, grades, sum(len(found) > 1 for found in by_class.values()))
-        by_class_grade = {
-            class_id: self._one(group, group.answers[place])
-            for class_id, place in representatives(ids, group).items()
-        }
-        return Settled(clusters, [by_class_grade[class_id] for class_id in ids])
+            speakers = list(range(len(ids)))
+        places = dict.fromkeys(speakers)
+        verdicts = {place: self._one(group, group.answers[place]) for place in places}
+        outcomes = {(ids[place], grade.correct) for place, grade in verdicts.items()}
+        mixed = Counter(class_id for class_id, _ in outcomes)
+        return Settled(clusters, speakers, verdicts, sum(each > 1 for each in mixed.values()))
 
     def _one(self, group: Group, answer: str) -> Grade:
         grade = self.grader.grade(
@@ -158,72 +141,47 @@ class Settler:
             return
         read = self.grader.reader
         open_pairs = [
-            (number, place, alias)
-            for number, (group, result) in enumerate(zip(groups, settled, strict=True))
-            for place in self._open_places(group, result)
-            if not result.grades[place].correct and is_phrase(read(group.answers[place]))
+            (result, place, (group.question, group.answers[place], alias))
+            for group, result in zip(groups, settled, strict=True)
+            for place in self._open_places(result)
+            if not result.verdicts[place].correct and is_phrase(read(group.answers[place]))
             for alias in flatten_references(group.references)
             if is_phrase(read(alias))
         ]
-        scores = model.scores(
-            [
-                (groups[number].question, groups[number].answers[place], alias)
-                for number, place, alias in open_pairs
-            ]
-        )
-        for (number, place, _), score in zip(open_pairs, map(float, scores), strict=True):
+        scores = model.scores([pair for _, _, pair in open_pairs])
+        for (result, place, _), score in zip(open_pairs, map(float, scores), strict=True):
             if score >= self.options.same_cosine:
-                self._spread(settled[number], place, Grade(True, "embedding", probability=score))
+                result.verdicts[place] = Grade(True, "embedding", probability=score)
 
     def _by_judge(self, groups: Sequence[Group], settled: list[Settled]) -> None:
         if self.docket is None or self.options.grading not in ("hybrid", "judge"):
             return
-        wanted: list[tuple[int, int, GradeQuery]] = []
-        for number, (group, result) in enumerate(zip(groups, settled, strict=True)):
-            references = tuple(
-                text for text in flatten_references(group.references) if text.strip()
-            )
-            for place in self._open_places(group, result):
+        wanted: list[tuple[Settled, int, GradeQuery]] = []
+        for group, result in zip(groups, settled, strict=True):
+            references = tuple(filter(str.strip, flatten_references(group.references)))
+            for place in self._open_places(result):
                 masked = mask_instructions(group.answers[place])
                 result.masked.extend(masked.removed)
                 # An answer that is nothing but an instruction is never shown to a judge.
                 if references and masked.text:
                     query = GradeQuery(group.question, references, masked.text)
-                    wanted.append((number, place, query))
+                    wanted.append((result, place, query))
         replies = self.docket.ask_all([query for _, _, query in wanted])
-        for (number, place, _), reply in zip(wanted, replies, strict=True):
-            if isinstance(reply, str):
-                self._spread(settled[number], place, self._verdict(reply))
+        name = self.docket.judge.name
+        for (result, place, _), reply in zip(wanted, replies, strict=True):
+            if reply == "NOT_ATTEMPTED":
+                result.verdicts[place] = Grade(None, name, "refusal")
+            elif isinstance(reply, str):
+                result.verdicts[place] = Grade(reply == "CORRECT", name)
 
-    def _verdict(self, reply: str) -> Grade:
-        name = self.docket.judge.name if self.docket is not None else "judge"
-        if reply == "NOT_ATTEMPTED":
-            return Grade(None, name, "refusal")
-        return Grade(reply == "CORRECT", name)
-
-    def _open_places(self, group: Group, result: Settled) -> list[int]:
+    def _open_places(self, result: Settled) -> list[int]:
         """Return the answers to look at again: those that only words have decided."""
         everything = self.options.grading == "judge"
-        places = (
-            range(len(group.answers))
-            if self.options.per_draw
-            else representatives(result.clusters.ids, group).values()
-        )
         return [
             place
-            for place in places
-            if result.grades[place].reason == "attempted"
-            and (everything or result.grades[place].doubtful)
+            for place, grade in result.verdicts.items()
+            if grade.reason == "attempted" and (everything or grade.doubtful)
         ]
-
-    def _spread(self, result: Settled, place: int, grade: Grade) -> None:
-        if self.options.per_draw:
-            result.grades[place] = replace(grade)
-            return
-        class_id = result.clusters.ids[place]
-        for other, found in enumerate(result.clusters.ids):
-            if found == class_id:
-                result.grades[other] = grade
 
 
 def _at_once(clusters: Clusters) -> Steps:
@@ -232,10 +190,10 @@ def _at_once(clusters: Clusters) -> Steps:
     return clusters
 
 
-def representatives(ids: Sequence[int], group: Group) -> dict[int, int]:
+def _heaviest(ids: Sequence[int], counts: Sequence[int]) -> dict[int, int]:
     """Return the place of the most frequent form of each class (the first, where they tie)."""
     best: dict[int, int] = {}
     for place, class_id in enumerate(ids):
-        if class_id not in best or group.counts[place] > group.counts[best[class_id]]:
+        if class_id not in best or counts[place] > counts[best[class_id]]:
             best[class_id] = place
     return best

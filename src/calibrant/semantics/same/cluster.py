@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from calibrant.semantics.extract import not_attempted
-from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
+from calibrant.semantics.same.forms import Cues, Form, FormReader
 from calibrant.semantics.same.rules import relate
 from calibrant.semantics.typed import Relation
 
@@ -127,19 +128,14 @@ def distinct_forms(
     answers: Sequence[str], reader: FormReader, weights: Sequence[int] | None = None
 ) -> tuple[list[Form], list[int], list[int]]:
     """Return the forms that differ after normalisation, their counts, and each answer's form."""
-    index: dict[str, int] = {}
-    forms: list[Form] = []
-    counts: list[int] = []
-    which: list[int] = []
-    for number, answer in enumerate(answers):
-        form = reader(answer)
-        place = index.setdefault(form.identity, len(forms))
-        if place == len(forms):
-            forms.append(form)
-            counts.append(0)
-        counts[place] += 1 if weights is None else weights[number]
-        which.append(place)
-    return forms, counts, which
+    read = list(map(reader, answers))
+    which = first_appearance([form.identity for form in read])
+    forms: dict[int, Form] = {}
+    counts: Counter[int] = Counter()
+    for place, form, weight in zip(which, read, weights or [1] * len(read), strict=True):
+        forms.setdefault(place, form)
+        counts[place] += weight
+    return list(forms.values()), list(counts.values()), which
 
 
 def cluster_exact(answers: Sequence[str], *, reader: FormReader | None = None) -> Clusters:
@@ -150,67 +146,25 @@ def cluster_exact(answers: Sequence[str], *, reader: FormReader | None = None) -
     >>> cluster_exact(["Paris.", "paris", "Rome"]).ids
     [0, 0, 1]
     """
-    read = reader or FormReader()
-    ids = first_appearance([_empty_key(read(answer)) for answer in answers])
-    return Clusters(ids, {"exact": len(answers)})
-
-
-def _empty_key(form: Form) -> str:
-    return "" if not_attempted(form.raw) == "empty" else "=" + form.key
-
-
-def cluster_rules(
-    answers: Sequence[str],
-    *,
-    question: str | None = None,
-    reader: FormReader | None = None,
-    tolerance: float = 1e-9,
-    math: bool = False,
-    siblings: Sequence[str] = (),
-) -> Clusters:
-    """Join answers that lexical and numeric rules call the same.
-
-    `siblings` are names known to mean different things: two of them never join.
-
-    Examples
-    --------
-    >>> cluster_rules(["Robert C. Gallo", "Robert Gallo", "Tore Godal"]).ids
-    [0, 0, 1]
-    """
-    read = reader or FormReader()
-    forms, _, which = distinct_forms(answers, read)
-    partition, decided = cluster_forms(
-        forms,
-        read_cues(question),
-        tolerance=tolerance,
-        math=math,
-        siblings={read(name).key for name in siblings},
-    )
-    ids = partition.ids()
-    return Clusters(
-        first_appearance([ids[place] for place in which]),
-        decided,
-        [(forms[a].raw, forms[b].raw) for a, b in partition.conflicts],
-    )
+    forms = map(reader or FormReader(), answers)
+    keys = ["" if not_attempted(form.raw) == "empty" else "=" + form.key for form in forms]
+    return Clusters(first_appearance(keys), {"exact": len(answers)})
 
 
 def cluster_forms(
-    forms: Sequence[Form],
-    cues: Cues,
-    *,
-    tolerance: float = 1e-9,
-    math: bool = False,
-    siblings: Collection[str] = (),
-) -> tuple[Partition, dict[str, int]]:
-    """Join distinct forms by rules; likely pairs only where one class alone is meant."""
+    forms: Sequence[Form], cues: Cues, siblings: Collection[str], *, tolerance: float, math: bool
+) -> tuple[Partition, Counter[str]]:
+    """Join distinct forms by rules; likely pairs only where one class alone is meant.
+
+    `siblings` are names, normalised, known to mean different things: two of them never join.
+    """
     partition = Partition(len(forms))
-    decided: dict[str, int] = {}
+    decided: Counter[str] = Counter()
     likely: dict[int, set[int]] = {}
     joins: list[tuple[int, int, str]] = []
-    known = [place for place, form in enumerate(forms) if form.key in siblings]
-    for place, a in enumerate(known):
-        for b in known[place + 1 :]:
-            partition.forbid(a, b)
+    named = [place for place, form in enumerate(forms) if form.key in siblings]
+    for a, b in combinations(named, 2):
+        partition.forbid(a, b)
     for a, b in candidate_pairs(forms):
         relation, rule = relate(forms[a], forms[b], cues, tolerance=tolerance, math=math)
         if relation is Relation.SAME:
@@ -222,11 +176,11 @@ def cluster_forms(
             likely.setdefault(short, set()).add(long)
     for a, b, rule in joins:
         if partition.join(a, b):
-            decided[rule] = decided.get(rule, 0) + 1
+            decided[rule] += 1
     for short, longs in likely.items():
         classes = {partition.find(item) for item in longs}
         if len(classes) == 1 and partition.join(short, classes.pop()):
-            decided["surname"] = decided.get("surname", 0) + 1
+            decided["surname"] += 1
     return partition, decided
 
 
@@ -238,11 +192,4 @@ def candidate_pairs(forms: Sequence[Form]) -> list[tuple[int, int]]:
     for place, form in enumerate(forms):
         for block in form.blocks:
             by_block.setdefault(block, []).append(place)
-    pairs = {
-        (members[i], members[j])
-        for members in by_block.values()
-        if len(members) > 1
-        for i in range(len(members))
-        for j in range(i + 1, len(members))
-    }
-    return sorted(pairs)
+    return sorted({pair for places in by_block.values() for pair in combinations(places, 2)})

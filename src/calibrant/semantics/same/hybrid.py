@@ -1,12 +1,12 @@
 """Clustering with a judge: rules first, embeddings for the clear cases, the judge for the rest."""
 
+from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core import InputError
 from calibrant.semantics.judge import Docket, GroupQuery, Query, Reply, SameQuery, WhichQuery
 from calibrant.semantics.same import cluster
 from calibrant.semantics.same.forms import Form, FormReader, read_cues
@@ -53,7 +53,8 @@ class _Group:
     representative: int
 
 
-_Search = Generator[Query, Reply, tuple[_Group | None, int]]
+_Asking = Generator[Query, Reply, Reply]
+_Search = Generator[Query, Reply, _Group | None]
 
 
 def hybrid_steps(
@@ -87,49 +88,47 @@ def hybrid_steps(
         Whether rules may join forms before the judge is asked.
     counts
         How often each answer was given, where `answers` are distinct already.
-    math, siblings
-        See `cluster_rules`.
+    math
+        Whether formulas are compared by computer algebra (extra ``math``).
+    siblings
+        Names known to mean different things: two of them never join.
     """
-    if mode not in MODES:
-        raise InputError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
     read = reader or FormReader()
     forms, weights, which = cluster.distinct_forms(answers, read, counts)
     if rules:
+        names = {read(name).key for name in siblings}
+        cues = read_cues(question)
         partition, decided = cluster.cluster_forms(
-            forms,
-            read_cues(question),
-            tolerance=tolerance,
-            math=math,
-            siblings={read(name).key for name in siblings},
+            forms, cues, names, tolerance=tolerance, math=math
         )
     else:
-        partition, decided = cluster.Partition(len(forms)), {}
-    calls = 0
-    if len(set(partition.ids())) > 1 and (ask or similarity is not None):
-        worker = _Joiner(question or "", forms, weights, partition, decided, similarity)
+        partition, decided = cluster.Partition(len(forms)), Counter()
+    worker = _Joiner(question or "", forms, weights, partition, decided, similarity)
+    if len(set(partition.ids())) > 1:
         worker.by_similarity()
         if ask:
-            calls = yield from worker.by_judge(mode)
+            yield from worker.by_judge(mode)
     ids = partition.ids()
     return cluster.Clusters(
         cluster.first_appearance([ids[place] for place in which]),
         decided,
         [(forms[a].raw, forms[b].raw) for a, b in partition.conflicts],
-        calls,
+        worker.calls,
     )
 
 
 @dataclass
 class _Joiner:
-    """Joins what rules left apart, in one question."""
+    """Joins what rules left apart, in one question; `calls` counts what the judge is asked."""
 
     question: str
     forms: list[Form]
     counts: list[int]
     partition: cluster.Partition
-    decided: dict[str, int]
+    decided: Counter[str]
     similarity: Similarity | None
-    cosines: npt.NDArray[np.float64] | None = field(default=None)
+    cosines: npt.NDArray[np.float64] | None = None
+    calls: int = 0
 
     def by_similarity(self) -> None:
         """Join phrases that are clearly alike, and keep apart those that are clearly not."""
@@ -139,101 +138,87 @@ class _Joiner:
         places = [i for i, form in enumerate(self.forms) if is_phrase(form)]
         pairs = [(float(self.cosines[a, b]), a, b) for a in places for b in places if a < b]
         for cosine, a, b in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
-            if self.partition.find(a) == self.partition.find(b):
-                continue
-            if relate(self.forms[a], self.forms[b])[0] is Relation.DIFFERENT:
+            joined = self.partition.find(a) == self.partition.find(b)
+            if joined or relate(self.forms[a], self.forms[b])[0] is Relation.DIFFERENT:
                 continue
             if cosine >= self.similarity.same and not self.partition.apart(a, b):
                 self.partition.join(a, b)
-                self._count("embedding")
+                self.decided["embedding"] += 1
             elif cosine <= self.similarity.different:
                 self.partition.forbid(a, b)
 
-    def by_judge(self, mode: str) -> Generator[Query, Reply, int]:
+    def by_judge(self, mode: str) -> Generator[Query, Reply, None]:
         """Ask about every class that rules left open, the heaviest first."""
         if mode == "group":
-            reply = yield GroupQuery(self.question, tuple(self._text_of(g) for g in self._groups()))
-            if self._apply_groups(reply):
-                return 1
-            return 1 + (yield from self._one_by_one("confirmed"))
-        return (yield from self._one_by_one(mode))
-
-    def _one_by_one(self, mode: str) -> Generator[Query, Reply, int]:
-        calls = 0
-        settled: list[_Group] = []
+            texts = tuple(map(self._text_of, self._groups()))
+            if self._apply_groups((yield from self._ask(GroupQuery(self.question, texts)))):
+                return
+            mode = "confirmed"
         ways = {"which": self._which, "confirmed": self._confirmed, "pairwise": self._pairwise}
+        settled: list[_Group] = []
         for group in self._groups():
             candidates = self._candidates(group, settled)
-            found: _Group | None = None
-            if candidates:
-                found, used = yield from ways[mode](group, candidates)
-                calls += used
-            if found is not None and self.partition.join(
-                group.representative, found.representative
-            ):
-                self._count("judge")
-                found.weight += group.weight
+            other = (yield from ways[mode](group, candidates)) if candidates else None
+            if other and self.partition.join(group.representative, other.representative):
+                self.decided["judge"] += 1
+                other.weight += group.weight
             else:
                 settled.append(group)
-        return calls
 
     def _which(self, group: _Group, candidates: list[_Group]) -> _Search:
         """One call: which of these, or none?"""
-        reply = yield self._which_query(group, candidates)
+        reply = yield from self._ask_which(group, candidates)
         if isinstance(reply, int) and 0 <= reply < len(candidates):
-            return candidates[reply], 1
+            return candidates[reply]
         if reply == -1:
             self._keep_apart(group, candidates)
-        return None, 1
+        return None
 
     def _confirmed(self, group: _Group, candidates: list[_Group]) -> _Search:
         """Two calls that agree, or a third that decides."""
-        reply = yield self._which_query(group, candidates)
+        reply = yield from self._ask_which(group, candidates)
         if not isinstance(reply, int) or reply >= len(candidates):
-            return None, 1
+            return None
         if reply >= 0:
             chosen = candidates[reply]
-            same = yield self._same_query(group, chosen)
-            if same is not False:
-                return chosen, 2
+            if (yield from self._ask_same(group, chosen)) is not False:
+                return chosen
             second = yield from self._look_again(group, candidates)
-            return (chosen if second is chosen else None), 3
+            return chosen if second is chosen else None
         second = yield from self._look_again(group, candidates)
         if second is None:
             self._keep_apart(group, candidates)
-            return None, 2
-        same = yield self._same_query(group, second)
-        return (second if same is True else None), 3
+            return None
+        return second if (yield from self._ask_same(group, second)) is True else None
 
-    def _look_again(
-        self, group: _Group, candidates: list[_Group]
-    ) -> Generator[Query, Reply, _Group | None]:
+    def _look_again(self, group: _Group, candidates: list[_Group]) -> _Search:
         """Ask with the classes in the other order: a preference for a place shows."""
         turned = candidates[::-1]
         if len(turned) == 1:
-            reply = yield self._same_query(group, turned[0])
-            return turned[0] if reply is True else None
-        reply = yield self._which_query(group, turned)
-        found = isinstance(reply, int) and 0 <= reply < len(turned)
-        return turned[int(reply)] if found and isinstance(reply, int) else None
+            return turned[0] if (yield from self._ask_same(group, turned[0])) is True else None
+        reply = yield from self._ask_which(group, turned)
+        return turned[reply] if isinstance(reply, int) and 0 <= reply < len(turned) else None
 
     def _pairwise(self, group: _Group, candidates: list[_Group]) -> _Search:
         """One call per class, until one fits."""
-        for number, other in enumerate(candidates, start=1):
-            reply = yield self._same_query(group, other)
+        for other in candidates:
+            reply = yield from self._ask_same(group, other)
             if reply is True:
-                return other, number
+                return other
             if reply is False:
                 self._keep_apart(group, [other])
-        return None, len(candidates)
+        return None
 
-    def _which_query(self, group: _Group, candidates: Sequence[_Group]) -> Query:
-        return WhichQuery(
-            self.question, self._text_of(group), tuple(map(self._text_of, candidates))
-        )
+    def _ask_which(self, group: _Group, candidates: Sequence[_Group]) -> _Asking:
+        texts = tuple(map(self._text_of, candidates))
+        return self._ask(WhichQuery(self.question, self._text_of(group), texts))
 
-    def _same_query(self, group: _Group, other: _Group) -> Query:
-        return SameQuery(self.question, self._text_of(group), self._text_of(other))
+    def _ask_same(self, group: _Group, other: _Group) -> _Asking:
+        return self._ask(SameQuery(self.question, self._text_of(group), self._text_of(other)))
+
+    def _ask(self, query: Query) -> _Asking:
+        self.calls += 1
+        return (yield query)
 
     def _apply_groups(self, reply: Reply) -> bool:
         groups = self._groups()
@@ -245,7 +230,7 @@ class _Joiner:
             if other is not group and self.partition.join(
                 other.representative, group.representative
             ):
-                self._count("judge")
+                self.decided["judge"] += 1
         return True
 
     def _groups(self) -> list[_Group]:
@@ -290,9 +275,6 @@ class _Joiner:
     def _text_of(self, group: _Group) -> str:
         return self.forms[group.representative].raw
 
-    def _count(self, who: str) -> None:
-        self.decided[who] = self.decided.get(who, 0) + 1
-
 
 def is_phrase(form: Form) -> bool:
     """Phrases of two words or more that are neither names nor figures."""
@@ -314,28 +296,16 @@ def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[cluster.Clu
     >>> run_steps([hybrid_steps(["UK", "Great Britain", "France"])], docket)[0].ids
     [0, 0, 1]
     """
-    results: list[cluster.Clusters | None] = [None] * len(tasks)
-    waiting: dict[int, Query] = {}
-    for place, task in enumerate(tasks):
-        _advance(place, task, None, waiting, results)
-    while waiting:
-        places = list(waiting)
-        queries = [waiting[place] for place in places]
-        replies = docket.ask_all(queries) if docket is not None else [None] * len(queries)
-        waiting = {}
-        for place, reply in zip(places, replies, strict=True):
-            _advance(place, tasks[place], reply, waiting, results)
-    return [result for result in results if result is not None]
-
-
-def _advance(
-    place: int,
-    task: Steps,
-    reply: Reply,
-    waiting: dict[int, Query],
-    results: list[cluster.Clusters | None],
-) -> None:
-    try:
-        waiting[place] = task.send(reply)
-    except StopIteration as stop:
-        results[place] = stop.value
+    results: dict[int, cluster.Clusters] = {}
+    replies: dict[int, Reply] = dict.fromkeys(range(len(tasks)))
+    while replies:
+        waiting: dict[int, Query] = {}
+        for place, reply in replies.items():
+            try:
+                waiting[place] = tasks[place].send(reply)
+            except StopIteration as stop:
+                results[place] = stop.value
+        asked = list(waiting.values())
+        answered = docket.ask_all(asked) if docket is not None else [None] * len(asked)
+        replies = dict(zip(waiting, answered, strict=True))
+    return [results[place] for place in range(len(tasks))]
