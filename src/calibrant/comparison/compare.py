@@ -24,7 +24,7 @@ from calibrant.comparison.diagnostics import missing_questions
 from calibrant.comparison.entries import described_gaps, pair_entry, result_entry, untested_entry
 from calibrant.comparison.evidence import PairEvidence, pair_evidences, unstated_shares
 from calibrant.comparison.families import decide_document, document_claims
-from calibrant.comparison.footings import Footings, known_target
+from calibrant.comparison.footings import TARGETS, Footings
 from calibrant.comparison.league import league_row
 from calibrant.comparison.pipeline import (
     BlockReader,
@@ -72,7 +72,7 @@ class Pool:
 
 @dataclass
 class ComparedModels:
-    """One comparison while its pairs come in."""
+    """One comparison while its pairs come in, by the numbers of their models."""
 
     models: Sequence[str]
     survey: Survey
@@ -80,83 +80,60 @@ class ComparedModels:
     options: Options
     results: list[dict[str, Any]] = field(default_factory=list)
     league: list[dict[str, Any]] = field(default_factory=list)
-    pairs: list[dict[str, Any]] = field(default_factory=list)
-    evidence: list[PairEvidence] = field(default_factory=list)
-    order: list[tuple[int, int]] = field(default_factory=list)
+    pairs: dict[tuple[int, int], tuple[dict[str, Any], PairEvidence]] = field(default_factory=dict)
 
     def take_model(self, number: int, own: Footings) -> None:
         """Add what is seen of a model by itself; models come in their order."""
         name, level = self.models[number], self.options["level"]
-        judged = None
-        if self.pool is not None:
-            bins, everyone = self.options["bins"], range(len(self.models))
-            judged = candidate_views(*self._pooled(), number, everyone, bins=bins)
+        judged = self._judged(number, range(len(self.models)))
         self.results.append(result_entry(number, name, own, self.survey, judged, level=level))
         self.league.append(league_row(number, name, own, self.survey, level))
 
     def take(self, pairs: Sequence[PairViews]) -> None:
         """Add some pairs."""
         survey = self.survey
-        level, lipschitz = self.options["level"], self.options["lipschitz"]
         evidence = pair_evidences(
             [(pair.first, pair.second) for pair in pairs],
             margin=self.options["margin"],
             leads=[survey.more_accurate(pair.a, pair.b)[1:] for pair in pairs],
             unstated=[unstated_shares(survey, pair.a, pair.b) for pair in pairs],
         )
-        described = described_gaps(pairs)
-        for pair, found, gaps in zip(pairs, evidence, described, strict=True):
+        for pair, shown, gaps in zip(pairs, evidence, described_gaps(pairs), strict=True):
             few = pair.first.n < LEAST_QUESTIONS
             # No interval and no test: the values stay, and the sentence says why there is no more.
-            found = found.without_tests() if few else found
-            judged = self._judged(pair)
-            entry = pair_entry(
-                pair, self.models, found, gaps, judged, survey, level=level, lipschitz=lipschitz
-            )
-            self.pairs.append(untested_entry(entry) if few else entry)
-            self.evidence.append(found)
-            self.order.append((pair.a, pair.b))
+            shown = shown.without_tests() if few else shown
+            both = pair.a, pair.b
+            judged = self._judged(pair.a, both), self._judged(pair.b, both)
+            entry = pair_entry(pair, self.models, shown, gaps, judged, survey, self.options)
+            self.pairs[both] = untested_entry(entry) if few else entry, shown
 
-    def _judged(self, pair: PairViews) -> tuple[CandidateViews, CandidateViews] | None:
+    def _judged(self, judge: int, members: Sequence[int]) -> CandidateViews | None:
         if self.pool is None:
             return None
-        both = [
-            candidate_views(*self._pooled(), judge, (pair.a, pair.b), bins=self.options["bins"])
-            for judge in (pair.a, pair.b)
-        ]
-        return None if both[0] is None or both[1] is None else (both[0], both[1])
-
-    def _pooled(self) -> tuple[Candidates, Resamples]:
-        assert self.pool is not None
-        return self.pool.candidates, self.pool.resamples
+        candidates, resamples = self.pool.candidates, self.pool.resamples
+        return candidate_views(candidates, resamples, judge, members, bins=self.options["bins"])
 
     def document(self) -> dict[str, Any]:
         """Return the entries of the comparison; pairs in the order of the models."""
-        ordered = sorted(range(len(self.order)), key=lambda place: self.order[place])
-        pairs = [self.pairs[place] for place in ordered]
-        level = self.options["level"]
-        preference: list[dict[str, Any]] = []
-        if self.pool is not None:
-            preference = self_preference(
-                self.pool.candidates, self.models, self.pool.resamples, level=level
-            )
-        return {
+        ordered = [self.pairs[both] for both in sorted(self.pairs)]
+        pairs = [pair for pair, _ in ordered]
+        models, level, pool = self.models, self.options["level"], self.pool
+        counts = {
             "questions": self.survey.questions,
             "questions_shared_by_all": self.survey.complete,
-            "left_out": {
-                name: int(n) for name, n in zip(self.models, self.survey.alone, strict=True)
-            },
-            "missing": missing_questions(self.survey, self.models, level=level),
+        }
+        return {
+            **counts,
+            "left_out": {name: int(n) for name, n in zip(models, self.survey.alone, strict=True)},
+            "missing": missing_questions(self.survey, models, level=level),
             "results": self.results,
-            "league": {
-                "questions": self.survey.questions,
-                "questions_shared_by_all": self.survey.complete,
-                "rows": self.league,
-            },
+            "league": {**counts, "rows": self.league},
             "pairs": pairs,
-            "evidence": [self.evidence[place] for place in ordered],
+            "evidence": [shown for _, shown in ordered],
             "summary": summary_of_pairs([pair for pair in pairs if pair["n"] >= LEAST_QUESTIONS]),
-            "self_preference": preference,
+            "self_preference": []
+            if pool is None
+            else self_preference(pool.candidates, models, pool.resamples, level=level),
         }
 
 
@@ -192,44 +169,35 @@ def compare_parts(
     list
         Per comparison its entries (see `ComparedModels.document`), or why there are none.
     """
-    known_target(options["target"])
+    target = options["target"]
+    if isinstance(target, str) and target not in TARGETS:
+        raise InputError(f"target is {', '.join(TARGETS)} or a number, got {target!r}")
     # One thread per product, for all of it: a limit that one task lifts would be lifted for the
     # others, and the threads of the linear algebra library would fight over cores.
     with threadpool_limits(1):
-        return _compared(read, parts, models, options, pools or {}, each, watch)
-
-
-def _compared(
-    read: BlockReader,
-    parts: int,
-    models: Sequence[Sequence[str]],
-    options: Options,
-    pools: dict[int, Pool],
-    each: Each,
-    watch: Watch | None,
-) -> list[dict[str, Any] | InputError]:
-    surveyed = surveys(read, parts, resamples=options["resamples"], each=each)
-    refused = {number: _refusal(surveyed.get(number), names) for number, names in enumerate(models)}
-    sound = {number: survey for number, survey in surveyed.items() if refused[number] is None}
-    found = {
-        number: ComparedModels(models[number], survey, pools.get(number), options)
-        for number, survey in sound.items()
-    }
-    total, done = sum(len(models[number]) for number in sound), 0
-    for number, model, own, pairs in pair_views(read, parts, sound, options, each):
-        if watch is not None:
-            done += 1
-            watch("models compared", done, total)
-        found[number].take_model(model, own)
-        if pairs:
-            found[number].take(pairs)
-    return [refused[number] or found[number].document() for number in range(len(models))]
+        surveyed = surveys(read, parts, resamples=options["resamples"], each=each)
+        refused = {number: _refusal(surveyed.get(number), own) for number, own in enumerate(models)}
+        sound = {number: survey for number, survey in surveyed.items() if refused[number] is None}
+        compared = {
+            number: ComparedModels(models[number], survey, (pools or {}).get(number), options)
+            for number, survey in sound.items()
+        }
+        total = sum(len(models[number]) for number in sound)
+        views = pair_views(read, parts, sound, options, each)
+        for done, (number, model, own, pairs) in enumerate(views, start=1):
+            if watch is not None:
+                watch("models compared", done, total)
+            compared[number].take_model(model, own)
+            if pairs:
+                compared[number].take(pairs)
+        return [refused[number] or compared[number].document() for number in range(len(models))]
 
 
 def _refusal(survey: Survey | None, models: Sequence[str]) -> InputError | None:
     """Return why these models cannot be compared, or None."""
-    common = None if survey is None else survey.both[:, :, 0]
-    if survey is None or common is None or not (common[np.triu_indices(len(models), 1)] > 0).any():
+    pairs = np.triu_indices(len(models), 1)
+    most = 0 if survey is None else int(survey.both[:, :, 0][pairs].max())
+    if survey is None or not most:
         sizes = np.zeros(len(models)) if survey is None else survey.moments[:, 0]
         counts = ", ".join(f"{name} {int(n):,}" for name, n in zip(models, sizes, strict=True))
         return InputError(
@@ -248,7 +216,6 @@ def _refusal(survey: Survey | None, models: Sequence[str]) -> InputError | None:
                 if len(models) > 2
                 else "use more questions, or compare with another model",
             )
-    most = int(common[np.triu_indices(len(models), 1)].max())
     if most < LEAST_QUESTIONS:
         return InputError(
             f"the models share {most} question{'s' * (most != 1)}; an interval needs at least "

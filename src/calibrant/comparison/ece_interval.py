@@ -234,6 +234,11 @@ class Residuals:
     excess: float
 
     @property
+    def rms(self) -> float:
+        """Root of the mean squared error, without what noise adds."""
+        return math.sqrt(max(self.debiased, 0.0))
+
+    @property
     def table(self) -> Floats:
         """(bins, 1 + resamples) residuals."""
         return joined(self.seen, self.drawn)

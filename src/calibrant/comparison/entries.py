@@ -25,7 +25,7 @@ from calibrant.comparison.intervals import (
     without_ends,
 )
 from calibrant.comparison.league import corp_parts
-from calibrant.comparison.pipeline import PairViews
+from calibrant.comparison.pipeline import Options, PairViews
 from calibrant.comparison.reversal import FAIR, reversal_pattern, reverses
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
@@ -35,6 +35,7 @@ from calibrant.stats.intervals import area_interval
 from calibrant.stats.ranking import Ranked, area_under_curve
 
 METRICS = ("brier", "ece")
+PAPER_VIEWS = ("raw", "ia", "da")
 SPREAD = "bootstrap-normal"
 # Names of numbers that come from a test.
 _TESTED = frozenset({"p_accuracy", "p_gap"})
@@ -65,6 +66,7 @@ def result_entry(
         of_right = design_effect(own.accuracy, right * (1 - right), n)
         spread = squares / number - (total / number) ** 2
         of_said = design_effect(own.lean + own.accuracy, spread, n)
+    said, design = (survey.stated[model], survey.cells[model]), max(of_right, of_said)
     return {
         "model": name,
         "n": n,
@@ -72,7 +74,13 @@ def result_entry(
         "unstated": graded - n,
         "mean_confidence": mean_interval(round(number), total, squares, level, of_said),
         "views": views,
-        "companions": _companions(model, own, survey, level, max(of_right, of_said)),
+        # What does not depend on the other models' accuracy: direction, separation, parts.
+        "companions": {
+            "over_confidence": interval(own.lean, n, level=level),
+            "auroc": _area(survey.cells[model], *said, level, design),
+            "auroc_shared": _area(survey.shared[model], *said, level, design),
+            "corp": corp_parts(survey, model, even=False),
+        },
         "target_curve": {
             "target": _CURVE_TARGETS.tolist(),
             "ece": own.target_curve(_CURVE_TARGETS).tolist(),
@@ -91,20 +99,6 @@ def _scores(scores: Scores, level: float) -> dict[str, Estimate]:
 def _of_enough(estimate: Estimate) -> Estimate:
     """Return an estimate, without an interval where a view leaves too few questions for one."""
     return estimate if estimate.n >= LEAST_QUESTIONS else without_ends(estimate)
-
-
-def _companions(
-    model: int, own: Footings, survey: Survey, level: float, design: float
-) -> dict[str, Any]:
-    """Return what does not depend on the other models' accuracy: direction, separation, parts."""
-    return {
-        "over_confidence": interval(own.lean, own.n, level=level),
-        **{
-            name: _area(cells[model], survey.stated[model], survey.cells[model], level, design)
-            for name, cells in (("auroc", survey.cells), ("auroc_shared", survey.shared))
-        },
-        "corp": corp_parts(survey, model, even=False),
-    }
 
 
 def _area(cells: Floats, stated: Floats, held_in: Floats, level: float, design: float) -> Estimate:
@@ -138,7 +132,7 @@ def described_gaps(pairs: Sequence[PairViews]) -> list[Described]:
     ``halves``: of the first model where both are wrong and right, then of the second.
     """
     tables: dict[str, Floats] = {}
-    for view in ("raw", "ia", "da"):
+    for view in PAPER_VIEWS:
         both = [(pair.first.paper[view], pair.second.paper[view]) for pair in pairs]
         tables[view] = np.array([[a.brier - b.brier, a.ece - b.ece] for a, b in both])
     tables["halves"] = np.array([[*pair.first.halves, *pair.second.halves] for pair in pairs])
@@ -155,31 +149,34 @@ def pair_entry(
     models: Sequence[str],
     evidence: PairEvidence,
     described: Described,
-    candidates: tuple[CandidateViews, CandidateViews] | None,
+    judges: tuple[CandidateViews | None, CandidateViews | None],
     survey: Survey,
-    *,
-    level: float,
-    lipschitz: float,
+    options: Options,
 ) -> dict[str, Any]:
     """Return what is known of one pair on the questions that both models have."""
-    first, second = pair.first, pair.second
-    scores = {view: (first.paper[view], second.paper[view]) for view in ("raw", "ia", "da")}
-    if candidates is not None:
-        scores["ca"] = (candidates[0].scores, candidates[1].scores)
-    apart = {view: described[view] for view in ("raw", "ia", "da")}
-    if candidates is not None:
-        apart["ca"] = _gaps(*scores["ca"])
-    gaps = {view: _gap_entry(both, scores[view][0].n, level) for view, both in apart.items()}
+    first, second, level = pair.first, pair.second, options["level"]
+    sizes = {view: first.paper[view].n for view in PAPER_VIEWS}
+    apart = {view: described[view] for view in PAPER_VIEWS}
+    judged = {}
+    if judges[0] is not None and judges[1] is not None:
+        one, other = judges[0].scores, judges[1].scores
+        sizes["ca"] = one.n
+        apart["ca"] = gaps_of(np.stack([one.brier - other.brier, one.ece - other.ece]))
+        judged = {"judges": judges_entry((judges[0], judges[1]), level)}
+    gaps = {view: _gap_entry(both, sizes[view], level) for view, both in apart.items()}
     ties = {
         view: {metric: _holds_zero(gap[metric]) for metric in METRICS} for view, gap in gaps.items()
     }
     values = {view: gap["ece"].value for view, gap in gaps.items()}
     fair = {name: evidence.gaps[key].estimate(first.n) for name, key in footing_names(pair).items()}
     gaps |= {name: {"ece": gap} for name, gap in fair.items() if name != "raw"}
-    turned = {view: (values["raw"], values[view]) for view in scores if view != "raw"}
+    turned = {view: (values["raw"], values[view]) for view in apart if view != "raw"}
+    by_brier = {view: (gaps["raw"]["brier"].value, gaps[view]["brier"].value) for view in turned}
     turned |= {view: (fair["raw"].value, fair[view].value) for view in FAIR}
     agreed = float(survey.agreed[pair.a, pair.b])
     graded = survey.more_accurate(pair.a, pair.b)[0]
+    weighted = min(first.effective, second.effective)
+    wrong = 1 - float(first.accuracy[0] + second.accuracy[0]) / 2
     return {
         "a": models[pair.a],
         "b": models[pair.b],
@@ -188,19 +185,16 @@ def pair_entry(
         "p_accuracy": evidence.p_accuracy,
         "gaps": gaps,
         "errors": {"a": float(first.raw.error[0]), "b": float(second.raw.error[0])},
-        "rms": _roots(first, second),
-        "floor": _floor(first, second, lipschitz),
+        "rms": {"a": first.raw.rms, "b": second.raw.rms},
+        # The worst-case precision of these labels: it is shown, and decides nothing.
+        "floor": passive_floor(error_rate=wrong, labels=first.n, lipschitz=options["lipschitz"]),
         "ties": ties,
         "p_value": {
-            view: _p_value(ece, min(first.effective, second.effective), scores[view][0].n, view)
+            view: _p_value(ece, sizes[view], weighted if view == "da" else sizes[view])
             for view, (_, ece) in apart.items()
         },
         "reversal": {view: reverses(*both) for view, both in turned.items()},
-        "reversal_brier": {
-            view: reverses(gaps["raw"]["brier"].value, gaps[view]["brier"].value)
-            for view in scores
-            if view != "raw"
-        },
+        "reversal_brier": {view: reverses(*both) for view, both in by_brier.items()},
         "pattern": reversal_pattern(values),
         "retention": agreed / first.n if first.n else math.nan,
         "target": first.target,
@@ -208,7 +202,7 @@ def pair_entry(
         "evidence": _evidence_entry(pair, evidence, fair, survey),
         "shared": blind_spots(pair, described["halves"], level=level),
         "exchangeability": exchangeability(pair, models),
-    } | ({} if candidates is None else {"judges": judges_entry(candidates, level)})
+    } | judged
 
 
 def _gap_entry(apart: Sequence[Gap], n: int, level: float) -> dict[str, Estimate]:
@@ -253,12 +247,6 @@ def footing_names(pair: PairViews) -> dict[str, str]:
     }
 
 
-def _roots(first: Footings, second: Footings) -> dict[str, float]:
-    """Return the root mean squared errors as answered, without what noise adds."""
-    both = {"a": first.raw.debiased, "b": second.raw.debiased}
-    return {name: math.sqrt(max(value, 0.0)) for name, value in both.items()}
-
-
 def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the entry of a pair with too few questions in common: values, no interval, no test."""
 
@@ -281,11 +269,6 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
     return {**found, "ties": ties, "p_value": p_values, "exchangeability": unlike}
 
 
-def _gaps(first: Scores, second: Scores) -> list[Gap]:
-    """Return the gaps of Brier score and ECE."""
-    return gaps_of(np.stack([first.brier - second.brier, first.ece - second.ece]))
-
-
 def _holds_zero(gap: Estimate) -> bool:
     """Return whether the interval holds 0; an undefined gap shows nothing."""
     if not np.isfinite([gap.value, gap.low, gap.high]).all():
@@ -293,17 +276,9 @@ def _holds_zero(gap: Estimate) -> bool:
     return bool(gap.low <= 0 <= gap.high)
 
 
-def _floor(first: Footings, second: Footings, lipschitz: float) -> float:
-    """Return the worst-case precision of these labels; it is shown, and decides nothing."""
-    rate = 1 - float(first.accuracy[0] + second.accuracy[0]) / 2
-    return passive_floor(error_rate=rate, labels=first.n, lipschitz=lipschitz)
-
-
-def _p_value(gap: Gap, weighted: float, n: int, view: str) -> float:
+def _p_value(gap: Gap, n: int, units: float) -> float:
     """Return the p-value of a view's ECE gap, from the questions that the view leaves."""
-    if n < LEAST_QUESTIONS:
-        return math.nan
-    return gap.student_p_value(weighted if view == "da" else n)
+    return gap.student_p_value(units) if n >= LEAST_QUESTIONS else math.nan
 
 
 def judges_entry(both: tuple[CandidateViews, CandidateViews], level: float) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def pair_evidences(
             PairEvidence(
                 own,
                 dict(zip(_SQUARED, squares[number], strict=True)),
-                {name: _root(pair[0]) - _root(pair[1]) for name, pair in both.items()},
+                {name: a.rms - b.rms for name, (a, b) in both.items()},
                 _bound(first, second, own, found[number], margin),
                 *laws[number],
                 clips[number],
@@ -181,10 +181,6 @@ def unstated_shares(survey: Survey, a: int, b: int) -> Floats:
         if related or share > FEW_MISSING:
             total += survey.unstated(one, other)
     return total
-
-
-def _root(of: Residuals) -> float:
-    return math.sqrt(max(of.debiased, 0.0))
 
 
 def squared_gap_z(first: Residuals, second: Residuals) -> float:

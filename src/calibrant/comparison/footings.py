@@ -19,7 +19,6 @@ from calibrant.comparison.odds import log_odds, shift_nodes
 from calibrant.comparison.sums import ModelSums
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats, Indices
-from calibrant.core.errors import InputError
 
 TARGETS = ("weakest", "mean", "strongest")
 # Partners whose footings are worked out at a time: their sums then stay near the processor.
@@ -99,13 +98,6 @@ class Footings:
             gaps = right * (targets / accuracy) + wrong * ((1 - targets) / (1 - accuracy))
         curve: Floats = np.abs(gaps).sum(axis=0)
         return curve
-
-
-def known_target(target: str | float) -> str | float:
-    """Return the target accuracy as given, or refuse it."""
-    if isinstance(target, str) and target not in TARGETS:
-        raise InputError(f"target is {', '.join(TARGETS)} or a number, got {target!r}")
-    return target
 
 
 def common_accuracy(accuracies: Floats, target: str | float) -> Floats:

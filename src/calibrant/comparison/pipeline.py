@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
@@ -97,11 +98,8 @@ def surveys(
     read: BlockReader, parts: int, *, resamples: int, each: Each = map
 ) -> dict[int, Survey]:
     """Return the survey of every comparison; one without questions has none."""
-    found: dict[int, Survey] = {}
-    for part in each(partial(_survey_part, read, resamples), range(parts)):
-        for comparison, survey in part.items():
-            _take_in(found, comparison, survey)
-    return found
+    surveyed = each(partial(_survey_part, read, resamples), range(parts))
+    return _added_up(piece for part in surveyed for piece in part.items())
 
 
 def pair_views(
@@ -129,25 +127,19 @@ def pair_views(
     tuple
         Comparison, model, its views on all its questions, and its finished pairs.
     """
-    alone = read.kept and parts == 1
-    work = _batches(surveyed, options, alone=alone)
-    one = partial(_batch_part, read, surveyed, options, alone)
-    tasks = [(batch, part) for batch in work for part in range(parts)]
+    work = _SecondPass(read, parts, surveyed, options)
+    batches = work.batches()
     waiting: dict[tuple[int, int, int], Footings] = {}
-    results = iter(each(one, tasks))
-    for batch in work:
-        for comparison, model, views in _finished(batch, results, parts, surveyed, options, alone):
+    results = iter(each(work.part, [(batch, part) for batch in batches for part in range(parts)]))
+    for batch in batches:
+        for (comparison, model), views in work.finished(batch, results):
             pairs = []
             for partner, seen in enumerate(views):
-                if partner == model or not seen.n:
-                    continue
-                other = waiting.pop((comparison, partner, model), None)
-                if other is None:
+                if seen.n and partner < model:
+                    first = waiting.pop((comparison, partner, model))
+                    pairs.append(PairViews(partner, model, first, seen))
+                elif seen.n and partner > model:
                     waiting[comparison, model, partner] = seen
-                elif partner < model:
-                    pairs.append(PairViews(partner, model, other, seen))
-                else:
-                    pairs.append(PairViews(model, partner, seen, other))
             yield comparison, model, views[model], pairs
 
 
@@ -155,89 +147,88 @@ Key = TypeVar("Key", bound=Hashable)
 Sums = TypeVar("Sums", Survey, ModelSums)
 
 
-def _take_in(found: dict[Key, Sums], key: Key, more: Sums) -> None:
-    """Add what a further part gives."""
-    found[key] = found[key].add(more) if key in found else more
+def _added_up(pieces: Iterable[tuple[Key, Sums]]) -> dict[Key, Sums]:
+    """Return the sums of all questions by key, from those of blocks or parts."""
+    total: dict[Key, Sums] = {}
+    for key, more in pieces:
+        total[key] = total[key].add(more) if key in total else more
+    return total
 
 
 def _survey_part(read: BlockReader, resamples: int, part: int) -> dict[int, Survey]:
-    found: dict[int, Survey] = {}
     with threadpool_limits(1):
-        for one in read(part):
-            survey = survey_block(one.block, one.resamples(resamples))
-            _take_in(found, one.comparison, survey)
-    return found
+        return _added_up(
+            (one.comparison, survey_block(one.block, one.resamples(resamples)))
+            for one in read(part)
+        )
 
 
-Batch: TypeAlias = tuple[tuple[int, int], ...]
+# A comparison and one of its models.
+ModelKey: TypeAlias = tuple[int, int]
+Batch: TypeAlias = tuple[ModelKey, ...]
 
 
-def _batches(surveyed: dict[int, Survey], options: PairOptions, *, alone: bool) -> list[Batch]:
-    """Return which models of which comparisons are summed up together."""
-    batches: list[Batch] = []
-    held = 0
-    for comparison, survey in surveyed.items():
-        models = len(survey.moments)
-        rows = models * (8 * MASS_BINS + 3 * options["bins"] + 180)
-        size = rows * (options["resamples"] + 1) * 4
-        for model in range(models):
-            held += size
-            # What is in memory is read again for nothing: threads take one model each.
-            if not batches or alone or held > _HELD:
-                batches.append(())
-                held = size
-            batches[-1] += ((comparison, model),)
-    return batches
+@dataclass(frozen=True)
+class _SecondPass:
+    """From surveyed questions to the views of every model, for some models at a time."""
 
+    read: BlockReader
+    parts: int
+    surveyed: dict[int, Survey]
+    options: PairOptions
 
-def _batch_part(
-    read: BlockReader,
-    surveyed: dict[int, Survey],
-    options: PairOptions,
-    alone: bool,
-    task: tuple[Batch, int],
-) -> dict[tuple[int, int], Any]:
-    """Return the sums of some models over one part; their views, where it is the only part."""
-    batch, part = task
-    found: dict[tuple[int, int], ModelSums] = {}
-    # One thread per product: the threads of the linear algebra library would fight over cores.
-    with threadpool_limits(1):
-        for one in read(part):
+    @property
+    def alone(self) -> bool:
+        """Whether every model is taken by itself: what is in memory is read again for nothing."""
+        return self.read.kept and self.parts == 1
+
+    def batches(self) -> list[Batch]:
+        """Return which models of which comparisons are summed up together."""
+        batches: list[Batch] = []
+        held = 0
+        for comparison, survey in self.surveyed.items():
+            models = len(survey.moments)
+            rows = models * (8 * MASS_BINS + 3 * self.options["bins"] + 180)
+            size = rows * (self.options["resamples"] + 1) * 4
+            for model in range(models):
+                held += size
+                if not batches or self.alone or held > _HELD:
+                    batches.append(())
+                    held = size
+                batches[-1] += ((comparison, model),)
+        return batches
+
+    def part(self, task: tuple[Batch, int]) -> dict[ModelKey, Any]:
+        """Return the sums of some models over one part; their views, where it is the only part."""
+        # One thread per product: the threads of the linear algebra library would fight over cores.
+        with threadpool_limits(1):
+            found = _added_up(self._block_sums(*task))
+            return {key: self._views(key, found[key]) for key in found} if self.alone else found
+
+    def _block_sums(self, batch: Batch, part: int) -> Iterator[tuple[ModelKey, ModelSums]]:
+        resamples, bins = self.options["resamples"], self.options["bins"]
+        for one in self.read(part):
             for comparison, model in batch:
-                if comparison != one.comparison:
-                    continue
-                drawn, survey = one.resamples(options["resamples"]), surveyed[comparison]
-                sums = model_sums(one.block, drawn, survey, model, bins=options["bins"])
-                _take_in(found, (comparison, model), sums)
-        if not alone:
-            return dict(found)
-        return {key: _views(sums, surveyed, key, options) for key, sums in found.items()}
+                if comparison == one.comparison:
+                    drawn, survey = one.resamples(resamples), self.surveyed[comparison]
+                    sums = model_sums(one.block, drawn, survey, model, bins=bins)
+                    yield (comparison, model), sums
 
+    def _views(self, key: ModelKey, sums: ModelSums) -> list[Footings]:
+        comparison, model = key
+        return all_footings(sums, self.surveyed[comparison], model, target=self.options["target"])
 
-def _views(
-    sums: ModelSums, surveyed: dict[int, Survey], key: tuple[int, int], options: PairOptions
-) -> list[Footings]:
-    comparison, model = key
-    return all_footings(sums, surveyed[comparison], model, target=options["target"])
-
-
-def _finished(
-    batch: Batch,
-    results: Iterator[dict[tuple[int, int], Any]],
-    parts: int,
-    surveyed: dict[int, Survey],
-    options: PairOptions,
-    alone: bool,
-) -> Iterator[tuple[int, int, list[Footings]]]:
-    """Add up the parts of a batch and yield the views of its models."""
-    if alone:
-        for (comparison, model), views in next(results).items():
-            yield comparison, model, views
-        return
-    held: dict[tuple[int, int], ModelSums] = {}
-    for found in (next(results) for _ in range(parts)):
-        for key, sums in found.items():
-            _take_in(held, key, sums)
-    for key in batch:
-        if key in held:
-            yield (*key, _views(held.pop(key), surveyed, key, options))
+    def finished(
+        self, batch: Batch, results: Iterator[dict[ModelKey, Any]]
+    ) -> Iterator[tuple[ModelKey, list[Footings]]]:
+        """Add up the parts of a batch and yield the views of its models."""
+        if self.alone:
+            yield from next(results).items()
+            return
+        parts = islice(results, self.parts)
+        total: dict[ModelKey, ModelSums] = _added_up(
+            sums for part in parts for sums in part.items()
+        )
+        for key in batch:
+            if key in total:
+                yield key, self._views(key, total.pop(key))
