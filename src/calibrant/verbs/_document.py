@@ -1,16 +1,76 @@
-"""The document of a verb on scores."""
+"""What the documents of verbs on scores share: how rows were read, and a way back to them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from msgspec import convert
 
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import kept_shares, with_rows_kept
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.documents.audits import Coverage
 from calibrant.documents.entries import Part
 from calibrant.inputs.coverage import row_coverage
+from calibrant.inputs.objects import STDIN
 from calibrant.records import Scores
+from calibrant.report.result import Result
+
+R = TypeVar("R", bound=Result)
+
+
+def with_rows(
+    result: R,
+    data: Any,
+    table: Mapping[str, Any],
+    wrong: int = 0,
+    *,
+    models: Any = None,
+    methods: Any = None,
+) -> R:
+    """Return the result with a way to its rows, and those that are most confidently wrong.
+
+    Parameters
+    ----------
+    result
+        What a verb found.
+    data, table
+        What it was given, and how that was read.
+    wrong
+        How many of them to list in the document; none by default.
+    models, methods
+        Those of the table that were looked at; None stands for all.
+    """
+    if str(data) == STDIN:
+        if wrong:
+            raise InputError(
+                "standard input is read once, and rows are looked up afterwards",
+                hint=Hint("name a file, or leave out {wrong}"),
+            )
+        return result
+    result.rows_opener = partial(_opened, data, dict(table))
+    if wrong:
+        # Loaded here: most results are made without a look at single rows.
+        from calibrant.inputs.rows import RowQuery
+
+        rows = result.rows_opener()
+        names, ways = tuple(models or ()), tuple(methods or ())
+        most = wrong * max(1, len(rows.methods))
+        found = rows.page(RowQuery(names, ways, grade="wrong", size=most)).rows
+        # Each answer once, with the highest of its confidences.
+        first = {(row["question_id"], row["model"]): row for row in reversed(found)}
+        told = [row for row in found if first[row["question_id"], row["model"]] is row][:wrong]
+        result.to_dict()["wrong"] = [{n: row[n] for n in row if n != "place"} for row in told]
+    return result
+
+
+def _opened(data: Any, table: Mapping[str, Any], *, whole: bool = True) -> Any:
+    """Return the rows; None where they are too many for a page and not all are asked for."""
+    from calibrant.inputs.open_rows import open_rows
+    from calibrant.inputs.ways import is_large
+
+    return open_rows(data, table) if whole or not is_large(data) else None
 
 
 def scores_document(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_source import AuditOptions
@@ -12,7 +12,6 @@ from calibrant.inputs.ways import open_audit
 from calibrant.verbs import _options as opt
 
 if TYPE_CHECKING:
-    from calibrant.inputs.samples.source import SampleRequest
     from calibrant.report.typed import AuditResult
 
 
@@ -129,13 +128,19 @@ def audit(
     (500, 0.24)
     """
     outcomes = correct if isinstance(correct, str) else None
+    named_metrics: tuple[str, ...] = ()
+    if metrics:
+        # Loaded here: most audits add none.
+        from calibrant.metrics.row_block import check_named
+
+        named_metrics = check_named(metrics)
     options = AuditOptions(
         table=ReadingOptions(**table, correct=outcomes, weights=weights, graded=graded),
         by=tuple(by),
         bins=15 if bins is None else bins,
         meaning_bins=10 if bins is None else bins,
         unlimited_draws=unlimited_draws,
-        named_metrics=_checked_metrics(metrics),
+        named_metrics=named_metrics,
         labels=labels,
         level=level,
         resamples=resamples,
@@ -145,41 +150,19 @@ def audit(
     )
     request = None
     if any(given is not None for given in (samples, reference, references)):
-        named = (samples, reference, table["question"], table["model"], outcomes)
-        request = _sample_request(named, references, (judge, judge_url, max_judge_calls))
+        # Loaded here: most audits are of confidences that are there.
+        from calibrant.inputs.samples import SampleColumns
+        from calibrant.inputs.samples.source import JudgeChoice, SampleRequest
+
+        columns = SampleColumns(samples, reference, table["question"], table["model"], outcomes)
+        choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
+        request = SampleRequest(columns, references, choice)
     source = open_audit(data, correct, options, request)
     # Loaded here: the parts of a large table are read first, and reading needs none of it.
+    from calibrant.verbs._document import with_rows
     from calibrant.verbs.audit_document import audit_document
 
     found = audit_document(source, options, margin)
-    return _with_rows(found, data, correct, {**table, "correct": outcomes}, wrong)
-
-
-def _sample_request(
-    columns: tuple[str | None, ...], references: Any, judge: tuple[str | None, Any, Any]
-) -> SampleRequest:
-    # Loaded here: most audits are of confidences that are there.
-    from calibrant.inputs.samples import SampleColumns
-    from calibrant.inputs.samples.source import JudgeChoice, SampleRequest
-
-    choice = None if judge[0] is None else JudgeChoice(judge[0], *judge[1:])
-    return SampleRequest(SampleColumns(*columns), references, choice)
-
-
-def _with_rows(
-    result: AuditResult, data: Any, outcomes: Any, table: Mapping[str, Any], wrong: int
-) -> AuditResult:
-    from calibrant.verbs._rows import with_rows
-
-    if outcomes is not None and not isinstance(outcomes, str):
-        data = {"confidence": data, "correct": outcomes}
-    return with_rows(result, data, table, wrong)
-
-
-def _checked_metrics(names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    # Loaded here: most audits add none.
-    from calibrant.metrics.row_block import check_named
-
-    return check_named(names)
+    if correct is not outcomes:
+        data = {"confidence": data, "correct": correct}
+    return with_rows(found, data, {**table, "correct": outcomes}, wrong)

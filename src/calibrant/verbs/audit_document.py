@@ -22,9 +22,8 @@ from calibrant.claims.next_step import step_of_audit
 from calibrant.claims.significance import adjust_p_values, block_tests, classic_test
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
-from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.documents.audits import AuditBlock, Coverage, MissingEntry, SemanticEntry
+from calibrant.documents.audits import AuditBlock, Coverage, SemanticEntry
 from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
 from calibrant.metrics.together import work_ahead
 from calibrant.planning import verifications_of
@@ -66,12 +65,8 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     data["warnings"][:0] = grading_warnings(blocks)
     data["warnings"] += [*explained_warnings(blocks), *unequal_warnings(blocks)]
     of_scores = audit_claims(blocks, margin, convert(data["models"], list[Coverage]))
-    # Whoever brings sampled answers asks about their meanings, before any score made of them.
-    leading = meanings and source.head.get("samples")
-    tested = [claim for claim in of_scores if leading and _is_of_meanings(claim)]
-    of_meanings = _meaning_claims(meanings, blocks, margin, tested)
-    rest = [claim for claim in of_scores if claim not in tested]
-    claims = [*of_meanings, *rest] if leading else [*rest, *of_meanings]
+    drawn = bool(source.head.get("samples"))
+    claims = _with_meanings(of_scores, meanings, blocks, margin, drawn=drawn)
     # A table that is read in parts may name its questions.
     has_ids = "question_id" in source.reading.get("columns", {})
     next_step = step_of_checks(source.head, claims) or step_of_audit(
@@ -104,30 +99,36 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     )
 
 
-def _is_of_meanings(claim: Claim) -> bool:
-    """Return whether a claim is the direction of the held-out share of the leading meaning."""
-    direction = claim.id in ("audit.over_confident", "audit.under_confident")
-    return direction and claim.subject["method"] == "sem2"
-
-
-def _meaning_claims(
-    meanings: list[dict[str, object]],
-    blocks: Sequence[AuditBlock],
-    margin: float,
-    tested: Sequence[Claim],
+def _with_meanings(
+    claims: list[Claim], meanings: Any, blocks: Sequence[AuditBlock], margin: float, *, drawn: bool
 ) -> list[Claim]:
+    """Return the claims about scores and those about meanings, in their order.
+
+    Whoever brings sampled answers asks about their meanings, before any score made of them.
+    """
     if not meanings:
-        return []
+        return claims
     # Loaded here: most audits hold no draws.
     from calibrant.claims.sem_ece import meaning_claims
 
-    return meaning_claims(convert(plain(meanings), list[SemanticEntry]), blocks, margin, tested)
+    # Directions of the held-out share of the leading meaning are told as claims about meanings.
+    directions = {"audit.over_confident", "audit.under_confident"} if drawn else ()
+    tested = [c for c in claims if c.id in directions and c.subject["method"] == "sem2"]
+    entries = convert(plain(meanings), list[SemanticEntry])
+    of_meanings = meaning_claims(entries, blocks, margin, tested)
+    rest = [claim for claim in claims if claim not in tested]
+    return [*of_meanings, *rest] if drawn else [*rest, *of_meanings]
 
 
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, object]]:
     work = _Work(options, margin)
     with _quiet_and_steady():
-        return list((work.parallel if source.parallel else work.in_turn)(source.blocks()))
+        if not source.parallel:
+            return list(work.in_turn(source.blocks()))
+        # Loaded here: only the blocks of a streamed table are worked on side by side.
+        from calibrant.inputs.streams.engines import LocalEngine
+
+        return list(LocalEngine().map(lambda block: work.entries([block])[0], source.blocks()))
 
 
 @contextmanager
@@ -140,17 +141,10 @@ def _quiet_and_steady() -> Iterator[None]:
 
 
 class _Work(NamedTuple):
-    """What becomes of blocks: their entries, side by side or in turn."""
+    """What becomes of blocks: their entries."""
 
     options: AuditOptions
     margin: float
-
-    def parallel(self, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, object]]:
-        """Yield the entries of a streamed table."""
-        # Loaded here: only the blocks of a streamed table are worked on side by side.
-        from calibrant.inputs.streams.engines import LocalEngine
-
-        return LocalEngine().map(lambda block: self.entries([block])[0], blocks)
 
     def in_turn(self, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, object]]:
         """Yield the entries of a table in memory; blocks of few rows are worked on together."""
@@ -216,10 +210,13 @@ class _Work(NamedTuple):
         if block.errors:
             entry["sketch_error"] = block.errors
         if block.probability:
-            explained = _explained(found, block)
-            if explained:
+            simple = block.independent and block.shares is None
+            if simple and found.group is None and (explained := _explained(found, block)):
                 entry["explained"] = explained
-            lost = _missing(found, block, metrics)
+            lost = None
+            if simple and found.missing is not None:
+                gap = metrics["confidence_gap"]
+                lost = missing_entry(block.cell_error.sums, gap, found.missing)
             entry["calibration_test"] = classic_test(block)
             entry["significance"] = block_tests(block, metrics, self.margin, lost)
             if lost is not None:
@@ -253,8 +250,6 @@ class _Work(NamedTuple):
 
 def _explained(found: SourceBlock, block: RowBlock | CellBlock) -> dict[str, float]:
     """Return columns that explain part of the errors, and how much wider those make intervals."""
-    if found.group is not None or not block.independent or block.shares is not None:
-        return {}
     # Sums have no further columns.
     rows, columns = cast("RowBlock", block), found.others()
     effects = {name: rows.column_effect(codes) for name, codes in columns.items()}
@@ -262,21 +257,11 @@ def _explained(found: SourceBlock, block: RowBlock | CellBlock) -> dict[str, flo
     return {name: wider for name, (p, wider) in effects.items() if p <= level and wider >= _WIDER}
 
 
-def _missing(
-    found: SourceBlock, block: RowBlock | CellBlock, metrics: Mapping[str, Estimate]
-) -> MissingEntry | None:
-    """Return what is known about graded answers without a confidence, where there are any."""
-    if found.missing is None or not block.independent or block.shares is not None:
-        return None
-    return missing_entry(block.cell_error.sums, metrics["confidence_gap"], found.missing)
-
-
 def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:
-    undefined = [f"{name} is undefined: {reason}" for name, reason in block.undefined.items()]
-    few = []
+    notes = sorted(f"{name} is undefined: {reason}" for name, reason in block.undefined.items())
     if block.shares is not None:
-        few.append(unequal_note(block.effective, repeated=block.questions < block.n))
-    return [*sorted(undefined), *few, *found.notes]
+        notes.append(unequal_note(block.effective, repeated=block.questions < block.n))
+    return [*notes, *found.notes]
 
 
 def _verdict(entry: Mapping[str, object], claims: Sequence[Claim]) -> dict[str, str]:

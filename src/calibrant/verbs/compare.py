@@ -14,7 +14,7 @@ from calibrant.inputs.reading import ReadingOptions
 from calibrant.inputs.ways import is_large
 from calibrant.report.typed import CompareResult
 from calibrant.verbs import _options as opt
-from calibrant.verbs._rows import with_rows
+from calibrant.verbs._document import with_rows
 from calibrant.verbs.compare_document import compare_document
 
 # The paired bootstrap takes 4 kB per question in memory; larger tables are compared in parts.

@@ -1,7 +1,7 @@
 """`decide`: where may the model answer alone, with what promise?"""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -31,9 +31,10 @@ from calibrant.records import ScoreBlock
 from calibrant.report.typed import DecideResult
 from calibrant.stats.graded.summary import grading_summary
 from calibrant.verbs import _options as opt
-from calibrant.verbs._document import scores_document
-from calibrant.verbs._rows import with_rows
+from calibrant.verbs._document import scores_document, with_rows
 from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
+
+_ONE_ROW = "keep one row of each question, chosen at random; {call} takes all of them as they are"
 
 
 @verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=opt.TABLE)
@@ -121,7 +122,9 @@ def decide(
     >>> found["results"][0]["certified"], found["claims"][0]["outcome"]
     (True, 'shown')
     """
-    _require_limit(max_error, costs)
+    if max_error is None and costs is None:
+        hint = Hint("give {max_error}", max_error=0.05)
+        raise InputError("a decision needs a limit on the error, or costs", hint=hint)
     group = _group_column(group, each, traffic)
     columns = list(dict.fromkeys([*features, *([group] if group else [])]))
     refuse_outcome(columns, table["correct"])
@@ -151,28 +154,18 @@ def decide(
     ]
     path, grades = None if save is None else str(save), study_grades(data)
     results = [
-        fit.entry(block.keys["model"], block.keys["method"], block.correct, path)
+        replace(
+            fit.entry(block.keys["model"], block.keys["method"], block.correct, path),
+            grading=_grading(grades, block, fit, seed),
+        )
         for block, fit in zip(blocks, fits, strict=True)
     ]
-    if grades is not None:
-        results = [
-            replace(entry, grading=_grading(grades, block, fit, delta, seed))
-            for entry, block, fit in zip(results, blocks, fits, strict=True)
-        ]
     if save is not None:
         with writing(save):
             _as_claimed(fits[0].policy_, results[0]).save(save)
     document = scores_document(head, scores, results, _claims(results, blocks))
     chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
     return with_rows(DecideResult(document), data, table, wrong, **chosen)
-
-
-def _require_limit(max_error: float | None, costs: Mapping[str, float] | None) -> None:
-    if max_error is None and costs is None:
-        raise InputError(
-            "a decision needs a limit on the error, or costs",
-            hint=Hint("give {max_error}", max_error=0.05),
-        )
 
 
 def _require_one(blocks: Sequence[ScoreBlock], source: str) -> None:
@@ -185,13 +178,11 @@ def _require_one(blocks: Sequence[ScoreBlock], source: str) -> None:
         )
 
 
-def _claims(results: Sequence[DecideEntry], blocks: Sequence[ScoreBlock]) -> list[Claim]:
-    """Return what is said of every model and method, and of which share of its answers."""
-    claims: list[Claim] = []
+def _claims(results: Sequence[DecideEntry], blocks: Sequence[ScoreBlock]) -> Iterator[Claim]:
+    """Yield what is said of every model and method, and of which share of its answers."""
     for entry, block in zip(results, blocks, strict=True):
         stated = entry.n / (entry.n + block.unscored.height)
-        claims += decide_claims(entry, named=len(results) > 1, stated=stated)
-    return claims
+        yield from decide_claims(entry, named=len(results) > 1, stated=stated)
 
 
 def _group_column(group: str | None, each: str | None, traffic: Any) -> str | None:
@@ -226,11 +217,7 @@ def _fit(
             f"{len(block.confidence)} rows belong to {len(np.unique(block.units))} questions; a "
             "promise needs one graded answer per question",
             source=head["source"],
-            hint=Hint(
-                "keep one row of each question, chosen at random; {call} takes all of them as they "
-                "are",
-                call=Call("audit", "TABLE"),
-            ),
+            hint=Hint(_ONE_ROW, call=Call("audit", "TABLE")),
         )
     with error_about(f"model {block.keys['model']}, method {block.keys['method']}", head["source"]):
         return fit.fit(
@@ -246,16 +233,18 @@ def _fit(
 
 
 def _grading(
-    grades: Grades, block: ScoreBlock, fit: Selective, delta: float, seed: int
+    grades: Grades | None, block: ScoreBlock, fit: Selective, seed: int
 ) -> dict[str, Any] | UnsetType:
     """Return how far grading error leaves the error open among the answers that are given."""
+    if grades is None:
+        return UNSET
     given = block.frame.filter(pl.Series(fit.policy_.decide_many(block.frame)))
     graded = grades.of(given) if given.height else None
     if graded is None:
         return UNSET
     rng = named_stream(seed, "grading", *map(str, block.keys.values()))
     # The promise fails on one side only, with a chance of delta.
-    found = grading_summary(graded, rng, probability=False, level=1 - 2 * delta)
+    found = grading_summary(graded, rng, probability=False, level=1 - 2 * fit.delta)
     right = found.pop("accuracy")
     wrong = {"low": 1 - right["high"], "high": 1 - right["low"]}
     value = None if right["value"] is None else 1 - right["value"]
@@ -264,9 +253,8 @@ def _grading(
 
 def _as_claimed(policy: SelectivePolicy, entry: DecideEntry) -> SelectivePolicy:
     """Return the policy to save: not certified where errors of the grades may break its promise."""
-    if not entry.grading or entry.max_error is None:
-        return policy
-    if entry.grading["error"]["high"] <= entry.max_error:
+    limit = entry.max_error
+    if not entry.grading or limit is None or entry.grading["error"]["high"] <= limit:
         return policy
     promise = {**policy.promise, "certified": False, "depends_on": "grades"}
     return dataclasses.replace(policy, promise=promise)

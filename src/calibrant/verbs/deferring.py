@@ -23,6 +23,7 @@ from calibrant.epistemic.deferral.strategies import (
 )
 from calibrant.epistemic.guard import ANSWER, Profile
 from calibrant.epistemic.selective.labels import enough_labels
+from calibrant.inputs.door import only_of
 from calibrant.inputs.features import vector_column
 from calibrant.inputs.provenance import today
 from calibrant.records import Scores, load_scores, source_name
@@ -34,7 +35,7 @@ def prices(
     price: Mapping[str, float] | Sequence[float] | None, models: Sequence[str]
 ) -> dict[str, float] | None:
     """Return the price of each model, from a list in the order of the models too."""
-    if price is None or isinstance(price, Mapping):
+    if not isinstance(price, Sequence):
         return None if price is None else dict(price)
     if len(price) != len(models):
         told = ",".join(f"{value:g}" for value in price)
@@ -46,33 +47,22 @@ def prices(
 def _refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str]) -> None:
     """Refuse the price of a model that is not in the table, and a table of one model."""
     if len(known) == 1:
-        raise InputError(
-            "the table has one model, a cascade takes two",
-            hint=Hint(
-                "add the answers of a larger model; {call} says when to ask a person",
-                call=Call("decide", "TABLE", max_error=0.1),
-            ),
-        )
+        way = "add the answers of a larger model; {call} says when to ask a person"
+        hint = Hint(way, call=Call("decide", "TABLE", max_error=0.1))
+        raise InputError("the table has one model, a cascade takes two", hint=hint)
     unknown = [name for name in price or () if name not in known]
     if unknown:
-        raise InputError(
-            Hint("{price} is that of a model, got {0}", repr(unknown[0])),
-            hint=did_you_mean(unknown[0], list(known)),
-        )
+        rule = Hint("{price} is that of a model, got {0}", repr(unknown[0]))
+        raise InputError(rule, hint=did_you_mean(unknown[0], known))
 
 
 def one_method(scores: Scores, method: str | None) -> Scores:
     """Return the rows of one method; where there are several, it must be named."""
     known = sorted(scores.frame["method"].unique().to_list())
     if method is None and len(known) > 1:
-        raise InputError(
-            f"the table has {len(known)} methods, a cascade needs one: {', '.join(known)}",
-            hint=Hint("choose with {only_method}"),
-        )
-    if method is None:
-        return scores
-    require_known([method], known, "there is no method {}")
-    return scores.only(method=[method])
+        rule = f"the table has {len(known)} methods, a cascade needs one: {', '.join(known)}"
+        raise InputError(rule, hint=Hint("choose with {only_method}"))
+    return only_of(scores, method=method)
 
 
 def aligned_answers(
@@ -81,8 +71,8 @@ def aligned_answers(
     features: Sequence[str],
     price: Mapping[str, float] | None,
     cost: str | None,
-    embed: str | None = None,
-    on_invalid: str | None = None,
+    embed: str | None,
+    on_invalid: str | None,
 ) -> tuple[Answers, dict[str, int]]:
     """Return the answers of `models` to the questions that all of them have.
 
@@ -114,17 +104,14 @@ def aligned_answers(
         shared = shared.join(part.select("question_id"), on="question_id", how="semi")
     asked = frame.filter(pl.col("model").is_in(list(models)))["question_id"].n_unique()
     if shared.height < asked and on_invalid == "error":
+        way = "use {on_invalid} to leave them out and have them counted"
         raise InputError(
             f"{asked - shared.height} of {asked} questions are not answered by all models",
-            hint=Hint(
-                "use {on_invalid} to leave them out and have them counted", on_invalid="missing"
-            ),
+            hint=Hint(way, on_invalid="missing"),
         )
     if shared.height == 0:
-        raise InputError(
-            "no question is answered by all models",
-            hint=Hint("name the column that says which answers belong together with {question}"),
-        )
+        hint = Hint("name the column that says which answers belong together with {question}")
+        raise InputError("no question is answered by all models", hint=hint)
     shared = shared.sort("question_id")
     aligned = [shared.join(part, on="question_id", how="left") for part in parts]
     first = aligned[0]
@@ -174,13 +161,8 @@ def _costs(
 
 def _amounts(column: pl.Series) -> Any:
     if not column.dtype.is_numeric():
-        raise InputError(
-            Hint(
-                "the column for {cost} must hold numbers, {0} holds {1}",
-                repr(column.name),
-                column.dtype,
-            )
-        )
+        rule = "the column for {cost} must hold numbers, {0} holds {1}"
+        raise InputError(Hint(rule, repr(column.name), column.dtype))
     return column.cast(pl.Float64).to_numpy()
 
 
@@ -198,8 +180,7 @@ def how_asked(data: Any, method: str) -> dict[str, Any]:
     from calibrant.collect.recipe import study_recipe
     from calibrant.confidence import METHODS
 
-    known = METHODS[method].needs if method in METHODS else ()
-    return study_recipe(data, method, tuple(known))
+    return study_recipe(data, method, METHODS[method].needs if method in METHODS else ())
 
 
 def chosen_policy(
@@ -215,12 +196,9 @@ def chosen_policy(
     Too few questions for a choice are an error only where a policy is wanted.
     """
     if target.strategy is not None and target.strategy not in (*options.strategies, "single"):
-        raise InputError(
-            f"the strategy {target.strategy!r} is not among those compared",
-            hint=did_you_mean(target.strategy, list(options.strategies)),
-        )
-    path = None if save is None else str(save)
-    wanted = path is not None or target != Target() or tolerance is not None
+        rule = f"the strategy {target.strategy!r} is not among those compared"
+        raise InputError(rule, hint=did_you_mean(target.strategy, options.strategies))
+    wanted = save is not None or target != Target() or tolerance is not None
     if len(answers) < FEWEST and not wanted:
         why = "too few questions to choose a policy"
         return None, CascadePolicy(rule=None, tolerance=None, chosen=why, promise=None, path=None)
@@ -230,6 +208,7 @@ def chosen_policy(
         found = given_tolerance(answers, options, tolerance, seed=seed, strategy=target.strategy)
     promise = _promise(found, target, float(answers.cost[:, -1].mean()))
     dial, policy = found.dials[0], found.policy
+    path = None if save is None else str(save)
     described = CascadePolicy(
         rule=found.strategy,
         words=STRATEGIES.get(found.strategy, "always one model"),
@@ -263,23 +242,19 @@ def profile_of(answers: Answers) -> dict[str, Any]:
 
 
 def _promise(found: ChosenPolicy, target: Target, largest: float) -> CascadePromise:
-    cost, guarantee = found.cost, None
+    guarantee, cost = None, found.cost
     if found.certified is not None and target.margin is not None:
         certified = found.certified > 0
         guarantee = Guarantee(margin=target.margin, delta=target.delta, certified=certified)
+    relative = Estimate(cost.value / largest, cost.low / largest, cost.high / largest, cost.n)
     return CascadePromise(
         accuracy=found.accuracy,
         cost=cost,
-        relative_cost=Estimate(
-            cost.value / largest, cost.low / largest, cost.high / largest, cost.n
-        ),
+        relative_cost=relative,
         gain=found.gain,
         budget=target.budget,
         guarantee=guarantee,
     )
-
-
-_CONFIDENCE = "confidence"
 
 
 def read_traffic(
@@ -305,6 +280,6 @@ def traffic_of(
             rows = rows.filter(pl.col(column) == keys[column])
     if not rows.height:
         raise InputError(f"the traffic has no rows of {keys['model']} / {keys['method']}")
-    names = [_CONFIDENCE, *features, *([group] if group else [])]
-    names += [ANSWER] if ANSWER in rows.columns else []
+    answer = [ANSWER] if ANSWER in rows.columns else []
+    names = ["confidence", *features, *([group] if group else []), *answer]
     return rows.select(list(dict.fromkeys(names)))

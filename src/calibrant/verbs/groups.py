@@ -32,8 +32,7 @@ from calibrant.inputs.provenance import document_head, origin_of, today
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import GroupsResult
 from calibrant.verbs import _options as opt
-from calibrant.verbs._document import scores_document
-from calibrant.verbs._rows import with_rows
+from calibrant.verbs._document import scores_document, with_rows
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
