@@ -254,10 +254,7 @@ def _completion(
 
 
 def _refuse_gaps(
-    completion: Completion,
-    shown: TokenLogprobs | None,
-    request: Request,
-    counted: int,
+    completion: Completion, shown: TokenLogprobs | None, request: Request, counted: int
 ) -> Completion:
     """Refuse log-probs that leave out tokens inside a character."""
     if completion.logprobs is None or shown is None or completion.text.isascii():
@@ -321,24 +318,19 @@ def _read_usages(
     total = odd_forms.token_count(usage.completion_tokens)
     if total == 0 and any(map(_tokens_of, choices)):
         total = None
-    estimated = None
-    if prompt is None or total is None:
-        estimated = _why_estimated(usage)
+    estimated = _why_estimated(usage) if prompt is None or total is None else None
     if prompt is None:
         prompt = prompt_tokens_estimate(request)
-    lengths = [len(entries) if entries else None for entries in logprobs]
-    known = [length for length in lengths if length is not None]
+    lengths = [len(entries or ()) for entries in logprobs]
     if total is None:
-        shares = [
-            length if length is not None else _tokens_of(choice)
-            for length, choice in zip(lengths, choices, strict=True)
-        ]
+        pairs = zip(lengths, choices, strict=True)
+        shares = [length or _tokens_of(choice) for length, choice in pairs]
     else:
         if one_choice_counted:
             total *= count
         shares = [total // count + (position < total % count) for position in range(count)]
-        if len(known) == count and (one_choice_counted or sum(known) == total or not total):
-            shares = known
+        if all(lengths) and (one_choice_counted or sum(lengths) == total or not total):
+            shares = lengths
     usages = [Usage(prompt if position == 0 else 0, share) for position, share in enumerate(shares)]
     return usages, estimated
 

@@ -114,12 +114,9 @@ def decode_completion(payload: bytes) -> Completion:
     body = _decoder.decode(payload)
     logprobs = None
     if body.tokens is not None:
-        logprobs = TokenLogprobs(body.tokens, body.values or [], _alternatives(body))
+        tops = Alternatives.joined(body.top or ())
+        if body.tops is not None:
+            tops = Alternatives(body.tops.counts, body.tops.tokens, body.tops.logprobs)
+        logprobs = TokenLogprobs(body.tokens, body.values or [], tops)
     same = {field.name: getattr(body, field.name) for field in _FIELDS}
     return Completion(logprobs=logprobs, **same)
-
-
-def _alternatives(body: StoredCompletion) -> Alternatives | None:
-    if body.tops is not None:
-        return Alternatives(body.tops.counts, body.tops.tokens, body.tops.logprobs)
-    return None if body.top is None else Alternatives.joined(body.top)

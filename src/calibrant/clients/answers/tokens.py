@@ -104,16 +104,10 @@ class TokenLogprobs(Sequence[TokenLogprob]):
         if isinstance(entries, TokenLogprobs):
             return entries
         flat = [one for entry in entries for one in entry.top]
-        tops = Alternatives(
-            [len(entry.top) for entry in entries],
-            [token for token, _ in flat],
-            [value for _, value in flat],
-        )
-        return cls(
-            [entry.token for entry in entries],
-            [entry.logprob for entry in entries],
-            tops if flat else None,
-        )
+        counts = [len(entry.top) for entry in entries]
+        tops = Alternatives(counts, [token for token, _ in flat], [value for _, value in flat])
+        tokens, values = [e.token for e in entries], [e.logprob for e in entries]
+        return cls(tokens, values, tops if flat else None)
 
     def part(self, start: int, stop: int) -> TokenLogprobs:
         """Return the entries from `start` to before `stop`, as columns."""

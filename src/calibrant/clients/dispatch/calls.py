@@ -306,24 +306,14 @@ class Caller:
         self, call: Call, completions: Sequence[protocol.Completion], then: Callable[[Call], None]
     ) -> None:
         """Commit the draws, count them as got, and go on."""
-        job, attempt, budget = call.job, call.attempt, self.of.budget
-        draws = [
-            LedgeredDraw(place, done, False, budget.cost(job.request.model, done.usage))
-            for place, done in enumerate(completions, start=call.draws[0])
-        ]
-        rows = [
-            DrawRow(
-                job.request_id,
-                draw.index,
-                attempt,
-                encode_completion(draw.completion),
-                draw.completion.model,
-                draw.completion.usage.prompt_tokens,
-                draw.completion.usage.completion_tokens,
-                draw.cost,
-            )
-            for draw in draws
-        ]
+        job, attempt = call.job, call.attempt
+        draws, rows = list[LedgeredDraw](), list[DrawRow]()
+        for place, done in enumerate(completions, start=call.draws[0]):
+            used, cost = done.usage, self.of.budget.cost(job.request.model, done.usage)
+            draws.append(LedgeredDraw(place, done, False, cost))
+            paid = (used.prompt_tokens, used.completion_tokens, cost)
+            payload = encode_completion(done)
+            rows.append(DrawRow(job.request_id, place, attempt, payload, done.model, *paid))
 
         def kept(added: int, error: Exception | None) -> None:
             if error is not None:
@@ -336,14 +326,9 @@ class Caller:
 
     async def _kept(self, call: Call, completions: Sequence[protocol.Completion]) -> None:
         """Keep the draws, and wait until they are kept."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def settle(_: Call) -> None:
-            if not done.done():
-                done.set_result(None)
-
-        self._keep(call, completions, settle)
-        await done
+        done = asyncio.Event()
+        self._keep(call, completions, lambda _: done.set())
+        await done.wait()
 
     def _count(self, job: Job, draws: Sequence[LedgeredDraw], added: int) -> None:
         for draw in draws:

@@ -50,9 +50,14 @@ class GroupCommit:
     async def leave(self) -> None:
         """Leave; the last one waits until everything submitted is committed, and closes."""
         self._users -= 1
-        if self._users == 0:
-            del self._shared[id(self._ledger)]
-            await self._close()
+        if self._users:
+            return
+        del self._shared[id(self._ledger)]
+        self.submit(lambda: None)  # the last commit waits for the disk
+        self._closing = True
+        self._wake.set()
+        await self._task
+        self._pool.shutdown()
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -98,13 +103,6 @@ class GroupCommit:
     @property
     def _waiting(self) -> bool:
         return bool(self._queue or self._kept or self._claims)
-
-    async def _close(self) -> None:
-        self.submit(lambda: None)  # the last commit waits for the disk
-        self._closing = True
-        self._wake.set()
-        await self._task
-        self._pool.shutdown()
 
     async def _run(self) -> None:
         beat = 0.0

@@ -125,15 +125,11 @@ class EndpointWatch:
             "warm": own if "temperature" in named else "",
             "or_thinking": ", or thinking_tokens of the model" if self.counts["unbegun"] else "",
         }
-        found = [
-            Finding(
-                kind,
-                message.format_map({**told, "count": count, "why": _most_often(self.why[kind])}),
-                count,
-            )
-            for kind, message in MESSAGES.items()
-            if (count := self.counts[kind])
-        ]
+        found = []
+        for kind, message in MESSAGES.items():
+            if count := self.counts[kind]:
+                filled = {"count": count, "why": _most_often(self.why[kind])}
+                found.append(Finding(kind, message.format_map({**told, **filled}), count))
         repeats = ((self.between, "of separate calls"), (self.within, "of one call (n > 1)"))
         copies = [
             Finding("draws-not-independent", _words(seen, where), seen.repeated)

@@ -115,9 +115,8 @@ class EmbeddedClient:
         with self._loading:
             if self._server is None:
                 self._server = self._load()
-                self._prefixes = PrefixCache(
-                    self._server.handle_chat_completions, slots=self._parallel
-                )
+                handle = self._server.handle_chat_completions
+                self._prefixes = PrefixCache(handle, slots=self._parallel)
         body = write_request(request, PRESETS["llamacpp"])
         # The runtime counts the tokens of one choice only; with log-probs all are counted.
         body["logprobs"] = True
@@ -125,14 +124,9 @@ class EmbeddedClient:
         answer = self._prefixes.ask(body)
         latency = time.perf_counter() - started
         answer["model"] = self.resolve(request.model)
-        asked = request.logprobs
-        completions = read_answer(
-            typed_answer(answer),
-            structs.replace(request, logprobs=True),
-            latency,
-            one_choice_counted=True,
-        )
-        if asked:
+        sent = structs.replace(request, logprobs=True)
+        completions = read_answer(typed_answer(answer), sent, latency, one_choice_counted=True)
+        if request.logprobs:
             return completions
         return [structs.replace(one, logprobs=None, logprobs_refused=None) for one in completions]
 

@@ -15,17 +15,9 @@ from calibrant.clients.protocol import Client, PreparingClient
 from calibrant.core.errors import InputError, did_you_mean, require_known
 
 SHARED = (
-    "base_url",
-    "api_key_env",
-    "capabilities",
-    "timeout_s",
-    "most_bytes",
-    "extra_headers",
-    "extra_body",
-    "thinking_tokens",
-    "reasoning_effort",
-    "batch",
-)
+    "base_url", "api_key_env", "capabilities", "timeout_s", "most_bytes", "extra_headers",
+    "extra_body", "thinking_tokens", "reasoning_effort", "batch",
+)  # fmt: skip
 EMBEDDED = ("parallel", "context", "threads", "capabilities")
 REPLAY = ("ledger", "endpoint", "capabilities")
 
@@ -75,8 +67,10 @@ def open_client(spec: Mapping[str, Any]) -> Client:
     preset = PRESETS[str(kind)]
     options = _options(spec, (*SHARED, "api") if preset.wire == "chat" else SHARED)
     if "thinking_tokens" in options:
-        able = {"thinking_tokens": _whole(options.pop("thinking_tokens"))}
-        options["capabilities"] = {**options.get("capabilities", {}), **able}
+        room = options.pop("thinking_tokens")
+        if isinstance(room, bool) or not isinstance(room, int) or room < 0:
+            raise InputError(f"thinking_tokens is a whole number of at least 0, got {room!r}")
+        options["capabilities"] = {**options.get("capabilities", {}), "thinking_tokens": room}
     # A key must not be sent to a server that merely speaks the same language.
     own = options.get("base_url") in (None, preset.base_url)
     named = options.pop("api_key_env", preset.key_env if own else None)
@@ -96,12 +90,6 @@ def _open_pool(spec: Mapping[str, Any]) -> Client:
     rest = {name: value for name, value in spec.items() if name not in ("base_url", "endpoint")}
     members = [open_client({**rest, "base_url": url}) for url in urls]
     return PoolClient(cast("list[PreparingClient]", members), name=spec.get("endpoint"))
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(f"thinking_tokens is a whole number of at least 0, got {value!r}")
-    return value
 
 
 def _options(spec: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:

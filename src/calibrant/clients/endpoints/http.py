@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace as changed
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -117,12 +118,16 @@ class HttpClient:
         request = self.prepare(request)
         most = self.capabilities.native_n
         if request.n <= most:
-            return self._without_key(refused.cut_at_stop(request, await self._call(request)))
-        starts = range(0, request.n, most)
-        parts = [for_draws(request, start, min(most, request.n - start)) for start in starts]
-        answers = await asyncio.gather(*(self._call(part) for part in parts))
-        found = [completion for answer in answers for completion in answer]
-        return self._without_key(refused.cut_at_stop(request, found))
+            completions = await self._call(request)
+        else:
+            starts = range(0, request.n, most)
+            parts = [for_draws(request, start, min(most, request.n - start)) for start in starts]
+            answers = await asyncio.gather(*(self._call(part) for part in parts))
+            completions = list(chain.from_iterable(answers))
+        completions = refused.cut_at_stop(request, completions)
+        # The parts of a text may make up the key together.
+        self._check_no_key(*(completion.text for completion in completions))
+        return completions
 
     async def close(self) -> None:
         """Close the connections."""
@@ -199,7 +204,7 @@ class HttpClient:
     async def fetched(self, path: str) -> bytes:
         """Return what is at a place, without the key in it."""
         raw, _, _ = await self._send(path)
-        self._check_no_key(raw)
+        self._check_no_key(raw.decode("utf-8", "replace"))
         return raw
 
     async def _send(
@@ -273,20 +278,15 @@ class HttpClient:
             ) from None
         if not isinstance(answer, dict):
             raise errors.TransientClientError(f"the answer is no JSON object: {self._quote(raw)}")
-        self._check_no_key(raw)
+        self._check_no_key(raw.decode("utf-8", "replace"))
         return answer
 
-    def _check_no_key(self, raw: bytes) -> None:
+    def _check_no_key(self, *texts: str) -> None:
         """Refuse an answer that repeats the key, however it is written."""
-        text = raw.decode("utf-8", "replace")
-        if any(finder.found_in(text) for finder in self._finders):
-            raise _repeats_the_key()
-
-    def _without_key(self, completions: list[protocol.Completion]) -> list[protocol.Completion]:
-        """Return the completions; a text whose parts make up the key together is refused."""
-        if any(finder.found_in(c.text) for c in completions for finder in self._finders):
-            raise _repeats_the_key()
-        return completions
+        if any(finder.found_in(text) for text in texts for finder in self._finders):
+            raise protocol.EndpointRefusedError(
+                "the endpoint repeats the API key in its answer; the answer was not stored"
+            )
 
     def error(
         self, status: int, headers: Mapping[str, str], raw: bytes
@@ -302,14 +302,12 @@ class HttpClient:
             )
         if OUT_OF_CREDIT.search(quote) or BAD_KEY.search(quote):
             return protocol.EndpointRefusedError(message)
+        wait = refused.retry_after_s(headers, raw)
         if status in OVERLOAD:
-            return protocol.OverloadError(
-                message, retry_after=refused.retry_after_s(headers, raw), rate_limited=status == 429
-            )
+            return protocol.OverloadError(message, retry_after=wait, rate_limited=status == 429)
         if status in REFUSED and not ABOUT_THE_TEXT.search(quote):
             return protocol.EndpointRefusedError(message)
         if status >= 500 or status in (409, 421):
-            wait = refused.retry_after_s(headers, raw)
             return errors.TransientClientError(message, retry_after=wait)
         return refused.RefusedCallError(message, raw)
 
@@ -341,9 +339,3 @@ def _check_number(name: str, value: Any, most: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and 0 < value <= most):
         raise errors.InputError(f"{name} is a number above 0, up to {most:g}, got {value!r}")
-
-
-def _repeats_the_key() -> protocol.EndpointRefusedError:
-    return protocol.EndpointRefusedError(
-        "the endpoint repeats the API key in its answer; the answer was not stored"
-    )

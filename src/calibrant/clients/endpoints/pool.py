@@ -120,22 +120,19 @@ class PoolClient:
         self, member: _Member, error: TransientClientError | protocol.EndpointRefusedError
     ) -> TransientClientError | protocol.EndpointRefusedError:
         """Note the failure; return the error that the dispatcher is to see."""
-        now, name = time.monotonic(), member.client.endpoint
-        member.failures += 1
+        now, name, limited = time.monotonic(), member.client.endpoint, False
         if isinstance(error, protocol.OverloadError):
             # Its own calls wait as long as it asks; the others need not.
             member.limit.overloaded(now=now, retry_after=error.retry_after)
-        limited = isinstance(error, protocol.OverloadError) and error.rate_limited
+            limited = error.rate_limited
         refused = isinstance(error, protocol.EndpointRefusedError)
-        if limited:
-            member.failures -= 1  # it is alive
+        member.failures += not limited  # what asks for patience is alive
         was_out = now < member.out_until
         if (member.failures >= FAILURES or refused) and not was_out:
             member.failures = max(member.failures, FAILURES)
             member.out_since, member.out_until = now, now + member.out_for
             member.out_for = min(LONGEST_S, 2 * member.out_for)
-        others = [other for other in self._members if other is not member]
-        left = sum(not other.is_out(now) for other in others)
+        left = sum(not other.is_out(now) for other in self._members if other is not member)
         if not left:
             return error
         elsewhere = protocol.ElsewhereError(f"{name}: {error}", rate_limited=limited)

@@ -122,7 +122,7 @@ class ProviderClient(HttpClient):
             # It is paid for whatever its form: what can be read of it is kept.
             answer = chat.loose_answer(raw, answer) or answer
         if isinstance(answer, chat.Answer) and answer.choices:
-            self._check_no_key(raw)
+            self._check_no_key(raw.decode("utf-8", "replace"))
             return answer
         # The general reader names what is wrong: no JSON, no object, an error inside.
         raise chat.without_choices(self._json(raw, headers), form=answer)

@@ -15,23 +15,11 @@ from calibrant.core.errors import InputError
 # Names of variables are in capitals, or short; a key is long and has both.
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[A-Za-z_][A-Za-z0-9_]{0,19}")
 # Headers that say what is sent or who sends it; any other one that a user sets may be a secret.
-OPEN_HEADERS = frozenset(
-    [
-        "accept",
-        "accept-encoding",
-        "accept-language",
-        "content-type",
-        "user-agent",
-        "referer",
-        "http-referer",
-        "x-title",
-        "anthropic-version",
-        "anthropic-beta",
-        "openai-beta",
-        "openai-organization",
-        "openai-project",
-    ]
-)
+OPEN_HEADERS = frozenset({
+    "accept", "accept-encoding", "accept-language", "content-type", "user-agent", "referer",
+    "http-referer", "x-title", "anthropic-version", "anthropic-beta", "openai-beta",
+    "openai-organization", "openai-project",
+})  # fmt: skip
 SECRET_NAMES = re.compile(r"key|token|secret|sig|passw|pwd|auth|credential", re.I)
 
 

@@ -15,7 +15,7 @@ from calibrant.core.errors import PermanentClientError, TransientClientError
 _SHOW_LOGPROBS = "message.output_text.logprobs"
 _Read: TypeAlias = tuple[Choice, str | None]
 """A choice, and what is odd about its log-probs."""
-_SCHEMA: dict[str, Json] = {"type": "json_schema", "name": "answer", "strict": True}
+_STRICT: dict[str, Json] = {"name": "answer", "strict": True}
 _FINISH = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -105,10 +105,8 @@ def write_request(request: Request, preset: Preset) -> dict[str, Json]:
     if request.stop:
         body["stop"] = list(request.stop)
     if request.schema is not None:
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": "answer", "strict": True, "schema": request.schema},
-        }
+        schema = {**_STRICT, "schema": request.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     return {**body, **_samplers(request), **(request.extra or {})}
 
 
@@ -134,7 +132,7 @@ def _write_responses(request: Request, _: Preset) -> dict[str, Json]:
         if request.top_logprobs:
             body["top_logprobs"] = request.top_logprobs
     if request.schema is not None:
-        body["text"] = {"format": {**_SCHEMA, "schema": request.schema}}
+        body["text"] = {"format": {"type": "json_schema", **_STRICT, "schema": request.schema}}
     return {**body, **(request.extra or {})}
 
 
@@ -158,25 +156,15 @@ def read_response(answer: Mapping[str, object]) -> Answer:
     texts = [part for part in parts if part.get("type") == "output_text"]
     tokens = [token for part in texts for token in part.get("logprobs") or ()]
     stopped = _inside(answer, "incomplete_details").get("reason")
-    usage = _inside(answer, "usage")
-    return _answer(
-        answer.get("id"),
-        answer.get("model"),
-        [
-            _choice(
-                "".join(str(part.get("text", "")) for part in texts),
-                "\n".join(str(part.get("text", "")) for part in summaries),
-                "stop" if stopped is None else stopped,
-                tokens or None,
-                refusal="".join(str(part.get("refusal", "")) for part in parts) or None,
-            )
-        ],
-        Counts(
-            usage.get("input_tokens"),
-            usage.get("output_tokens"),
-            usage.get("output_tokens_details"),
-        ),
+    choice = _choice(
+        "".join(str(part.get("text", "")) for part in texts),
+        "\n".join(str(part.get("text", "")) for part in summaries),
+        "stop" if stopped is None else stopped,
+        tokens or None,
+        refusal="".join(str(part.get("refusal", "")) for part in parts) or None,
     )
+    counted = ("input_tokens", "output_tokens", "output_tokens_details")
+    return _answer(answer, [choice], Counts(*map(_inside(answer, "usage").get, counted)))
 
 
 def _inside(answer: Mapping[str, object], name: str) -> Mapping[str, Any]:
@@ -191,10 +179,12 @@ def _mappings(values: object) -> list[Mapping[str, Any]]:
 
 
 def _answer(
-    id_: object, model: object, choices: list[_Read], usage: Counts, odd: str | None = None
-) -> Answer:
+    answer: Mapping[str, object], choices: list[_Read], usage: Counts, odd: str | None = None,
+    *, names: tuple[str, str] = ("id", "model"),
+) -> Answer:  # fmt: skip
     """Return the answer of these choices, with the first thing that is odd about it."""
     odd = next((why for _, why in choices if why is not None), odd)
+    id_, model = map(answer.get, names)
     return Answer([choice for choice, _ in choices], usage, model=model, id=id_, odd=odd)
 
 
@@ -268,14 +258,9 @@ def _read_message(answer: Mapping[str, object]) -> Answer:
         cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
         prompt = counted + sum(token_count(used.get(name)) or 0 for name in cached)
     thought = _joined(block.get("thinking") for block in _mappings(said))
-    text = text_of(spoken if listed else blocks)
-    return _answer(
-        answer.get("id"),
-        answer.get("model"),
-        [_choice(text, thought, answer.get("stop_reason"))],
-        Counts(prompt, used.get("output_tokens")),
-        odd=None if isinstance(blocks, list) else "content is no list of blocks",
-    )
+    choice = _choice(text_of(spoken if listed else blocks), thought, answer.get("stop_reason"))
+    odd = None if isinstance(blocks, list) else "content is no list of blocks"
+    return _answer(answer, [choice], Counts(prompt, used.get("output_tokens")), odd)
 
 
 # -- Gemini's content ------------------------------------------------------------------------------
@@ -335,12 +320,9 @@ def _read_content(answer: Mapping[str, object]) -> Answer:
     spoken, thought = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
     if count := token_count(thought):
         spoken = count + (token_count(spoken) or 0)
-    return _answer(
-        answer.get("responseId"),
-        answer.get("modelVersion"),
-        [_candidate(candidate) for candidate in candidates],
-        Counts(usage.get("promptTokenCount"), spoken, {"reasoning_tokens": thought}),
-    )
+    counts = Counts(usage.get("promptTokenCount"), spoken, {"reasoning_tokens": thought})
+    names = ("responseId", "modelVersion")
+    return _answer(answer, list(map(_candidate, candidates)), counts, names=names)
 
 
 def _candidate(candidate: Mapping[str, object]) -> _Read:
