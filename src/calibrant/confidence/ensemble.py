@@ -44,7 +44,9 @@ def wide(
         raise InputError(f"there are no graded scores of {', '.join(absent)}")
     key = [name for name in ("question_id", "model") if name in chosen.columns]
     grades = chosen.group_by(key, maintain_order=True).agg(
-        pl.col("correct").first(), pl.col("correct").n_unique().alias("grades")
+        pl.col("correct").first(),
+        pl.col("correct").n_unique().alias("grades"),
+        pl.col(list(extra)).first(),
     )
     mixed = int((grades["grades"] > 1).sum())
     if mixed:
@@ -52,14 +54,9 @@ def wide(
             f"the methods are about different answers in {mixed:,} questions",
             hint='score with about="greedy", so that every method is about the greedy answer',
         )
-    table = grades.select(*key, "correct")
+    table = grades.drop("grades")
     for method in methods:
-        column = chosen.filter(pl.col("method") == method).select(
-            *key, pl.col("confidence").alias(method)
-        )
-        table = table.join(column, on=key, how="left", maintain_order="left")
-    for name in extra:
-        column = chosen.group_by(key, maintain_order=True).agg(pl.col(name).first())
+        column = chosen.filter(method=method).select(*key, pl.col("confidence").alias(method))
         table = table.join(column, on=key, how="left", maintain_order="left")
     values = table.select(
         pl.col(name).cast(pl.Float64).fill_null(float("nan")) for name in (*methods, *extra)

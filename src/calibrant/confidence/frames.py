@@ -116,16 +116,15 @@ def compact_table(
     frame = frame.with_columns(_block_name().alias("block")).sort(
         "unit", "draw", maintain_order=True
     )
-    parts: dict[str, pl.DataFrame | None] = {
-        str(key[0]): part for key, part in frame.partition_by("block", as_dict=True).items()
-    }
+    by_block = frame.partition_by("block", as_dict=True).items()
+    parts = {str(name): part for (name,), part in by_block}
     for single, many in _SINGLE.items():
-        parts[single] = _single_draws(parts.get(single), parts.get(many))
-    blocks = {
-        name: _block(name, part, len(units))
-        for name, part in parts.items()
-        if part is not None and part.height
-    }
+        # The draw at temperature 0 of each unit, or its first draw where there is none.
+        drawn = [parts[name] for name in (single, many) if name in parts]
+        if drawn:
+            firsts = pl.concat(drawn).unique("unit", keep="first", maintain_order=True)
+            parts[single] = firsts.sort("unit")
+    blocks = {name: _block(name, part, len(units)) for name, part in parts.items()}
     if "about" in frame.columns and (frame["purpose"] == _POOL).any():
         for name, rows in (("verified", verified_rows(frame)), ("panel", panel_rows(frame))):
             if rows.height:
@@ -181,18 +180,6 @@ def _block_name() -> pl.Expr:
         .then(purpose + "_samples")
         .otherwise(purpose)
     )
-
-
-def _single_draws(single: pl.DataFrame | None, many: pl.DataFrame | None) -> pl.DataFrame | None:
-    """Return the draw at temperature 0 of each unit, or its first draw where there is none."""
-    single = None if single is None else single.unique("unit", keep="first", maintain_order=True)
-    if many is None:
-        return single
-    firsts = many.unique("unit", keep="first", maintain_order=True)
-    if single is None:
-        return firsts
-    others = firsts.join(single.select("unit"), on="unit", how="anti")
-    return pl.concat([single, others]).sort("unit")
 
 
 def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
@@ -301,25 +288,16 @@ def _embedding(frame: pl.DataFrame) -> Floats | None:
 
 
 def _with_options(
-    block: DrawBlock,
-    greedy: pl.DataFrame | None,
-    frame: pl.DataFrame,
-    questions: pl.DataFrame | None,
+    block: DrawBlock, greedy: pl.DataFrame, frame: pl.DataFrame, questions: pl.DataFrame | None
 ) -> DrawBlock:
     """Add the options of choice questions; keep yes/no words for yes/no questions only."""
-    if questions is None or greedy is None:
-        unknown = np.full(len(block), np.nan)
-        return replace(block, true_mass=unknown, false_mass=unknown)
     binary: list[str] = []
-    if "kind" in questions.columns:
-        binary = questions.filter(pl.col("kind") == "binary")["question_id"].to_list()
+    if questions is not None and "kind" in questions.columns:
+        binary = questions.filter(kind="binary")["question_id"].to_list()
     asked = greedy["question_id"].is_in(binary).to_numpy()
-    block = replace(
-        block,
-        true_mass=np.where(asked, block.true_mass, np.nan),
-        false_mass=np.where(asked, block.false_mass, np.nan),
-    )
-    return with_best_option(block, greedy, frame, questions)
+    yes, no = (np.where(asked, mass, np.nan) for mass in (block.true_mass, block.false_mass))
+    block = replace(block, true_mass=yes, false_mass=no)
+    return block if questions is None else with_best_option(block, greedy, frame, questions)
 
 
 def _matrices(

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -264,16 +265,11 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
 
 
 def _top_tokens(greedy: Sequence[Greedy]) -> TopTokens:
-    listed = [
-        (row, token, logprob)
-        for row, one in enumerate(greedy)
-        for token, logprob in (one.top_logprobs or {}).items()
-    ]
-    return TopTokens(
-        row=np.array([row for row, _, _ in listed], dtype=np.int64),
-        logprob=np.array([logprob for _, _, logprob in listed], dtype=np.float64),
-        token=pl.Series("token", [token for _, token, _ in listed], dtype=pl.String),
-    )
+    listed = [one.top_logprobs or {} for one in greedy]
+    rows = np.repeat(np.arange(len(listed)), [len(tokens) for tokens in listed])
+    logprobs = np.array([value for tokens in listed for value in tokens.values()], np.float64)
+    names = pl.Series("token", list(chain.from_iterable(listed)), dtype=pl.String)
+    return TopTokens(rows, logprobs, names)
 
 
 def _best_option(options: Mapping[str, float] | None) -> tuple[str | None, float]:
@@ -305,9 +301,6 @@ def _with_embeddings(block: DrawBlock, questions: Sequence[Question]) -> DrawBlo
 
 
 def _similarities(questions: Sequence[Question]) -> list[Floats | None] | None:
-    if all(question.similarity is None for question in questions):
-        return None
-    return [
-        None if question.similarity is None else np.asarray(question.similarity, dtype=np.float64)
-        for question in questions
-    ]
+    given = [question.similarity for question in questions]
+    matrices = [None if cells is None else np.asarray(cells, dtype=np.float64) for cells in given]
+    return None if all(matrix is None for matrix in matrices) else matrices

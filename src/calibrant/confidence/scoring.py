@@ -74,14 +74,9 @@ class Score(float):
     probability: bool
 
     def __new__(
-        cls,
-        value: float,
-        *,
-        answer: str | None,
-        correct: bool | float | None,
-        about: str,
-        probability: bool,
-    ) -> Score:
+        cls, value: float, *, answer: str | None, correct: bool | float | None,
+        about: str, probability: bool,
+    ) -> Score:  # fmt: skip
         """Make a float with the answer attached."""
         self = super().__new__(cls, value)
         self.answer, self.correct = answer, correct
@@ -229,15 +224,12 @@ def score_table(
 def availability(table: DrawTable, **options: Any) -> list[dict[str, Any]]:
     """Return, per model and method, whether the inputs are there and what is missing."""
     settings = Options(**options)
-    entries = []
-    for name in METHODS:
-        masks = units_with(table, METHODS[name], settings)
-        entries += [
-            {key: entry[key] for key in ("model", "method", "available", "missing", "reason")}
-            | {"questions": entry["questions"]}
-            for entry in _entries(table, METHODS[name], masks, None)
-        ]
-    return entries
+    keys = ("model", "method", "available", "missing", "reason", "questions")
+    return [
+        {key: entry[key] for key in keys}
+        for method in METHODS.values()
+        for entry in _entries(table, method, units_with(table, method, settings), None)
+    ]
 
 
 _EMPTY = pl.DataFrame(
