@@ -60,7 +60,7 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
             raise
     frame = _with_questions(_every(scores), opened)
     facets = _facets(frame, scores)
-    index = _sorted(_index(frame, facets))
+    index = _sorted([_index(frame, facets)])
     texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
     stored = StoredRows([_numbered(frame).lazy()], [frame.height])
     return Rows(index, stored, texts, facets, opened.draws(asked), told)
@@ -84,11 +84,10 @@ def _every(scores: Scores) -> pl.DataFrame:
 
 def _in_order(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the rows of all parts as the file has them."""
-    filled = [part for part in parts if part.height]
-    if len(filled) < 2:
-        return filled[0] if filled else parts[0]
+    filled = [part for part in parts if part.height] or parts[:1]
     rows = pl.concat(filled, how="diagonal_relaxed")
-    return rows.sort(ROW, maintain_order=True) if ROW in rows.columns else rows
+    mixed = len(filled) > 1 and ROW in rows.columns
+    return rows.sort(ROW, maintain_order=True) if mixed else rows
 
 
 def _numbered(source: Any) -> Any:
@@ -132,7 +131,7 @@ def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
     ]
 
 
-def _index(frame: pl.DataFrame, facets: Sequence[str], first: int = 0) -> pl.DataFrame:
+def _index(frame: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
     """Return the numbers of some rows, small enough that millions of them fit."""
     names = pl.col("model", "method", *facets).cast(pl.String).cast(pl.Categorical)
     return frame.select(
@@ -140,17 +139,17 @@ def _index(frame: pl.DataFrame, facets: Sequence[str], first: int = 0) -> pl.Dat
         pl.col("confidence").fill_nan(None),
         pl.col("correct").cast(pl.Float32),
         pl.col("question_id").hash().alias("question"),
-    ).with_row_index("place", offset=first)
+    )
 
 
-def _sorted(index: pl.DataFrame) -> pl.DataFrame:
+def _sorted(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the most confidently wrong rows first; memory is little more than twice the table."""
     # Questions by their number: what is told of each of them has a place in an array.
-    index = index.with_columns(pl.col("question").rank("dense") - 1)
+    index = pl.concat(parts).with_columns(pl.col("question").rank("dense") - 1)
     said, wrong = index["confidence"].to_numpy(), index["correct"].to_numpy() < _HALF
     both = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
     order = [own[np.argsort(-said[own], kind="stable")].astype(np.uint32) for own in both]
-    return index[np.concatenate(order)]
+    return index.with_row_index("place")[np.concatenate(order)]
 
 
 def _with_questions(frame: pl.DataFrame, opened: Opened) -> pl.DataFrame:
@@ -174,7 +173,7 @@ def _staged(data: Any, asked: ReadingOptions) -> Rows:
         lazy.sink_parquet(folder / "given.parquet")
         lazy = pl.scan_parquet(folder / "given.parquet")
     total = lazy.select(pl.len()).collect().item()
-    scores, kept, parts, first = None, list[pl.DataFrame](), list[pl.LazyFrame](), 0
+    scores, kept, parts = None, list[pl.DataFrame](), list[pl.LazyFrame]()
     facets: list[str] = []
     for start in range(0, total, _CHUNK):
         part = lazy.slice(start, _CHUNK).collect().with_row_index(ROW, offset=start + 1)
@@ -184,13 +183,12 @@ def _staged(data: Any, asked: ReadingOptions) -> Rows:
         facets = facets or _facets(frame, scores)
         frame.write_parquet(folder / f"{start}.parquet", row_group_size=_GROUP)
         parts.append(pl.scan_parquet(folder / f"{start}.parquet"))
-        kept.append(_index(frame, facets, first))
-        first += frame.height
+        kept.append(_index(frame, facets))
     if scores is None:
         raise InputError("the table has no rows", source=str(data))
     texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
     stored = StoredRows(parts, [part.height for part in kept])
-    return Rows(_sorted(pl.concat(kept)), stored, texts, facets, sentence=told)
+    return Rows(_sorted(kept), stored, texts, facets, sentence=told)
 
 
 def _same_reading(asked: ReadingOptions, scores: Scores) -> ReadingOptions:

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class _Search:
     done: int = 0
 
 
-@dataclass(slots=True)
+@dataclass
 class Rows:
     """All rows of a table, a study or a log: numbers in memory, texts where they are.
 
@@ -109,21 +110,21 @@ class Rows:
     facets: Sequence[str]
     draws: pl.DataFrame | None = None
     sentence: str = ""
-    _names: dict[str, list[str]] = field(default_factory=dict, repr=False)
+
     _gaps: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
     _values: dict[str, dict[str, int]] = field(default_factory=dict, repr=False)
-    _marks: dict[str, pl.Series] = field(default_factory=dict, repr=False)
+
     _orders: dict[str, Places] = field(default_factory=dict, repr=False)
     _searches: dict[str, _Search] = field(default_factory=dict, repr=False)
     _masks: dict[RowQuery, pl.Series] = field(default_factory=dict, repr=False)
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
-    @property
+    @cached_property
     def models(self) -> list[str]:
         """The models, in the order of the table."""
         return self._in_order("model")
 
-    @property
+    @cached_property
     def methods(self) -> list[str]:
         """The methods, in the order of the table."""
         return self._in_order("method")
@@ -160,8 +161,8 @@ class Rows:
         return RowPage(
             self._told(self.index[self._some(mask, query, total)]),
             total,
-            int((mask & self._mark("wrong")).sum()),
-            int((mask & self._mark("graded")).sum()),
+            int((mask & self._wrong).sum()),
+            int((mask & self._graded).sum()),
             searched,
         )
 
@@ -234,40 +235,33 @@ class Rows:
         if query not in self._masks:
             if len(self._masks) > 4:
                 self._masks.pop(next(iter(self._masks)))
-            found = [*_conditions(query), pl.lit(True)]
-            mask = self.index.select(pl.all_horizontal(found).fill_null(False)).to_series()
-            mask = mask if mask.len() == self.index.height else mask.new_from_index(0, self.height)
+            fits = pl.all_horizontal(*_conditions(query), pl.repeat(True, self.height))
+            mask = self.index.select(fits.fill_null(False)).to_series()
             if query.split:
-                mask &= self._mark("split")
+                mask &= self._disagreed
             self._masks[query] = mask
         return self._masks[query]
 
     def _in_order(self, column: str) -> list[str]:
-        if column not in self._names:
-            first = self.index.group_by(column).agg(pl.col("place").min()).sort("place")
-            self._names[column] = [str(name) for name in first[column]]
-        return self._names[column]
+        first = self.index.group_by(column).agg(pl.col("place").min()).sort("place")
+        return [str(name) for name in first[column]]
 
     @property
     def height(self) -> int:
         """Number of rows."""
         return self.index.height
 
-    def _mark(self, name: str) -> pl.Series:
-        """Return the rows that are graded, or wrong, or whose models disagree: a bit for each."""
-        with self._turn:
-            if name not in self._marks:
-                grades = self.index["correct"]
-                made: dict[str, Callable[[], pl.Series]] = {
-                    "split": self._disagreed,
-                    "graded": grades.is_not_null,
-                    "wrong": lambda: (grades < _HALF).fill_null(False),
-                }
-                self._marks[name] = made[name]()
-        return self._marks[name]
+    @cached_property
+    def _graded(self) -> pl.Series:
+        return self.index["correct"].is_not_null()
 
+    @cached_property
+    def _wrong(self) -> pl.Series:
+        return (self.index["correct"] < _HALF).fill_null(False)
+
+    @cached_property
     def _disagreed(self) -> pl.Series:
-        """Return the rows of questions that some models answer right and others wrong."""
+        """The rows of questions that some models answer right and others wrong."""
         codes, grades = self.index["question"].to_numpy(), self.index["correct"].to_numpy()
         right, wrong = np.zeros((2, int(codes.max(initial=0)) + 1), dtype=bool)
         right[codes[grades >= _HALF]] = True
@@ -278,8 +272,7 @@ class Rows:
         """Make orders and disagreements ahead of the click that asks for them."""
         for sort in ("row", "-confidence"):
             self._order(sort)
-        for name in ("wrong", "graded", "split"):
-            self._mark(name)
+        self.page(RowQuery(split=True, size=0))
 
     def _some(self, mask: pl.Series, query: RowQuery, total: int) -> Places:
         """Return the rows of one page: a list is walked only as far as the page goes."""

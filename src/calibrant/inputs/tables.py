@@ -107,15 +107,12 @@ class OpenTables(Opened):
 
             asked, spread, self.notes = reading_of_drawn(self._drawn, asked)
             kept += spread
-        return self.given, asked, self._with_topics(asked, kept)
-
-    def _with_topics(self, asked: ReadingOptions, kept: Sequence[str]) -> list[str]:
-        """Return the columns to keep, with those that are called as if they held topics."""
-        own = set(asked.columns.values())
+        # Columns that are called as if they held topics may explain the errors.
         first, *others = self._columns
         topics = [name for name in first if name.lower() in NAMES["other"]["topics"]]
-        shared = [n for n in topics if n not in own and all(n in names for names in others)]
-        return list(dict.fromkeys([*kept, *shared]))
+        roles = set(asked.columns.values())
+        kept += [n for n in topics if n not in roles and all(n in names for names in others)]
+        return self.given, asked, list(dict.fromkeys(kept))
 
     @property
     def _drawn(self) -> list[Any]:
