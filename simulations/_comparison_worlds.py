@@ -503,5 +503,5 @@ def evidence_of(models, rng, *, resamples, cluster=None):
         [(views[a][b], views[b][a]) for a, b in pairs],
         margin=MARGIN,
         leads=[survey.more_accurate(a, b)[1:] for a, b in pairs],
-        unstated=[None] * len(pairs),
+        unstated=[np.zeros(2)] * len(pairs),
     )

@@ -78,9 +78,12 @@ def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidat
         rows = np.flatnonzero(known)[::-1]
         confidence[judge[rows], author[rows], question[rows]] = scores[rows]
         if "answer" in part.columns:
-            answers[author[rows], question[rows]] = _codes(part["answer"])[rows]
+            codes = part["answer"].to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+            answers[author[rows], question[rows]] = codes[rows]
     confidence[:, np.isnan(block.correct)] = np.nan
-    return Candidates(confidence, block.correct, _identity(answers))
+    # The first author who gave the same answer.
+    identity = np.argmax(answers[:, None, :] == answers[None, :, :], axis=1)
+    return Candidates(confidence, block.correct, identity)
 
 
 def complete_questions(pool: Candidates, members: Sequence[int]) -> Indices:
@@ -105,9 +108,8 @@ def candidate_views(
     said = pool.confidence[judge][chosen, rows]
     weight = 1.0 / (identity[:, None] == identity[None]).sum(axis=1)
     cell = cell_index(said.ravel())
-    mass = mass_bins(np.bincount(cell, weight.ravel(), CELLS).astype(np.float64))[cell].reshape(
-        said.shape
-    )
+    per_cell = np.bincount(cell, weight.ravel(), CELLS).astype(np.float64)
+    mass = mass_bins(per_cell)[cell].reshape(said.shape)
     width = np.searchsorted(width_edges(bins)[1:-1], said, side="right")
     table = np.zeros((bins + 2 * MASS_BINS + 2, rows.size))
     column = np.arange(rows.size)
@@ -121,10 +123,11 @@ def candidate_views(
     sums = Resamples(resamples.counts[rows]).totals(table)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = sums[:-1] / sums[-1]
-    both = shares[None, bins : bins + MASS_BINS], shares[None, bins + MASS_BINS : -1]
+    residuals, share = shares[None, bins : bins + MASS_BINS], shares[None, bins + MASS_BINS : -1]
+    data = residuals[..., :1], share[..., :1]
     return CandidateViews(
         Scores(shares[-1], np.abs(shares[:bins]).sum(axis=0), rows.size, shares[:bins]),
-        *residuals_of((both[0][..., :1], both[1][..., :1]), both),
+        *residuals_of(data, (residuals, share)),
     )
 
 
@@ -164,16 +167,14 @@ def self_preference(
 
 def _preferences(pool: Candidates, judge: int, grade: float) -> tuple[Floats, Floats]:
     """Return, per question, the summed preference over comparable answers and their number."""
-    size = pool.correct.shape[1]
+    authors, size = pool.correct.shape
     total, number = np.zeros((2, size))
-    for author in range(pool.correct.shape[0]):
-        if author == judge:
-            continue
+    for author in [one for one in range(authors) if one != judge]:
         alike = (pool.correct[judge] == grade) & (pool.correct[author] == grade)
         alike &= pool.identity[judge] != pool.identity[author]
         gaps = pool.confidence[:, judge] - pool.confidence[:, author]
         # Third judges have no stake in either answer; of two models the other author is all.
-        third = [k for k in range(gaps.shape[0]) if k not in (judge, author)] or [author]
+        third = [one for one in range(authors) if one not in (judge, author)] or [author]
         asked = ~np.isnan(gaps[third])
         others = np.where(asked, gaps[third], 0.0).sum(axis=0) / np.maximum(asked.sum(axis=0), 1)
         usable = alike & asked.any(axis=0) & ~np.isnan(gaps[judge])
@@ -200,15 +201,3 @@ def _places(values: pl.Series, lookup: npt.NDArray[np.int32]) -> npt.NDArray[np.
     rows = values.to_physical().fill_null(lookup.size - 1).to_numpy()
     found: npt.NDArray[np.int32] = lookup[rows]
     return found
-
-
-def _codes(values: pl.Series) -> Ints:
-    """Return a number per distinct text; -1 for none."""
-    return values.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def _identity(answers: Ints) -> Ints:
-    """Return, per author and question, the first author who gave the same answer."""
-    same = answers[:, None, :] == answers[None, :, :]
-    first: Ints = np.argmax(same, axis=1)
-    return first

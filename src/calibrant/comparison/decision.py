@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from calibrant.comparison.ece_interval import REACH
-from calibrant.comparison.evidence import NEAR, SHIFTED, SQUARED, PairEvidence
+from calibrant.comparison.evidence import NEAR, SHIFTED, SIX, SQUARED, PairEvidence
 from calibrant.stats.multiplicity import holm
 
 # Two calibration errors closer than this are of no practical difference.
@@ -73,11 +73,8 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     >>> adjusted([0.01, float("nan"), 0.2])
     [0.02, nan, 0.2]
     """
-    tested = [place for place, p in enumerate(p_values) if not math.isnan(p)]
-    found = [math.nan] * len(p_values)
-    for place, p in zip(tested, holm([p_values[place] for place in tested]), strict=True):
-        found[place] = float(p)
-    return found
+    corrected = iter(holm([p for p in p_values if not math.isnan(p)]).tolist())
+    return [math.nan if math.isnan(p) else next(corrected) for p in p_values]
 
 
 def _decided(
@@ -119,7 +116,8 @@ def decide(
     gaps = pair.gaps
     own, mixed, odds = gaps["raw"].side(), gaps["sda"].side(), _same(pair, (*SHIFTED, *NEAR))
     if own and own == mixed == odds:
-        if _larger_errors(pair, own, half):
+        # The one that is closer on average may have the larger large errors somewhere.
+        if any(pair.squares[of] * own < -REACH and pair.rms[of] * own < -half for of in SQUARED):
             return Decision("depends", own, "size of errors")
         if stands:
             return Decision("better", own)
@@ -131,7 +129,7 @@ def decide(
         return Decision("reversal", own)
     if _footings_differ(pair, margin):
         return Decision("depends", 0, "footing")
-    lacking = tuple(name for name in ("raw", *SHIFTED, *NEAR, "sda") if not gaps[name].side())
+    lacking = tuple(name for name in SIX if not gaps[name].side())
     return Decision("undecided", missing=lacking, alone=bool(own and own == mixed == odds))
 
 
@@ -141,23 +139,13 @@ def _same(pair: PairEvidence, names: Sequence[str]) -> int:
     return sides.pop() if len(sides) == 1 else 0
 
 
-def _larger_errors(pair: PairEvidence, winner: int, half: float) -> bool:
-    """Return whether the one that is closer on average has the larger large errors somewhere."""
-    return any(
-        pair.squares[name] * winner < -REACH and pair.rms[name] * winner < -half for name in SQUARED
-    )
-
-
 def _footings_differ(pair: PairEvidence, margin: float) -> bool:
     """Return whether one footing shows what another denies."""
     half = margin / 2
     gaps = [pair.gaps[name] for name in _FOOTINGS]
-    if {-1, 1} <= {gap.side(half) for gap in gaps}:
-        return True
-    for gap in gaps:
-        side = gap.side(margin)
-        if side > 0 and any(other.high < half for other in gaps):
-            return True
-        if side < 0 and any(other.low > -half for other in gaps):
-            return True
-    return False
+    shown = {gap.side(margin) for gap in gaps}
+    return (
+        {-1, 1} <= {gap.side(half) for gap in gaps}
+        or (1 in shown and any(gap.high < half for gap in gaps))
+        or (-1 in shown and any(gap.low > -half for gap in gaps))
+    )

@@ -9,13 +9,13 @@ from typing import Any
 from msgspec import Struct
 from scipy import special
 
+from calibrant.comparison.decision import adjusted
 from calibrant.comparison.ece_interval import Gap
 from calibrant.comparison.intervals import normal_interval
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.stats.multiplicity import holm
 
 _FEWEST_EVENTS = 2
 _STRICTER = 0.8
@@ -114,10 +114,9 @@ def missing_questions(
         here, lacking = (float(of[1] / of[0]) if of[0] else None for of in sums)
         rows.append(MissingRow(name, n, survey.questions - n, here, lacking))
         p_values.append(_equal_means_p(*(sums * survey.unit_share)))
-    tested = [place for place, p in enumerate(p_values) if not math.isnan(p)]
-    for place, p in zip(tested, holm([p_values[place] for place in tested]), strict=True):
-        rows[place].p_adjusted = float(p)
-        rows[place].related = float(p) <= _STRICTER * (1 - level)
+    for row, p in zip(rows, adjusted(p_values), strict=True):
+        if not math.isnan(p):
+            row.p_adjusted, row.related = p, p <= _STRICTER * (1 - level)
     return rows
 
 

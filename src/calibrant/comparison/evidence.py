@@ -27,6 +27,7 @@ NEAR = ("os_a_near", "os_b_near")
 SQUARED = ("raw", *SHIFTED)
 SIX = ("raw", *SHIFTED, *NEAR, "sda")
 _GAPS = (*SIX, "sos")
+Both: TypeAlias = tuple[Footings, Footings]
 _SQUARED: dict[str, Callable[[Footings, Footings], tuple[Residuals, Residuals]]] = {
     "raw": lambda a, b: (a.raw, b.raw),
     "os_a": lambda a, b: (a.raw, b.shifted),
@@ -82,14 +83,12 @@ class PairEvidence:
 
     def worst_case(self) -> PairEvidence:
         """Return the evidence with answers that state no confidence counted against any claim."""
+        wrong, right = self.laws_high
         return replace(
             self,
             gaps={name: replace(gap, slack=self.slack) for name, gap in self.gaps.items()},
             bound=self.bound + self.slack,
-            laws_high=(
-                self.laws_high[0] + self.unstated[0],
-                self.laws_high[1] + self.unstated[1],
-            ),
+            laws_high=(wrong + self.unstated[0], right + self.unstated[1]),
         )
 
     def without_tests(self) -> PairEvidence:
@@ -110,11 +109,11 @@ class PairEvidence:
 
 
 def pair_evidences(
-    pairs: Sequence[tuple[Footings, Footings]],
+    pairs: Sequence[Both],
     *,
     margin: float,
     leads: Sequence[tuple[float, float]],
-    unstated: Sequence[Floats | None],
+    unstated: Sequence[Floats],
 ) -> list[PairEvidence]:
     """Return the evidence about pairs of models on the questions that both have.
 
@@ -130,34 +129,33 @@ def pair_evidences(
         The share of wrong and of right answers that state no confidence, of both models together,
         where these could matter.
     """
-    found = _gaps(pairs)
-    gaps = gaps_of(found.reshape(-1, found.shape[-1]))
+    replicates = _gaps(pairs)
+    gaps = gaps_of(replicates.reshape(-1, replicates.shape[-1]))
     squares = _squares(pairs)
     laws = _laws(pairs)
-    clips = _clips(found)
+    clips = _clips(replicates)
     result = []
     for number, (first, second) in enumerate(pairs):
         own = dict(zip(_GAPS, gaps[number * len(_GAPS) :], strict=False))
-        lost = unstated[number]
-        shares = (0.0, 0.0) if lost is None else (float(lost[0]), float(lost[1]))
+        wrong, right = unstated[number].tolist()
         both = {name: views(first, second) for name, views in _SQUARED.items()}
         result.append(
             PairEvidence(
                 own,
                 dict(zip(_SQUARED, squares[number], strict=True)),
                 {name: a.rms - b.rms for name, (a, b) in both.items()},
-                _bound(first, second, own, found[number], margin),
+                _bound((first, second), own, replicates[number], margin),
                 *laws[number],
                 clips[number],
                 *leads[number],
-                shares,
-                max(shares),
+                (wrong, right),
+                max(wrong, right),
             )
         )
     return result
 
 
-def _gaps(pairs: Sequence[tuple[Footings, Footings]]) -> Floats:
+def _gaps(pairs: Sequence[Both]) -> Floats:
     """Return the gaps of every pair on every footing: (pairs, footings, 1 + resamples)."""
 
     def of(which: int, name: str) -> Floats:
@@ -202,7 +200,7 @@ def _z(first: Residuals, second: Residuals, spread: float) -> float:
     return gap / math.sqrt(variance) if variance > 0 else 0.0
 
 
-def _squares(pairs: Sequence[tuple[Footings, Footings]]) -> list[list[float]]:
+def _squares(pairs: Sequence[Both]) -> list[list[float]]:
     """Return the z-scores of the gaps of squared errors on the three footings, by pair."""
     both = [[views(*pair) for views in _SQUARED.values()] for pair in pairs]
     gaps = np.array([[a.squares[1:] - b.squares[1:] for a, b in of] for of in both])
@@ -215,19 +213,14 @@ def _squares(pairs: Sequence[tuple[Footings, Footings]]) -> list[list[float]]:
     ]
 
 
-def _bound(
-    first: Footings,
-    second: Footings,
-    gaps: dict[str, Gap],
-    found: Floats,
-    margin: float,
-) -> float:
+def _bound(pair: Both, gaps: dict[str, Gap], replicates: Floats, margin: float) -> float:
     """Return the smallest margin within which two models are shown to be equivalent.
 
     Each model's own 90 % interval enters: the interval of the gap is not valid for this, it would
     declare up to a tenth of pairs equivalent that are not. What is known to exceed `margin` is
     not worked out further.
     """
+    first, second = pair
     five = ("raw", *SHIFTED, *NEAR)
     worst = max(abs(gaps[name].value) + _ENDS_REACH * gaps[name].sd for name in five)
     if not worst < margin:
@@ -241,7 +234,7 @@ def _bound(
             worst = max(worst, _ends(own.range_90, other.range_90))
         place = _GAPS.index(name)
         # The near ones stand two places behind.
-        if worst < margin and np.nanmax(np.abs(found[place] - found[place + 2])) >= 1e-3:
+        if worst < margin and np.nanmax(np.abs(replicates[place] - replicates[place + 2])) >= 1e-3:
             worst = max(worst, _ends(own.range_90, other.moved_range(by)))
     return worst
 
@@ -253,7 +246,7 @@ def _ends(one: tuple[float, float], other: tuple[float, float]) -> float:
 Ends: TypeAlias = tuple[float, float]
 
 
-def _laws(pairs: Sequence[tuple[Footings, Footings]]) -> list[tuple[Ends, Ends]]:
+def _laws(pairs: Sequence[Both]) -> list[tuple[Ends, Ends]]:
     """Return how far the laws of confidence lie apart, given wrong and given right, and at most."""
     apart = np.array([np.abs(a.law - b.law).sum(axis=1, dtype=np.float64) for a, b in pairs])
     ends = _ends_of(apart[..., 1:], 0.95, math.inf)
@@ -272,11 +265,11 @@ def _ends_of(drawn: Floats, share: float, missing: float) -> Floats:
     return np.array(ends).reshape(drawn.shape[:-1])
 
 
-def _clips(found: Floats) -> list[float]:
+def _clips(replicates: Floats) -> list[float]:
     """Return how much a near-certain statement matters at least, where it matters most."""
-    apart = np.abs(found[:, 1:3] - found[:, 3:5])
+    apart = np.abs(replicates[:, 1:3] - replicates[:, 3:5])
     if not np.nanmax(apart, initial=0.0):
-        return [0.0] * len(found)
+        return [0.0] * len(apart)
     most = np.argmax(apart[:, :, 0], axis=1)
-    ends: list[float] = _ends_of(apart[np.arange(len(found)), most, 1:], 0.05, 0.0).tolist()
+    ends: list[float] = _ends_of(apart[np.arange(len(apart)), most, 1:], 0.05, 0.0).tolist()
     return ends

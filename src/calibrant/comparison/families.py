@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from calibrant.claims.compare import comparison_claims, pair_claim
 from calibrant.claims.grades import carry_to_pair
@@ -15,6 +15,7 @@ from calibrant.comparison.league import place_models
 from calibrant.core.document import plain
 
 CONTROL = "holm"
+Family: TypeAlias = list[tuple[dict[str, Any], PairEvidence]]
 # What a reader looks for first.
 VERDICTS = ("better", "reversal", "only more accurate", "depends", "undecided", "equivalent")
 
@@ -37,13 +38,13 @@ def decide_document(
     margin
         Differences below it do not matter.
     """
-    families: dict[str, list[tuple[dict[str, Any], PairEvidence]]] = {"whole": [], "groups": []}
+    families: dict[str, Family] = {"whole": [], "groups": []}
     for part in parts:
         name = "groups" if part["keys"]["group"] else "whole"
         families[name] += list(zip(part["pairs"], part.pop("evidence"), strict=True))
     for family in families.values():
-        _decide(family, level=level, margin=margin)
-        _paper_views([pair for pair, _ in family], round(1 - level, 12))
+        _decide(family, margin)
+        _paper_views([pair for pair, _ in family], level)
     named = len({part["keys"]["method"] for part in parts}) > 1
     for part in parts:
         part["pairs"].sort(key=_importance)
@@ -52,7 +53,13 @@ def decide_document(
         for pair, told, claim in zip(part["pairs"], part["told"], part["sentences"], strict=True):
             pair["text"] = told["text"] = claim.text
         part["league"] |= place_models(part["league"].pop("rows"), part["pairs"])
-        _count(part)
+        summary, verdicts = part["summary"], Counter(pair["verdict"] for pair in part["pairs"])
+        summary["verdicts"] = {name: verdicts[name] for name in VERDICTS}
+        if summary["cases"]:
+            summary["resolved_reversals"] = {
+                view: sum(pair["reversal_resolved"][view] for pair in part["pairs"])
+                for view in summary["resolved_reversals"]
+            }
     counts = {name: {"pairs": len(family)} for name, family in families.items()}
     return {"control": CONTROL, "alpha": ALPHA, **counts}
 
@@ -70,40 +77,22 @@ def document_claims(parts: Sequence[Mapping[str, Any]], *, level: float) -> list
     return [claim.to_dict() for claim in claims]
 
 
-def _count(part: dict[str, Any]) -> None:
-    """Say how often each verdict was given, and how many turns of the literature are resolved."""
-    pairs, summary = part["pairs"], part["summary"]
-    found = Counter(pair["verdict"] for pair in pairs)
-    summary["verdicts"] = {name: found[name] for name in VERDICTS}
-    if summary.get("cases"):
-        summary["resolved_reversals"] = {
-            view: int(sum(pair["reversal_resolved"][view] for pair in pairs))
-            for view in summary["resolved_reversals"]
-        }
-
-
 def _importance(pair: Mapping[str, Any]) -> tuple[int, float]:
     size = abs(pair["evidence"]["footings"]["raw"]["gap"].value)
     return VERDICTS.index(pair["verdict"]), -size if math.isfinite(size) else 0.0
 
 
-def _decide(
-    family: Sequence[tuple[dict[str, Any], PairEvidence]], *, level: float, margin: float
-) -> None:
-    decided = decide_pairs([found for _, found in family], margin=margin)
+def _decide(family: Family, margin: float) -> None:
     # 'Right more often' is a sentence of its own, at the level of the document.
-    for (pair, found), decision in zip(family, decided, strict=True):
-        pair |= _told(pair, found, decision)
+    decided = decide_pairs([evidence for _, evidence in family], margin=margin)
+    for (pair, evidence), decision in zip(family, decided, strict=True):
+        pair |= _verdict(pair, evidence, decision)
         carry_to_pair(pair, margin)
         pair["margin"] = margin
         pair["pairs"] = len(family)
-    judged = [pair["judges"] for pair, _ in family if "judges" in pair]
-    for judges, p in zip(judged, adjusted([found["p_value"] for found in judged]), strict=True):
-        judges["p_adjusted"] = p
-        judges["shown"] = bool(judges["side"]) and p <= 1 - level
 
 
-def _told(pair: Mapping[str, Any], found: PairEvidence, decision: Decision) -> dict[str, Any]:
+def _verdict(pair: Mapping[str, Any], evidence: PairEvidence, decision: Decision) -> dict[str, Any]:
     return {
         "verdict": decision.word,
         "winner": {-1: pair["a"], 1: pair["b"]}.get(decision.winner),
@@ -112,21 +101,24 @@ def _told(pair: Mapping[str, Any], found: PairEvidence, decision: Decision) -> d
         "tie": decision.word != "better",
         "not_shown_on": list(decision.missing),
         "shown_if_alone": decision.alone,
-        "p_verdict": found.p_value,
+        "p_verdict": evidence.p_value,
         "p_verdict_adjusted": decision.p_adjusted,
         "p_accuracy_adjusted": decision.p_accuracy_adjusted,
     }
 
 
-def _paper_views(pairs: Sequence[dict[str, Any]], alpha: float) -> None:
+def _paper_views(pairs: Sequence[dict[str, Any]], level: float) -> None:
     """Say, for each view of the literature alone, which model it prefers beyond chance."""
+    alpha = round(1 - level, 12)
+    judged = [pair["judges"] for pair in pairs if "judges" in pair]
+    for judges, p in zip(judged, adjusted([of["p_value"] for of in judged]), strict=True):
+        judges["p_adjusted"] = p
+        judges["shown"] = bool(judges["side"]) and p <= 1 - level
     for pair in pairs:
-        pair["p_adjusted"] = dict.fromkeys(pair["p_value"], math.nan)
+        pair["p_adjusted"] = dict.fromkeys(pair["p_value"])
     for view in dict.fromkeys(view for pair in pairs for view in pair["p_value"]):
-        tested = [pair for pair in pairs if not math.isnan(pair["p_value"].get(view, math.nan))]
-        for pair, p in zip(
-            tested, adjusted([pair["p_value"][view] for pair in tested]), strict=True
-        ):
+        seen = [pair for pair in pairs if view in pair["p_value"]]
+        for pair, p in zip(seen, adjusted([pair["p_value"][view] for pair in seen]), strict=True):
             pair["p_adjusted"][view] = p
     for pair in pairs:
         pair["better"] = {view: _preferred(pair, view, alpha) for view in pair["p_value"]}

@@ -42,6 +42,9 @@ def league_row(
     parts = corp_parts(survey, number, even=True)
     empty = is_uninformative(own.by_outcome[1], own.by_outcome[0])
     graded, right = survey.own_accuracy(number)
+    statements = survey.cells[number].sum(axis=0)
+    low, high = cell_index(np.array([CLIP, 1 - CLIP]))
+    beyond = statements[:low].sum() + statements[high + 1 :].sum()
     share, related = survey.missing(number, number)
     return {
         "model": name,
@@ -53,7 +56,7 @@ def league_row(
         "graded": graded,
         "effective_size": effective_size(survey.cells[number].sum(axis=1), EVEN),
         "uninformative": empty,
-        "saturated": _near_certain(survey.cells[number]) > _SATURATED,
+        "saturated": bool(beyond / max(statements.sum(), 1.0) > _SATURATED),
         "placed": not (empty or share > _UNPLACED or (related and share > FEW_MISSING)),
     }
 
@@ -118,13 +121,6 @@ def tiers(beaten: Mapping[str, set[str]]) -> dict[str, int]:
         left -= free or set(left)
         tier += 1
     return found
-
-
-def _near_certain(cells: Floats) -> float:
-    """Return the share of statements beyond the clip of the odds shift."""
-    rows = cells.sum(axis=0)
-    low, high = cell_index(np.array([CLIP, 1 - CLIP]))
-    return float((rows[:low].sum() + rows[high + 1 :].sum()) / max(rows.sum(), 1.0))
 
 
 def is_uninformative(right: Floats, wrong: Floats) -> bool:

@@ -151,7 +151,7 @@ def _added_up(pieces: Iterable[tuple[Key, Sums]]) -> dict[Key, Sums]:
     """Return the sums of all questions by key, from those of blocks or parts."""
     total: dict[Key, Sums] = {}
     for key, more in pieces:
-        total[key] = total[key].add(more) if key in total else more
+        total[key] = total[key] + more if key in total else more
     return total
 
 

@@ -183,11 +183,6 @@ class Resamples:
 
     counts: npt.NDArray[np.float32]
 
-    @property
-    def questions(self) -> int:
-        """Number of questions."""
-        return int(self.counts.shape[0])
-
     def totals(self, weights: Floats) -> Floats:
         """Return the sums over questions of every row of weights, (rows, questions).
 

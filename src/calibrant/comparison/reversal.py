@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -203,26 +204,23 @@ def rates_by(kinds: Sequence[str], gaps: Gaps) -> list[dict[str, str | int | Est
 
 def summary_of_pairs(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Put all pairs together: how often the views of the literature turn the raw order round."""
-    if not pairs:
-        return {"cases": 0}
     paper = [view for view in PAPER if all(view in pair["reversal"] for pair in pairs)]
     views = [*paper, *FAIR]
-    gaps = {view: np.array([p["gaps"][view]["ece"].value for p in pairs]) for view in views}
-    gaps["raw"] = np.array([p["gaps"]["raw"]["ece"].value for p in pairs])
-    accuracy = np.array([p["accuracy_gap"].value for p in pairs])
-    defined = np.all([np.isfinite(values) for values in gaps.values()], axis=0)
-    if not defined.any():
+    apart = [{view: pair["gaps"][view]["ece"].value for view in (*views, "raw")} for pair in pairs]
+    defined = [all(map(math.isfinite, gaps.values())) for gaps in apart]
+    if not any(defined):
         return {"cases": 0}
-    gaps = {view: values[defined] for view, values in gaps.items()}
-    accuracy = accuracy[defined]
-    kept = [pair for pair, keep in zip(pairs, defined, strict=True) if keep]
-    every = ["raw", *paper]
+    kept = [*compress(pairs, defined)]
+    gaps = {view: np.array([of[view] for of in compress(apart, defined)]) for view in apart[0]}
+    accuracy = np.array([pair["accuracy_gap"].value for pair in kept])
     return {
         **reversal_summary(gaps),
-        "undefined": int((~defined).sum()),
+        "undefined": len(pairs) - len(kept),
         # Counted once all pairs are known, see `decide_document`.
         "resolved_reversals": dict.fromkeys(paper, 0),
-        "ties": {view: int(sum(p["ties"][view]["ece"] for p in pairs)) for view in every},
+        "ties": {
+            view: sum(pair["ties"][view]["ece"] for pair in pairs) for view in ("raw", *paper)
+        },
         "by_accuracy_gap": accuracy_gap_bins(accuracy, gaps),
         "by_kind": rates_by([pair_kind(pair["a"], pair["b"]) for pair in kept], gaps),
         "quadrants": {view: gap_quadrants(gaps["raw"], gaps[view]) for view in views},

@@ -87,7 +87,7 @@ class WeightedSums:
         kinds, _, draws = self.common.shape
         return self.common[:, start:end].reshape(kinds, *shape, draws)
 
-    def add(self, other: WeightedSums) -> WeightedSums:
+    def __add__(self, other: WeightedSums) -> WeightedSums:
         """Return the sums over the questions of both."""
         names = (field.name for field in fields(self))
         return WeightedSums(*(getattr(self, name) + getattr(other, name) for name in names))
@@ -132,19 +132,13 @@ class ModelSums:
     ranks: Floats
     histogram: Floats
 
-    def add(self, other: ModelSums) -> ModelSums:
+    def __add__(self, other: ModelSums) -> ModelSums:
         """Return the sums over the questions of both."""
         mine, yours = self, other
         if not np.array_equal(self.kind, other.kind):
             mine, yours = self._spread_out(), other._spread_out()
-        return ModelSums(
-            mine.kind,
-            mine.data.add(yours.data),
-            mine.drawn.add(yours.drawn),
-            mine.near + yours.near,
-            mine.ranks + yours.ranks,
-            mine.histogram + yours.histogram,
-        )
+        names = [field.name for field in fields(self) if field.name != "kind"]
+        return ModelSums(mine.kind, *(getattr(mine, name) + getattr(yours, name) for name in names))
 
     def _spread_out(self) -> ModelSums:
         """Return the same with common sums of its own for every partner."""

@@ -98,7 +98,7 @@ class Survey:
     edges: list[Floats] | None = None
     law: Floats | None = None
 
-    def add(self, other: Survey) -> Survey:
+    def __add__(self, other: Survey) -> Survey:
         """Return the survey of the questions of both."""
         names = (field.name for field in fields(self) if field.name not in _OF_ONE_BLOCK)
         return Survey(*(getattr(self, name) + getattr(other, name) for name in names))
@@ -208,10 +208,10 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
     resamples
         Resampled questions, the same that the sums of the block take.
     """
-    present, correct = block.present, np.nan_to_num(block.outcome)
-    count = len(block.models)
-    known = block.outcome
-    alike = shared_by_all(known)
+    present, known, count = block.present, block.outcome, len(block.models)
+    correct = np.nan_to_num(known)
+    # Questions that all models have, with the same outcome for all.
+    alike = (known == known[0]).all(axis=0)
     cells, shared = np.zeros((2, count, 2, CELLS))
     stated, moments = np.zeros((count, CELLS)), np.zeros((count, 3))
     edges = []
@@ -227,15 +227,12 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
         edges.append(_mass_edges(c))
     both, right = _resampled_counts(present, correct, resamples)
     agreed = np.array([(row == known).sum(axis=1) for row in known], dtype=np.float64)
-    absent = _absences(present, correct)
     said, size = block.confidence[present], _law_size(count)
     answers = present.sum(axis=0)
-    alone = (present & (answers == 1)).sum(axis=1).astype(np.float64)
-    complete = int((answers == count).sum())
     return Survey(
         block.size,
-        complete,
-        alone,
+        int((answers == count).sum()),
+        (present & (answers == 1)).sum(axis=1).astype(np.float64),
         cells,
         shared,
         stated,
@@ -245,7 +242,7 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
         agreed,
         *graded_sums(block),
         0 if block.cluster is None else int(block.cluster.max()) + 1,
-        absent,
+        _absences(present, correct),
         edges,
         _steps(np.quantile(said, np.arange(1, size) / size)) if said.size else None,
     )
@@ -272,12 +269,6 @@ def _mass_edges(confidence: Floats) -> Floats:
         return distinct
     number = mass_bins(rows.astype(np.float64))
     return np.asarray(distinct[np.flatnonzero(np.diff(number, prepend=-1))])
-
-
-def shared_by_all(outcome: Floats) -> Mask:
-    """Return the questions that all models have, with the same outcome for all."""
-    same: Mask = (outcome == outcome[0]).all(axis=0)
-    return same
 
 
 def _law_size(models: int) -> int:
