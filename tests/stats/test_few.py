@@ -6,8 +6,7 @@ from scipy import stats
 
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import FEW_ROWS, CommonDraws
-from calibrant.stats.error_law import Atoms, count_law, sum_law
-from calibrant.stats.few_law import few_laws
+from calibrant.stats.error_law import Atoms, count_law, few_laws, sum_law
 from calibrant.stats.inversion import root_between
 from calibrant.stats.isotonic import isotonic_fit, isotonic_fits
 

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.binned import bins_of
 from calibrant.metrics.inputs import Checked, check, undefined
+from calibrant.stats import error_law
 from calibrant.stats.binning import PIECE
-from calibrant.stats.error_law import Atoms, Lattice, count_law, half_normal_atoms, sum_law
-from calibrant.stats.few_law import FewLaw, few_laws
+from calibrant.stats.error_law import Atoms, FewLaw
 
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
 # an outcome by less than 4e-7, which can only raise the p-value.
@@ -155,8 +155,8 @@ def calibration_test(
     if held.variance is None and held.trials.sum() <= FEW_TRIALS:
         # The law of few answers is listed.
         size = np.array([held.mass.size])
-        law = few_laws(held.home, held.trials, held.chance, size, POINTS)[0]
-    return _computed(held, data.rows, law or sum_law(_parts(held), POINTS))
+        law = error_law.few_laws(held.home, held.trials, held.chance, size, POINTS)[0]
+    return _computed(held, data.rows, law or error_law.sum_law(_parts(held), POINTS))
 
 
 def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[CalibrationTest]:
@@ -176,7 +176,7 @@ def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[Calibration
     # Of which data set each cell and each bin is.
     of_cell = np.searchsorted(rows.cumsum(), held.trials.cumsum() - 1, side="right")
     counts = np.bincount(of_cell[np.flatnonzero(np.diff(held.home, prepend=-1))])
-    laws = few_laws(held.home, held.trials, held.chance, counts, POINTS)
+    laws = error_law.few_laws(held.home, held.trials, held.chance, counts, POINTS)
     cells, first = (
         pairwise([0, *sizes.cumsum().tolist()]) for sizes in (np.bincount(of_cell), counts)
     )
@@ -184,7 +184,7 @@ def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[Calibration
     for (a, b), (c, d), size, law in zip(cells, first, rows.tolist(), laws, strict=True):
         mine = held.home[a:b] - c, held.trials[a:b], held.chance[a:b], None
         part = _Bins(*mine, held.mass[c:d], held.gap[c:d])
-        tests.append(_computed(part, size, law or sum_law(_parts(part), POINTS)))
+        tests.append(_computed(part, size, law or error_law.sum_law(_parts(part), POINTS)))
     return tests
 
 
@@ -224,7 +224,7 @@ def _sums(place: np.ndarray, values: Floats) -> Floats:
     return np.bincount(place, values).astype(np.float64, copy=False)
 
 
-def _computed(held: _Bins, rows: int, law: Lattice | FewLaw) -> CalibrationTest:
+def _computed(held: _Bins, rows: int, law: error_law.Lattice | FewLaw) -> CalibrationTest:
     """Return the test from the law of the error under perfect calibration.
 
     Values are rounded to the lattice, so the p-value counts what may have been as large, and
@@ -259,8 +259,11 @@ def _parts(held: _Bins) -> list[Atoms]:
     ends = [0, *(np.flatnonzero(np.diff(held.home)) + 1).tolist(), held.home.size]
     mine = [slice(*pair) for pair in pairwise(ends)]
     if held.variance is not None:
-        return [half_normal_atoms(math.sqrt(float(held.variance[cells].sum()))) for cells in mine]
-    laws = [count_law(np.rint(held.trials[cells]), held.chance[cells]) for cells in mine]
+        return [
+            error_law.half_normal_atoms(math.sqrt(float(held.variance[cells].sum())))
+            for cells in mine
+        ]
+    laws = [error_law.count_law(np.rint(held.trials[cells]), held.chance[cells]) for cells in mine]
     means = np.add.reduceat(np.rint(held.trials) * held.chance, ends[:-1]).tolist()
     return [
         Atoms(np.abs(mean - first - np.arange(len(chances))), chances)

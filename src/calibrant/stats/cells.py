@@ -205,18 +205,9 @@ def cell_table(sums: ValueSums) -> CellTable:
     # Values rise: the first one of a cell is its least, the last one its largest.
     low[place[::-1]] = sums.value[::-1]
     high[place] = sums.value
-    return CellTable(
-        weight / weight.sum(),
-        gap,
-        noise,
-        np.maximum(stray, noise),
-        rows,
-        said,
-        high - low < _ONE_VALUE,
-        low,
-        high,
-        place,
-    )
+    share, single = weight / weight.sum(), high - low < _ONE_VALUE
+    stray = np.maximum(stray, noise)
+    return CellTable(share, gap, noise, stray, rows, said, single, low, high, place)
 
 
 # Rows of the smallest window of neighbours, and places at which a larger one may begin.

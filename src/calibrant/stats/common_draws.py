@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.core.arrays import Array, Floats, Indices, Ints
 from calibrant.core.rng import RngLike, as_generator, named_stream
@@ -21,7 +22,7 @@ from calibrant.core.rng import RngLike, as_generator, named_stream
 FEW_ROWS = 30
 
 
-class CommonDraws:
+class CommonDraws(Struct, frozen=True):
     """A source of random numbers that gives the same ones to whoever asks for as many.
 
     Parameters
@@ -34,35 +35,27 @@ class CommonDraws:
     Examples
     --------
     >>> first, second = CommonDraws(0).spawn(2)
-    >>> bool((first.standard_normal((2, 3)) == CommonDraws(0, 0).standard_normal((2, 3))).all())
+    >>> bool((first.standard_normal((2, 3)) == CommonDraws(0, (0,)).standard_normal((2, 3))).all())
     True
     >>> bool((first.standard_normal((2, 3)) == second.standard_normal((2, 3))).any())
     False
     """
 
-    __slots__ = ("_key",)
-
-    def __init__(self, seed: int, *purpose: int) -> None:
-        self._key = (seed, *purpose)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CommonDraws) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+    seed: int
+    purpose: tuple[int, ...] = ()
 
     def spawn(self, count: int) -> list[CommonDraws]:
         """Return sources for `count` purposes."""
-        return [CommonDraws(*self._key, number) for number in range(count)]
+        return [CommonDraws(self.seed, (*self.purpose, number)) for number in range(count)]
 
     def integers(self, high: int) -> int:
         """Return a whole number below `high`: the seed of further draws."""
-        return _whole(self._key, high)
+        return _whole(self, high)
 
     def standard_normal(self, size: tuple[int, int]) -> Floats:
         """Return normal numbers; fewer rows are the first ones of more."""
         rows, columns = size
-        return _normals(self._key, max(rows, FEW_ROWS), columns)[:rows]
+        return _normals(self, max(rows, FEW_ROWS), columns)[:rows]
 
     def hits(self, trials: Ints, chance: Floats, draws: int) -> Floats:
         """Return binomial numbers, shape (..., draws, k): a uniform number for every trial.
@@ -84,7 +77,7 @@ class CommonDraws:
         times = trials.ravel()
         totals = trials.reshape(-1, trials.shape[-1]).sum(axis=1)
         most, least = int(totals.max()), int(totals.min())
-        uniform = _uniforms(self._key, max(most, FEW_ROWS), draws)[:most]
+        uniform = _uniforms(self, max(most, FEW_ROWS), draws)[:most]
         at = np.repeat(chance.ravel(), times)
         if most == least:
             hit = (uniform < at.reshape(-1, most, 1)).reshape(-1, draws)
@@ -92,16 +85,16 @@ class CommonDraws:
             starts = np.repeat(totals.cumsum() - totals, totals)
             hit = uniform[np.arange(at.size) - starts] < at[:, None]
         first = times.cumsum() - times
-        found: Floats = (hit if at.size == times.size else hit[first]).astype(np.float64)
+        hits: Floats = (hit if at.size == times.size else hit[first]).astype(np.float64)
         # Most have one trial or two: those with a second, with a third and so on are added.
         for number in range(1, int(times.max())):
             more = np.flatnonzero(times > number)
-            found[more] += hit[first[more] + number]
-        return found.reshape(*trials.shape, draws).swapaxes(-1, -2)
+            hits[more] += hit[first[more] + number]
+        return hits.reshape(*trials.shape, draws).swapaxes(-1, -2)
 
     def resampled(self, rows: int, draws: int) -> Indices:
         """Return rows drawn with replacement, shape (draws, rows)."""
-        return _resampled(self._key, rows, draws)
+        return _resampled(self, rows, draws)
 
     def poisson(self, mean: Floats, size: tuple[int, int]) -> Floats:
         """Return Poisson numbers, shape (..., draws, k), from one uniform number each.
@@ -122,7 +115,8 @@ class CommonDraws:
         from scipy import special
 
         draws, k = size
-        uniform = _uniforms((*self._key, -1), max(k, FEW_ROWS), draws)[:k]
+        counting = CommonDraws(self.seed, (*self.purpose, -1))
+        uniform = _uniforms(counting, max(k, FEW_ROWS), draws)[:k]
         # Beyond the last value lies a probability of 1e-12.
         last = int(special.pdtrik(1 - 1e-12, mean.max())) + 1 if mean.size else 0
         reached = special.pdtr(np.arange(last + 1), mean[..., None])
@@ -136,8 +130,6 @@ class CommonDraws:
 
 
 Stream: TypeAlias = np.random.Generator | CommonDraws
-
-
 Item = TypeVar("Item")
 
 
@@ -159,9 +151,8 @@ def as_stream(rng: RngLike | CommonDraws) -> Stream:
     return rng if isinstance(rng, CommonDraws) else as_generator(rng)
 
 
-def _generator(kind: str, key: tuple[int, ...], *size: int) -> np.random.Generator:
-    seed, *purpose = key
-    return named_stream(seed, "common draws", kind, *purpose, *size)
+def _generator(kind: str, source: CommonDraws, *size: int) -> np.random.Generator:
+    return named_stream(source.seed, "common draws", kind, *source.purpose, *size)
 
 
 def _kept(table: Array) -> Array:
@@ -170,20 +161,20 @@ def _kept(table: Array) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _whole(key: tuple[int, ...], high: int) -> int:
-    return int(_generator("whole", key).integers(high))
+def _whole(source: CommonDraws, high: int) -> int:
+    return int(_generator("whole", source).integers(high))
 
 
 @lru_cache(maxsize=16)
-def _normals(key: tuple[int, ...], rows: int, columns: int) -> Floats:
-    return _kept(_generator("normal", key, columns).standard_normal((rows, columns)))
+def _normals(source: CommonDraws, rows: int, columns: int) -> Floats:
+    return _kept(_generator("normal", source, columns).standard_normal((rows, columns)))
 
 
 @lru_cache(maxsize=32)
-def _uniforms(key: tuple[int, ...], rows: int, columns: int) -> Floats:
-    return _kept(_generator("uniform", key, columns).random((rows, columns)))
+def _uniforms(source: CommonDraws, rows: int, columns: int) -> Floats:
+    return _kept(_generator("uniform", source, columns).random((rows, columns)))
 
 
 @lru_cache(maxsize=FEW_ROWS)
-def _resampled(key: tuple[int, ...], rows: int, draws: int) -> Indices:
-    return _kept(_generator("rows", key, rows, draws).integers(0, rows, (draws, rows)))
+def _resampled(source: CommonDraws, rows: int, draws: int) -> Indices:
+    return _kept(_generator("rows", source, rows, draws).integers(0, rows, (draws, rows)))

@@ -56,7 +56,6 @@ def claim_holds(
     z: Floats | float,
     threshold: Floats,
     lean: Floats | float = 0.0,
-    extra: float = 0.0,
 ) -> Mask:
     """Say whether the data rule out a calibration error of `threshold` or more.
 
@@ -72,8 +71,6 @@ def claim_holds(
         The error in question, after what unseen bins may hold was taken off.
     lean
         Third moment of the sum over its variance: above 0 where few labels pull it far upwards.
-    extra
-        Variance of the sum that no bin accounts for: their shares vary too.
 
     Notes
     -----
@@ -85,7 +82,7 @@ def claim_holds(
     scale = np.maximum(mean_error, 1e-12)
     c = np.maximum(threshold, 0.0) / scale
     mean = _mean_size(c)
-    spread = np.sqrt(np.maximum(square_error * (1 + c * c - mean * mean), 0.0) + extra)
+    spread = np.sqrt(np.maximum(square_error * (1 + c * c - mean * mean), 0.0))
     moved = total + (2 * np.square(z) + 1) / 6 * lean
     return np.asarray((threshold > 0) & (moved < scale * mean - z * spread))
 
@@ -109,8 +106,10 @@ def ece_upper(
         Normal quantile of one side: 1.645 for 95 %, larger with looks.
     unseen
         The most that bins without labels can add.
-    lean, extra
+    lean
         As for `claim_holds`.
+    extra
+        Variance of the sum that no bin accounts for: their shares vary too.
 
     Examples
     --------

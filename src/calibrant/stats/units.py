@@ -14,15 +14,12 @@ from calibrant.stats.few_numbers import logit
 from calibrant.stats.intervals import student_quantile
 
 
-class Units:
+class Units(Struct, frozen=True):
     """Rows and the units they belong to; `codes` is None where every row is its own unit."""
 
-    __slots__ = ("codes", "count", "rows")
-
-    def __init__(self, codes: Indices | None, count: int, rows: int) -> None:
-        self.codes = codes
-        self.count = count
-        self.rows = rows
+    codes: Indices | None
+    count: int
+    rows: int
 
 
 # A unit that is nearly all there is would be put right without bound.
@@ -124,8 +121,8 @@ def unit_codes(units: MaybeArray, rows: int) -> Units:
     if values.shape != (rows,):
         raise InputError(f"units have one value per row, got {values.size} for {rows} rows")
     if values.dtype.kind in "biu":
-        known, codes = np.unique(values, return_inverse=True)
-        count = int(known.size)
+        distinct, codes = np.unique(values, return_inverse=True)
+        count = distinct.size
     else:
         # A dictionary numbers strings several times faster than sorting them.
         table: dict[Any, int] = {}
