@@ -156,8 +156,8 @@ def test_dates():
     assert parse_date("13/12/1999") == Date(1999, 12, 13)
     assert parse_date("May 2010") == Date(2010, 5)
     assert parse_date("99 May 2010") is None
-    assert Date(1969).contains(Date(1969, 7, 20))
-    assert not Date(1969, 7, 20).contains(Date(1969))
+    assert Date(1969).agrees(Date(1969, 7, 20))
+    assert not Date(1969, 7, 20).agrees(Date(1969, 8))
 
 
 def test_wrong_bytes_are_reported_not_fatal():

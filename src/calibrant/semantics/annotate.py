@@ -10,7 +10,7 @@ import polars as pl
 
 from calibrant.core import InputError
 from calibrant.semantics.options import Options
-from calibrant.semantics.read import ReadDraws, purpose_role, read_draws
+from calibrant.semantics.read import ROLES, read_draws
 from calibrant.semantics.settle import Group, Settled, Settler
 from calibrant.semantics.stated import scale_of_all
 
@@ -134,10 +134,7 @@ def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.D
         pl.int_range(pl.len()).alias("row"),
         pl.col("purpose")
         .cast(pl.String)
-        .replace_strict(
-            {name: purpose_role(name) for name in draws["purpose"].cast(pl.String).unique()},
-            return_dtype=pl.String,
-        )
+        .replace_strict(ROLES, default="answer", return_dtype=pl.String)
         .alias("role"),
     )
     empty = pl.DataFrame({"question_id": []}, schema={"question_id": pl.String})
@@ -173,7 +170,7 @@ def _read(
     texts = [text for text in told if isinstance(text, str)]
     options = replace(options, scale=scale_of_all(texts, options.scale))
     parts = list(distinct.iter_slices(TEXTS_AT_ONCE)) or [distinct]
-    found = list(mapper(partial(_read_part, options=options), parts))
+    found = list(mapper(partial(read_draws, options=options), parts))
     notes: Counter[str] = Counter()
     for part in found:
         notes.update(part.notes)
@@ -182,11 +179,6 @@ def _read(
         distinct, on=by, how="left", maintain_order="left", nulls_equal=True
     )["text_row"]
     return pl.concat([part.table for part in found])[which], notes
-
-
-def _read_part(part: pl.DataFrame, options: Options) -> ReadDraws:
-    text, role, kind, choices = (column.to_list() for column in part.get_columns())
-    return read_draws(text, role, kind, choices, options)
 
 
 def _long_answers(work: pl.DataFrame) -> pl.DataFrame:

@@ -4,6 +4,8 @@ What a judge is shown can neither instruct it nor answer for it. A simulated jud
 and errs at a known rate: for planning and for tests.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -27,6 +29,11 @@ class SameQuery:
     question: str
     a: str
     b: str
+
+    @property
+    def mirrored(self) -> SameQuery:
+        """The same query with its answers in the other order."""
+        return SameQuery(self.question, self.b, self.a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +115,15 @@ class Docket:
 
     def ask_all(self, queries: Sequence[Query]) -> list[Reply]:
         """Return one reply per query, asking only what is not known yet."""
-        wanted = [_canonical(query) for query in queries]
-        if self.check_symmetry:
-            mirrored = [_mirror(query) for query in wanted if isinstance(query, SameQuery)]
-            self._fetch([*wanted, *mirrored])
-            return [self._both_ways(query) for query in wanted]
-        self._fetch(wanted)
-        return [self._known.get(query) for query in wanted]
+        # Sameness is symmetric: one spelling of the query serves both orders.
+        wanted = [
+            query.mirrored if isinstance(query, SameQuery) and query.a > query.b else query
+            for query in queries
+        ]
+        twice = wanted if self.check_symmetry else ()
+        mirrored = [query.mirrored for query in twice if isinstance(query, SameQuery)]
+        self._fetch([*wanted, *mirrored])
+        return [self._both_ways(query) for query in wanted]
 
     def _fetch(self, queries: Sequence[Query]) -> None:
         missing = [query for query in dict.fromkeys(queries) if query not in self._known]
@@ -135,7 +144,7 @@ class Docket:
         reply = self._known.get(query)
         if not isinstance(query, SameQuery):
             return reply
-        other = self._known.get(_mirror(query))
+        other = self._known.get(query.mirrored)
         if reply is None or other is None or reply == other:
             return reply if other is None else other
         if (query.a, query.b) not in self.asymmetric:
@@ -155,17 +164,6 @@ def batches(queries: Sequence[Query], size: int) -> list[list[Query]]:
     grades: list[Query] = [query for query in queries if isinstance(query, GradeQuery)]
     alone: list[list[Query]] = [[query] for query in queries if not isinstance(query, GradeQuery)]
     return alone + [grades[i : i + size] for i in range(0, len(grades), size)]
-
-
-def _canonical(query: Query) -> Query:
-    """Sameness is symmetric: one spelling of the query serves both orders."""
-    if isinstance(query, SameQuery) and query.a > query.b:
-        return _mirror(query)
-    return query
-
-
-def _mirror(query: SameQuery) -> SameQuery:
-    return SameQuery(query.question, query.b, query.a)
 
 
 class SimulatedJudge:
@@ -229,7 +227,10 @@ class SimulatedJudge:
             others = [index for index in range(-1, len(meanings)) if index != truth]
             return int(rng.choice(others)) if wrong else truth
         if isinstance(query, GroupQuery):
-            return self._group(query, wrong, int(rng.integers(len(query.answers))))
+            groups = [self.meanings[text] for text in query.answers]
+            if wrong:  # one answer moves into a group of its own
+                groups[int(rng.integers(len(groups)))] = max(groups) + 1
+            return tuple(groups)
         assert isinstance(query, GradeQuery)
         right = self.meanings[query.answer] >= 0
         return "CORRECT" if right != wrong else "INCORRECT"
@@ -243,13 +244,6 @@ class SimulatedJudge:
         elif isinstance(query, GroupQuery):
             size = len(query.answers) * (len(query.answers) - 1) // 2
         return float(1.0 - (1.0 - self.error_rate) ** size)
-
-    def _group(self, query: GroupQuery, wrong: bool, place: int) -> tuple[int, ...]:
-        """Return the true groups; an error moves one answer into a group of its own."""
-        groups = [self.meanings[text] for text in query.answers]
-        if wrong:
-            groups[place] = max(groups) + 1
-        return tuple(groups)
 
 
 # The marks of a chat's turns end a sentence too: what stands before one is an answer of its own.

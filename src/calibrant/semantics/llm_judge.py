@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import orjson
 
@@ -56,7 +56,18 @@ _TASKS = {
         "it gives no answer."
     ),
 }
-_FIELDS = {SameQuery: "same", WhichQuery: "number", GroupQuery: "groups", GradeQuery: "verdict"}
+
+
+_Schema: TypeAlias = dict[str, Any]
+
+
+class _Form(NamedTuple):
+    """What the value of a reply is called, how it looks, its schema, and how many parts it has."""
+
+    name: str
+    example: str
+    schema: _Schema
+    size: int = 0
 
 
 def judge_request(
@@ -69,44 +80,35 @@ def judge_request(
     it gets room for that.
     """
     query = _masked(query)
-    shown = [_TASKS[type(query)], *_quoted_lines(query)]
-    size = len(query.answers) if isinstance(query, GroupQuery) else 0
-    form = (_FIELDS[type(query)], _example(query), _value_schema(query))
-    code = check_code(type(query).__name__, *shown[1:])
+    lines = _quoted_lines(query)
+    code = check_code(type(query).__name__, *lines)
     able = {"structured": structured, "temperature": temperature}
-    return _request(model, shown, code, form, size, **able), code
+    return _request(model, [_TASKS[type(query)], *lines], code, _form(query), **able), code
 
 
 def batch_request(
-    queries: Sequence[GradeQuery], model: str, *, structured: bool = True, temperature: bool = True
+    queries: Sequence[Query], model: str, *, structured: bool = True, temperature: bool = True
 ) -> tuple[Request, str]:
     """Return one request for many grades, as in `judge_request`: each item is judged for itself."""
-    shown = [_TASKS[GradeQuery], "Judge every item for itself, as if it were the only one."]
+    lines: list[str] = []
     for number, query in enumerate(queries, start=1):
-        shown += [f"Item {number}:", *_quoted_lines(_masked(query))]
-    size = len(queries)
-    items = {"type": "array", "items": _value_schema(queries[0]), "minItems": size,
-             "maxItems": size}  # fmt: skip
-    form = ("verdicts", f"[{size} verdicts: {_example(queries[0])}]", items)
-    code = check_code("batch", *shown[2:])
+        lines += [f"Item {number}:", *_quoted_lines(_masked(query))]
+    task = (_TASKS[GradeQuery], "Judge every item for itself, as if it were the only one.")
+    size, each = len(queries), _form(queries[0])
+    example = f"[{size} verdicts: {each.example}]"
+    form = _Form("verdicts", example, _array(each.schema, size), size)
+    code = check_code("batch", *lines)
     able = {"structured": structured, "temperature": temperature}
-    return _request(model, shown, code, form, size, **able), code
+    return _request(model, [*task, *lines], code, form, **able), code
 
 
 def _request(
-    model: str,
-    shown: Sequence[str],
-    code: str,
-    form: tuple[str, str, dict[str, Any]],
-    size: int,
-    *,
-    structured: bool,
-    temperature: bool,
+    model: str, shown: list[str], code: str, form: _Form, *, structured: bool, temperature: bool
 ) -> Request:
-    name, example, value = form
+    name, example, value, size = form
     asked = f'Reply in this form: {{"check": "{code}", "{name}": {example}}}'
     text = "\n".join([*shown, asked])
-    schema: dict[str, Any] = {
+    schema: _Schema = {
         "type": "object",
         "properties": {"check": {"const": code}, name: value},
         "required": ["check", name],
@@ -157,10 +159,6 @@ def _without_asking(query: Query) -> Reply:
     return _ASK if shown.answer else None
 
 
-def _needs_asking(query: Query) -> bool:
-    return _without_asking(query) is _ASK
-
-
 def _shown_candidates(query: Query) -> tuple[Query, list[int]]:
     """Return the query without blanked candidates, and where the others stood."""
     if not isinstance(query, WhichQuery):
@@ -184,25 +182,22 @@ def _quoted_lines(query: Query) -> list[str]:
     )
 
 
-def _example(query: Query) -> str:
+def _form(query: Query) -> _Form:
     if isinstance(query, SameQuery):
-        return "true or false"
+        return _Form("same", "true or false", {"type": "boolean"})
     if isinstance(query, WhichQuery):
-        return f"a number from 0 to {len(query.candidates)}"
-    if isinstance(query, GroupQuery):
-        return f"[{len(query.answers)} numbers]"
-    return " or ".join(f'"{grade}"' for grade in GRADES)
-
-
-def _value_schema(query: Query) -> dict[str, Any]:
-    if isinstance(query, SameQuery):
-        return {"type": "boolean"}
-    if isinstance(query, WhichQuery):
-        return {"type": "integer", "minimum": 0, "maximum": len(query.candidates)}
+        most = len(query.candidates)
+        schema = {"type": "integer", "minimum": 0, "maximum": most}
+        return _Form("number", f"a number from 0 to {most}", schema)
     if isinstance(query, GroupQuery):
         size = len(query.answers)
-        return {"type": "array", "items": {"type": "integer"}, "minItems": size, "maxItems": size}
-    return {"type": "string", "enum": list(GRADES)}
+        return _Form("groups", f"[{size} numbers]", _array({"type": "integer"}, size), size)
+    example = " or ".join(f'"{grade}"' for grade in GRADES)
+    return _Form("verdict", example, {"type": "string", "enum": list(GRADES)})
+
+
+def _array(items: _Schema, size: int) -> _Schema:
+    return {"type": "array", "items": items, "minItems": size, "maxItems": size}
 
 
 def parse_reply(query: Query, text: str, code: str) -> Reply:
@@ -222,10 +217,10 @@ def parse_reply(query: Query, text: str, code: str) -> Reply:
     >>> parse_reply(query, '{"check": "xx", "verdict": "CORRECT"}', "ab") is None
     True
     """
-    return _allowed(query, _replied(text, code, _FIELDS[type(query)]))
+    return _allowed(query, _replied(text, code, _form(query).name))
 
 
-def parse_batch(queries: Sequence[GradeQuery], text: str, code: str) -> list[Reply]:
+def parse_batch(queries: Sequence[Query], text: str, code: str) -> list[Reply]:
     """Read the reply to a batch as strictly; a list of another length says nothing at all.
 
     Examples
@@ -271,15 +266,6 @@ def _allowed(query: Query, found: Any) -> Reply:
     return tuple(found)
 
 
-def _read(part: Sequence[Query], text: str | None, code: str) -> list[Reply]:
-    if text is None:
-        return [None] * len(part)
-    grades = [query for query in part if isinstance(query, GradeQuery)]
-    return (
-        parse_batch(grades, text, code) if len(grades) > 1 else [parse_reply(part[0], text, code)]
-    )
-
-
 @dataclass
 class LLMJudge:
     """A language model that answers queries.
@@ -316,30 +302,33 @@ class LLMJudge:
 
         Nothing is sent: one request of each kind is written and looked at.
         """
+        client = self.asker.client
         for query in SAMPLE_QUERIES:
-            client = self.asker.client
-            check_request(
-                self._requested([query])[0], client.capabilities, endpoint=client.endpoint
-            )
+            request, _ = self._requested([query])
+            check_request(request, client.capabilities, endpoint=client.endpoint)
 
     def answer_all(self, queries: Sequence[Query]) -> list[Reply]:
         """Return one reply per query, in order.
 
         An answer of which nothing can be shown is never asked about: it is the same as no other.
         """
-        shown = {query: _shown_candidates(query) for query in queries if _needs_asking(query)}
+        settled = {query: _without_asking(query) for query in queries}
+        shown = {query: _shown_candidates(query) for query in settled if settled[query] is _ASK}
         parts = batches(list(dict.fromkeys(asked for asked, _ in shown.values())), self.batch)
         requests = [self._requested(part) for part in parts]
         texts = self.run(self.asker.texts([request for request, _ in requests])) if parts else []
         replied: dict[Query, Reply] = {}
         for part, text, (_, code) in zip(parts, texts, requests, strict=True):
-            replied.update(zip(part, _read(part, text, code), strict=True))
+            if text is not None and len(part) > 1:
+                replied.update(zip(part, parse_batch(part, text, code), strict=True))
+            elif text is not None:
+                replied[part[0]] = parse_reply(part[0], text, code)
 
         def reply_to(query: Query) -> Reply:
             if query not in shown:
-                return _without_asking(query)
+                return settled[query]
             asked, kept = shown[query]
-            reply = replied[asked]
+            reply = replied.get(asked)
             return kept[reply] if kept and isinstance(reply, int) and reply >= 0 else reply
 
         return [reply_to(query) for query in queries]
@@ -347,9 +336,8 @@ class LLMJudge:
     def _requested(self, part: Sequence[Query]) -> tuple[Request, str]:
         able = self.asker.client.capabilities
         given = {"structured": able.json_schema, "temperature": able.temperature}
-        grades = [query for query in part if isinstance(query, GradeQuery)]
-        if len(grades) > 1:
-            return batch_request(grades, self.model, **given)
+        if len(part) > 1:
+            return batch_request(part, self.model, **given)
         return judge_request(part[0], self.model, **given)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -1,9 +1,7 @@
 """From the texts of the draws to answers, stated confidences and votes."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
@@ -12,7 +10,8 @@ from calibrant.semantics.options import Options
 from calibrant.semantics.stated import parse_confidence, parse_top_k
 from calibrant.semantics.text.encoding import clean_text
 
-_ROLES = {
+# What the texts of a purpose hold; the others hold an answer.
+ROLES = {
     "verb": "stated",
     "verb_topk": "list",
     "p_true": "vote",
@@ -21,17 +20,6 @@ _ROLES = {
     "self_ask": "probe",
     "self_ask_cand": "probe",
 }
-
-
-def purpose_role(purpose: str) -> str:
-    """Return what a purpose's texts hold: answer, stated, list, vote or probe.
-
-    Examples
-    --------
-    >>> purpose_role("greedy"), purpose_role("verb_topk")
-    ('answer', 'list')
-    """
-    return _ROLES.get(purpose, "answer")
 
 
 @dataclass
@@ -50,40 +38,19 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "reason": pl.String,
     "rule": pl.String,
 }
+_Text = tuple[str | bytes | None, str, str | None, list[str] | None]
 _Row = tuple[str | None, float | None, list[str] | None, list[float | None] | None, str, str]
 
 
-def read_draws(
-    texts: Sequence[str | bytes | None],
-    roles: Sequence[str],
-    kinds: Sequence[str | None],
-    choices: Sequence[Sequence[str] | None],
-    options: Options,
-) -> ReadDraws:
-    """Read distinct texts; all sequences have one entry per distinct text."""
+def read_draws(texts: pl.DataFrame, options: Options) -> ReadDraws:
+    """Read distinct texts: a row each of text, role, kind of question and choices."""
     notes: Counter[str] = Counter()
-    rows = [
-        _read_one(*entry, options, notes)
-        for entry in zip(texts, roles, kinds, choices, strict=True)
-    ]
-    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
-    table = pl.DataFrame(
-        {
-            name: pl.Series(name, list(column), dtype=kind)
-            for (name, kind), column in zip(_SCHEMA.items(), columns, strict=True)
-        }
-    )
-    return ReadDraws(table, notes)
+    rows = [_read_one(text, options, notes) for text in texts.iter_rows()]
+    return ReadDraws(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), notes)
 
 
-def _read_one(
-    text: str | bytes | None,
-    role: str,
-    kind: str | None,
-    choices: Sequence[str] | None,
-    options: Options,
-    notes: Counter[str],
-) -> _Row:
+def _read_one(given: _Text, options: Options, notes: Counter[str]) -> _Row:
+    text, role, kind, choices = given
     plain, mended = clean_text(text)
     for note in mended:
         notes["not UTF-8" if note.startswith("byte") else note] += 1

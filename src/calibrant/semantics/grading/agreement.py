@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core import Estimate, InputError, UndefinedMetricWarning, named_stream
+from calibrant.semantics.same.cluster import first_appearance
 
 Label = bool | None
 
@@ -81,63 +82,59 @@ def agreement(
     guess = np.array([found[i] is True for i in kept])
     right = np.array([bool(truth[i]) for i in kept])
     none = np.array([found[i] is None for i in kept])
-    cells = _cells(guess, right)
     units = [groups[i] for i in kept] if groups is not None else kept
-    resampled = _resample(cells, units, resamples, seed)
-    names = {"accuracy": _accuracy, "kappa": _kappa, "precision": _precision, "recall": _recall}
-    totals = cells.sum(axis=0)
+    by_unit = _cells(guess, right, units)
+    rng = named_stream(seed, "agreement")
+    # Units with equal counts are interchangeable: draw how often each kind of unit comes up.
+    kinds, counts = np.unique(by_unit, axis=0, return_counts=True)
+    drawn = rng.multinomial(len(by_unit), counts / len(by_unit), size=resamples) @ kinds
     document: dict[str, Any] = {
         "schema": "calibrant.agreement/1",
         "n": len(kept),
-        "groups": len(set(units)),
+        "groups": len(by_unit),
         "unlabelled": len(truth) - len(kept),
         "attempted": float(1.0 - none.mean()),
     }
-    for name, function in names.items():
-        document[name] = _estimate(function, totals, resampled, len(set(units)), level, name)
+    values, resampled = _measures(by_unit.sum(axis=0)), _measures(drawn)
+    for name, value in values.items():
+        draws = resampled[name][np.isfinite(resampled[name])]
+        document[name] = _estimate(name, float(value), draws, len(by_unit), level)
+    marks = {"correct": guess, "incorrect": ~guess & ~none, "not attempted": none}
     document["confusion"] = {
         label: {"right": int((mask & right).sum()), "wrong": int((mask & ~right).sum())}
-        for label, mask in (
-            ("correct", guess),
-            ("incorrect", ~guess & ~none),
-            ("not attempted", none),
-        )
+        for label, mask in marks.items()
     }
     return document
 
 
-def _cells(guess: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return one-hot rows over (correct, right), (correct, wrong), (not, right), (not, wrong)."""
-    cells = np.zeros((len(guess), 4), dtype=np.int64)
-    cells[np.arange(len(guess)), 2 * (~guess).astype(int) + (~right).astype(int)] = 1
+def _cells(
+    guess: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], units: Sequence[Hashable]
+) -> npt.NDArray[np.int64]:
+    """Count (correct, right), (correct, wrong), (not, right) and (not, wrong) of each unit."""
+    index = np.array(first_appearance(units))
+    cells = np.zeros((index.max() + 1, 4), dtype=np.int64)
+    np.add.at(cells, (index, 2 * (~guess).astype(int) + ~right), 1)
     return cells
 
 
-def _resample(
-    cells: npt.NDArray[np.int64], units: Sequence[Hashable], resamples: int, seed: int
-) -> npt.NDArray[np.int64]:
-    seen: dict[Hashable, int] = {}
-    index = np.array([seen.setdefault(unit, len(seen)) for unit in units])
-    by_unit = np.zeros((len(seen), 4), dtype=np.int64)
-    np.add.at(by_unit, index, cells)
-    rng = named_stream(seed, "agreement")
-    # Units with equal counts are interchangeable: draw how often each kind of unit comes up.
-    kinds, counts = np.unique(by_unit, axis=0, return_counts=True)
-    drawn = rng.multinomial(len(seen), counts / len(seen), size=resamples)
-    return np.asarray(drawn @ kinds)
+def _measures(cells: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return accuracy, kappa, precision and recall of each row of counts."""
+    hit, false, missed, refused = np.moveaxis(cells.astype(float), -1, 0)
+    total = cells.sum(axis=-1).astype(float)
+    guessed, right = (hit + false) / total, (hit + missed) / total
+    expected = guessed * right + (1 - guessed) * (1 - right)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            "accuracy": (hit + refused) / total,
+            "kappa": ((hit + refused) / total - expected) / (1.0 - expected),
+            "precision": hit / (hit + false),
+            "recall": hit / (hit + missed),
+        }
 
 
 def _estimate(
-    function: Any,
-    totals: npt.NDArray[np.int64],
-    resampled: npt.NDArray[np.int64],
-    units: int,
-    level: float,
-    name: str,
+    name: str, value: float, draws: npt.NDArray[np.float64], units: int, level: float
 ) -> Estimate:
-    value = float(function(totals[None, :])[0])
-    draws = function(resampled)
-    draws = draws[np.isfinite(draws)]
     if not math.isfinite(value) or not len(draws):
         warnings.warn(
             f"{name} is undefined: one side uses a single label",
@@ -147,29 +144,3 @@ def _estimate(
         return Estimate(math.nan, math.nan, math.nan, n=units, level=level)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(value, float(low), float(high), units, level, "bootstrap-percentile")
-
-
-def _ratio(top: npt.NDArray[Any], bottom: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(top / bottom, dtype=np.float64)
-
-
-def _accuracy(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    return _ratio(counts[:, 0] + counts[:, 3], counts.sum(axis=1))
-
-
-def _precision(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    return _ratio(counts[:, 0], counts[:, 0] + counts[:, 1])
-
-
-def _recall(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    return _ratio(counts[:, 0], counts[:, 0] + counts[:, 2])
-
-
-def _kappa(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    total = counts.sum(axis=1).astype(float)
-    observed = (counts[:, 0] + counts[:, 3]) / total
-    guessed = (counts[:, 0] + counts[:, 1]) / total
-    right = (counts[:, 0] + counts[:, 2]) / total
-    expected = guessed * right + (1 - guessed) * (1 - right)
-    return _ratio(observed - expected, 1.0 - expected)

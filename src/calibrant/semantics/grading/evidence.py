@@ -13,7 +13,7 @@ import orjson
 from calibrant.semantics.same.forms import STOP_WORDS
 from calibrant.semantics.same.marks import GENERIC
 from calibrant.semantics.text.encoding import squeeze
-from calibrant.semantics.text.normalise import Normaliser
+from calibrant.semantics.text.normalise import Normaliser, Once
 from calibrant.semantics.text.words import near_word, phrases
 
 # The weights of the phrase model; the file says how they were fitted.
@@ -67,19 +67,13 @@ class Bag:
 class BagReader:
     """Turn texts into bags of words, each distinct text once."""
 
-    def __init__(self, normaliser: Normaliser | None = None, *, keep: int = 200_000) -> None:
+    def __init__(self, normaliser: Normaliser | None = None) -> None:
         self.normaliser = normaliser or Normaliser()
-        self._keep = keep
-        self._known: dict[str, Bag] = {}
+        self._known = Once(self._read, 200_000)
 
     def __call__(self, text: str) -> Bag:
         """Return the bag of one text."""
-        bag = self._known.get(text)
-        if bag is None:
-            bag = self._read(text)
-            if len(self._known) < self._keep:
-                self._known[text] = bag
-        return bag
+        return self._known[text]
 
     def _read(self, text: str) -> Bag:
         text = squeeze(text[:_MOST_READ])

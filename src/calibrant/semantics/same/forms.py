@@ -9,7 +9,7 @@ from itertools import product
 from calibrant.semantics.same.marks import SMALL_WORDS
 from calibrant.semantics.same.mathematics import looks_like_formula
 from calibrant.semantics.text.encoding import squeeze, strip_accents, unify_unicode
-from calibrant.semantics.text.normalise import Normaliser, is_formula, strip_lead_in
+from calibrant.semantics.text.normalise import Normaliser, Once, is_formula, strip_lead_in
 from calibrant.semantics.text.numbers import Date, parse_date
 from calibrant.semantics.text.words import listed, singular
 from calibrant.semantics.typed import LONGEST, UNWORDED, Types, read_types
@@ -110,9 +110,26 @@ class Form:
     acronym: str
 
     @property
-    def blocks(self) -> tuple[str, ...]:
+    def blocks(self) -> set[str]:
         """Keys of which two forms share at least one wherever a rule could join them."""
-        return _blocks(self)
+        blocks = {word[:3] for word in self.content} | {self.bare}
+        blocks.update(name for name in UNWORDED if name in self.types)
+        if self.types.keys() & {"interval", "era"}:
+            blocks.add("quantity")
+        if "sentence" in self.types:
+            blocks.update(word[:3] for word in self.types["sentence"].words)
+        blocks.add("~" + " ".join(spelling_key(one_spelling(word)) for word in self.words[:4]))
+        if self.formula:
+            blocks.add("formula")
+        if self.yes is not None:
+            blocks.add("yes or no")
+        if self.date is not None:
+            blocks.add("date")
+        if self.acronym:
+            blocks.add("=" + self.acronym)
+        elif 2 <= len(self.content) <= 6:
+            blocks.add("=" + "".join(word[0] for word in self.content))
+        return blocks
 
     @property
     def identity(self) -> str:
@@ -146,16 +163,11 @@ class FormReader:
 
     def __init__(self, normaliser: Normaliser | None = None) -> None:
         self.normaliser = normaliser or Normaliser()
-        self._known: dict[str, Form] = {}
+        self._known = Once(self._read, 200_000)
 
     def __call__(self, text: str) -> Form:
         """Return the form of one answer."""
-        found = self._known.get(text)
-        if found is None:
-            found = self._read(text)
-            if len(self._known) < 200_000:
-                self._known[text] = found
-        return found
+        return self._known[text]
 
     def _read(self, given: str) -> Form:
         key = self.normaliser(given)
@@ -229,25 +241,3 @@ def _yes_or_no(text: str) -> bool | None:
 
 def _is_proper(text: str) -> bool:
     return _few_words(text, _WORD, STOP_WORDS, lambda word: word[0].isupper())
-
-
-def _blocks(form: Form) -> tuple[str, ...]:
-    """Return keys of which two forms share at least one wherever a rule could join them."""
-    blocks = {word[:3] for word in form.content} | {form.bare}
-    blocks.update(name for name in UNWORDED if name in form.types)
-    if form.types.keys() & {"interval", "era"}:
-        blocks.add("quantity")
-    if "sentence" in form.types:
-        blocks.update(word[:3] for word in form.types["sentence"].words)
-    blocks.add("~" + " ".join(spelling_key(one_spelling(word)) for word in form.words[:4]))
-    if form.formula:
-        blocks.add("formula")
-    if form.yes is not None:
-        blocks.add("yes or no")
-    if form.date is not None:
-        blocks.add("date")
-    if form.acronym:
-        blocks.add("=" + form.acronym)
-    elif 2 <= len(form.content) <= 6:
-        blocks.add("=" + "".join(word[0] for word in form.content))
-    return tuple(sorted(blocks))

@@ -6,7 +6,6 @@ from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.marks import KINDS, another_member, told_apart
 from calibrant.semantics.same.mathematics import same_formula
 from calibrant.semantics.text.names import same_name, spelling_variant
-from calibrant.semantics.text.numbers import Date
 from calibrant.semantics.text.words import listed, opposed, read_names
 from calibrant.semantics.typed import Relation, Verdict, compare_types
 from calibrant.semantics.typed.wording import compare_words
@@ -185,13 +184,7 @@ def _by_date(a: Form, b: Form, cues: Cues) -> Verdict | None:
         return Relation.SAME, "date"
     if cues.year and a.date.year is not None and b.date.year is not None:
         return (Relation.SAME if a.date.year == b.date.year else Relation.DIFFERENT), "year"
-    compatible = a.date.contains(b.date) or b.date.contains(a.date) or _parts_agree(a.date, b.date)
-    return (Relation.UNSURE if compatible else Relation.DIFFERENT), "date"
-
-
-def _parts_agree(a: Date, b: Date) -> bool:
-    pairs = ((a.year, b.year), (a.month, b.month), (a.day, b.day))
-    return all(x is None or y is None or x == y for x, y in pairs)
+    return (Relation.UNSURE if a.date.agrees(b.date) else Relation.DIFFERENT), "date"
 
 
 def _by_figures(a: Form, b: Form) -> Verdict | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from calibrant.core.errors import require_known
 from calibrant.semantics.text import encoding
@@ -134,6 +135,24 @@ STEPS: dict[str, Callable[[str], str]] = {
 }
 
 
+T = TypeVar("T")
+
+
+class Once(dict[str, T]):
+    """What a function returns for each text, worked out once; no more than `most` are kept."""
+
+    def __init__(self, work: Callable[[str], T], most: int) -> None:
+        super().__init__()
+        self.work, self.most = work, most
+
+    def __missing__(self, text: str) -> T:
+        """Work it out."""
+        value = self.work(text)
+        if len(self) < self.most:
+            self[text] = value
+        return value
+
+
 class Normaliser:
     """Bring a text to its plain form by the named steps, always in the order of `STEPS`.
 
@@ -158,7 +177,7 @@ class Normaliser:
         require_known(wanted, STEPS, "there is no normalisation step {}")
         self.steps: tuple[str, ...] = tuple(name for name in STEPS if name in wanted)
         self._functions = tuple(STEPS[name] for name in self.steps)
-        self._known: dict[str, str] = {}
+        self._known = Once(self._compute, 500_000)
 
     def without(self, *names: str) -> Normaliser:
         """Return a normaliser with these steps switched off."""
@@ -167,12 +186,7 @@ class Normaliser:
 
     def __call__(self, text: str) -> str:
         """Return the plain form; a text of symbols alone stays itself (``+`` is not ``-``)."""
-        found = self._known.get(text)
-        if found is None:
-            found = self._compute(text)
-            if len(self._known) < 500_000:
-                self._known[text] = found
-        return found
+        return self._known[text]
 
     def _compute(self, text: str) -> str:
         value = encoding.squeeze(encoding.clean_text(text)[0])

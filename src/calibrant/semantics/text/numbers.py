@@ -177,10 +177,10 @@ class Date:
     month: int | None = None
     day: int | None = None
 
-    def contains(self, other: Date) -> bool:
-        """Return whether every part given here is the same in `other`."""
+    def agrees(self, other: Date) -> bool:
+        """Return whether no part that both give differs."""
         pairs = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
-        return all(mine is None or mine == theirs for mine, theirs in pairs)
+        return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
 def unify_dates(text: str) -> str:
