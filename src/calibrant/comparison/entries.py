@@ -116,7 +116,7 @@ def _area(cells: Floats, stated: Floats, held_in: Floats, level: float, design: 
         np.concatenate([right[held], wrong[held]]),
         rows=False,
     )
-    area, influence = area_under_curve(ranked)
+    area, influence = ranked.measured(area_under_curve)
     error = math.sqrt(influence.second_moment(ranked) * design) / weight.sum()
     outcomes = float(right.sum()) / design, float(wrong.sum()) / design
     low, high, how = area_interval(area, error, *outcomes, level)

@@ -157,7 +157,8 @@ class MetricBlock:
         Where rows have weights, places are counted in units, so that neither the scale of the
         weights nor a row cut in two matters.
         """
-        return ranking.average_risk(self.ranked.scaled(self._places / self.ranked.total))
+        ranked = self.ranked.scaled(self._places / self.ranked.total)
+        return ranked.measured(ranking.average_risk)
 
     @property
     def _places(self) -> float:
@@ -169,7 +170,7 @@ class MetricBlock:
         """The least such area that these outcomes can have."""
         ranked = ranking.Ranked.of(self.data.correct, self.data.correct, self.data.weights)
         ranked = ranked.scaled(self._places / ranked.total)
-        value, influence = ranking.average_risk(ranked)
+        value, influence = ranked.measured(ranking.average_risk)
         return value, ranked, influence
 
     @cached_property
@@ -376,7 +377,7 @@ class MetricBlock:
             (value, influence), (best, ranked, of_best) = self.risk, self.best_risk
             rows = influence.rows(self.ranked.group, self.data.correct)
             return value - best, rows - of_best.rows(ranked.group, self.data.correct)
-        value, influence = self.risk if name == "aurc" else _RANKING[name](self.ranked)
+        value, influence = self.risk if name == "aurc" else self.ranked.measured(_RANKING[name])
         return value, influence.rows(self.ranked.group, self.data.correct)
 
     def error(self, influence: Floats) -> float:
@@ -391,5 +392,5 @@ class MetricBlock:
         """Return a ranking measure and the influence of rows, for comparisons of models."""
         if name == "e_aurc":
             return self.ranking_rows(name)
-        value, influence = _RANKING[name](self.ranked)
+        value, influence = self.ranked.measured(_RANKING[name])
         return value, influence.rows(self.ranked.group, self.data.correct)

@@ -165,7 +165,7 @@ class CellBlock(MetricBlock):
         weight, outcome = rows[held].astype(np.float64), np.array([1.0, 0.0])[held]
         place = self.outcome.max() - self.outcome
         ranked = Ranked(outcome, weight, weight * outcome, weight * outcome, place)
-        value, influence = average_risk(ranked)
+        value, influence = ranked.measured(average_risk)
         return value, ranked, influence
 
     @cached_property

@@ -259,10 +259,8 @@ def _parts(held: _Bins) -> list[Atoms]:
     ends = [0, *(np.flatnonzero(np.diff(held.home)) + 1).tolist(), held.home.size]
     mine = [slice(*pair) for pair in pairwise(ends)]
     if held.variance is not None:
-        return [
-            error_law.half_normal_atoms(math.sqrt(float(held.variance[cells].sum())))
-            for cells in mine
-        ]
+        spreads = (math.sqrt(float(held.variance[cells].sum())) for cells in mine)
+        return [error_law.half_normal_atoms(spread) for spread in spreads]
     laws = [error_law.count_law(np.rint(held.trials[cells]), held.chance[cells]) for cells in mine]
     means = np.add.reduceat(np.rint(held.trials) * held.chance, ends[:-1]).tolist()
     return [

@@ -105,15 +105,15 @@ def _rankings(some: Sequence[RowBlock]) -> dict[str, Ranking]:
         )
         return value, constant + slope * right
 
-    risk, of_risk = rows(ranking.average_risks(weight, outcome), group)
+    risk, of_risk = rows(ranking.average_risk(weight, outcome), group)
     # The best order has all right answers before all wrong ones.
     hits = right.sum(axis=-1)
     both = np.stack([hits, right.shape[1] - hits], axis=-1)
-    best = ranking.average_risks(both, both * np.array([1.0, 0.0]))
+    best = ranking.average_risk(both, both * np.array([1.0, 0.0]))
     least, of_least = rows(best, (right == 0).astype(np.intp))
     return {
-        "auroc": rows(ranking.areas_under_curve(weight, outcome), group),
-        "auprc": rows(ranking.average_precisions(weight, outcome), group),
+        "auroc": rows(ranking.area_under_curve(weight, outcome), group),
+        "auprc": rows(ranking.average_precision(weight, outcome), group),
         "aurc": (risk, of_risk),
         "e_aurc": (risk - least, of_risk - of_least),
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -38,18 +38,18 @@ def sums_in_order(
     order = np.argsort(score)
     if falling:
         order = order[::-1]
-    held: ScoreSums | None = None
+    last: ScoreSums | None = None
     for start in range(0, order.size, PIECE):
         rows = order[start : start + PIECE]
-        found = _sums(score[rows], correct[rows], None if weights is None else weights[rows])
-        if held is not None:
-            found = _joined(held, found)
+        sums = _sums(score[rows], correct[rows], None if weights is None else weights[rows])
+        if last is not None:
+            sums = _joined(last, sums)
         # The next piece may go on with the last score.
-        if found.score.size > 1:
-            yield ScoreSums(*(column[:-1] for column in found))
-        held = ScoreSums(*(column[-1:] for column in found))
-    if held is not None:
-        yield held
+        if sums.score.size > 1:
+            yield ScoreSums(*(column[:-1] for column in sums))
+        last = ScoreSums(*(column[-1:] for column in sums))
+    if last is not None:
+        yield last
 
 
 def _sums(ordered: Array, correct: Array, weights: Array | None) -> ScoreSums:
@@ -64,12 +64,12 @@ def _sums(ordered: Array, correct: Array, weights: Array | None) -> ScoreSums:
     return ScoreSums(ordered[starts].astype(np.float64), mass, np.add.reduceat(outcome, starts))
 
 
-def _joined(held: ScoreSums, found: ScoreSums) -> ScoreSums:
-    if held.score[0] == found.score[0]:
-        found.weight[0] += held.weight[0]
-        found.outcome[0] += held.outcome[0]
-        return found
-    return ScoreSums(*(np.concatenate(pair) for pair in zip(held, found, strict=True)))
+def _joined(last: ScoreSums, sums: ScoreSums) -> ScoreSums:
+    if last.score[0] == sums.score[0]:
+        sums.weight[0] += last.weight[0]
+        sums.outcome[0] += last.outcome[0]
+        return sums
+    return ScoreSums(*(np.concatenate(pair) for pair in zip(last, sums, strict=True)))
 
 
 class Influence(Struct, frozen=True):
@@ -86,6 +86,10 @@ class Influence(Struct, frozen=True):
         """Return the weighted sum of its squares."""
         a, b = self.constant, self.slope
         return float(ranked.weight @ a**2 + 2 * (ranked.outcome @ (a * b)) + ranked.squares @ b**2)
+
+
+Measure: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Influence]]
+"""From weights and outcomes by distinct score, of one model or of several above each other."""
 
 
 class Ranked(Struct, frozen=True):
@@ -137,6 +141,11 @@ class Ranked(Struct, frozen=True):
         weight, outcome = self.weight * factor, self.outcome * factor
         return Ranked(self.score, weight, outcome, self.squares * factor, self.group)
 
+    def measured(self, measure: Measure) -> tuple[float, Influence]:
+        """Return the value of a measure of the order, and its influence function."""
+        value, influence = measure(self.weight, self.outcome)
+        return float(value), influence
+
 
 def area_by_merge(score: Array, positive: Mask) -> float:
     """Return the area under the ROC curve by sorting the two classes apart.
@@ -155,16 +164,11 @@ def area_by_merge(score: Array, positive: Mask) -> float:
     return area if few is high else 1.0 - area
 
 
-def area_under_curve(ranked: Ranked) -> tuple[float, Influence]:
-    """Return the area under the ROC curve and its influence function.
+def area_under_curve(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
+    """Return the area under the ROC curve and its influence function, see `Ranked.measured`.
 
     A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
     """
-    return _alone(areas_under_curve(ranked.weight, ranked.outcome))
-
-
-def areas_under_curve(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
-    """Return what `area_under_curve` does for the sums of several models, one above the other."""
     misses = weight - outcome
     positives, negatives, total = (_whole(column) for column in (outcome, misses, weight))
     beaten = (negatives - np.cumsum(misses, axis=-1) + misses / 2) / negatives
@@ -175,16 +179,11 @@ def areas_under_curve(weight: Floats, outcome: Floats) -> tuple[Floats, Influenc
     return area[..., 0], Influence(of_miss, of_hit - of_miss)
 
 
-def average_precision(ranked: Ranked) -> tuple[float, Influence]:
-    """Return the average precision and its influence function.
+def average_precision(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
+    """Return the average precision and its influence function, see `Ranked.measured`.
 
     A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
     """
-    return _alone(average_precisions(ranked.weight, ranked.outcome))
-
-
-def average_precisions(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
-    """Return what `average_precision` does for the sums of several models."""
     total = _whole(weight)
     share = _whole(outcome) / total
     covered = np.cumsum(weight, axis=-1) / total
@@ -199,18 +198,13 @@ def average_precisions(weight: Floats, outcome: Floats) -> tuple[Floats, Influen
     return value[..., 0], Influence(constant, slope)
 
 
-def average_risk(ranked: Ranked) -> tuple[float, Influence]:
-    """Return the area under the risk-coverage curve and its influence function.
+def average_risk(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
+    """Return the area under the risk-coverage curve and its influence, see `Ranked.measured`.
 
     Risk is 1 minus the outcome. The value is the mean over k of the risk among the k highest
     scores; equal scores are taken in random order, in expectation. Whole weights count as
     repetitions.
     """
-    return _alone(average_risks(ranked.weight, ranked.outcome))
-
-
-def average_risks(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
-    """Return what `average_risk` does for the sums of several models."""
     total = _whole(weight)
     rate = 1.0 - outcome / weight
     places = np.zeros((*weight.shape[:-1], weight.shape[-1] + 1))
@@ -228,11 +222,6 @@ def average_risks(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
     errors = rate * weight / total
     constant = depth - rate * (log_covered + depth) - later + _products(errors, 1.0 - depth)
     return value[..., 0], Influence(constant, -depth)
-
-
-def _alone(found: tuple[Floats, Influence]) -> tuple[float, Influence]:
-    value, influence = found
-    return float(value), influence
 
 
 def _whole(column: Floats) -> Floats:
