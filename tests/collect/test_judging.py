@@ -8,9 +8,9 @@ import pytest
 from calibrant.clients.asks import Price
 from calibrant.collect.config import parse_config
 from calibrant.collect.endpoints import open_client
-from calibrant.collect.forecast import forecast
+from calibrant.collect.forecast import answers_of, forecast, judge_row
 from calibrant.collect.plan import Inquiry, Question, Wanted
-from calibrant.collect.prices import answers_of, judge_bound, load_prices
+from calibrant.collect.prices import load_prices
 from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.judge import SimulatedJudge
@@ -35,8 +35,14 @@ def questions(count=1):
     return [Question(f"q{number}", "Why did the old bridge fall?") for number in range(count)]
 
 
+def inquiry(study, count=1):
+    clients = {"m": open_client(study.models[0])}
+    asked = (study, questions(count), {"m": WANTED}, clients, {"m": None})
+    return Inquiry(*asked, extract=lambda _, text: text)
+
+
 def bound(**semantics):
-    return judge_bound(config(**semantics), questions(), {"m": WANTED}, price=Price(1.0, 1.0))
+    return judge_row(inquiry(config(**semantics)), price=Price(1.0, 1.0))
 
 
 def test_the_bound_counts_answers_and_not_votes():
@@ -46,7 +52,7 @@ def test_the_bound_counts_answers_and_not_votes():
     assert bound(grading="rules").calls == 6 * 3
     assert bound(clustering="rules", grading="exact") is None
     assert bound(max_judge_calls=7).calls == 7
-    assert "max_judge_calls" in bound(max_judge_calls=7).reason
+    assert "max_judge_calls" in bound(max_judge_calls=7).note
     assert bound().cost == pytest.approx((bound().prompt_tokens + 24 * 64) / 1e6)
 
 
@@ -73,13 +79,10 @@ def test_no_annotation_asks_more_often(same):
 
 
 def test_the_forecast_has_a_row_for_the_judge(tmp_path):
-    study = config()
-    clients = {"m": open_client(study.models[0])}
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
 
         def row():
-            asked = (study, questions(2), {"m": WANTED}, clients, {"m": None})
-            return forecast(Inquiry(*asked, extract=lambda _, text: text), ledger).rows[-1]
+            return forecast(inquiry(config(), count=2), ledger).rows[-1]
 
         assert (row().model, row().purpose, row().calls) == ("arbiter", "judge", 48)
         assert "12 answers" in row().note

@@ -13,7 +13,7 @@ from calibrant.collect.needs import NEEDS, select_probes
 from calibrant.collect.plan import Asker, Question, Subject, Tag
 from calibrant.collect.probes import PROBES
 from calibrant.collect.prompts import PromptBook
-from calibrant.collect.tables import _alternatives
+from calibrant.collect.tables import _likeliest
 from calibrant.confidence import METHODS, Ensemble, Options, needs_of
 from calibrant.core.errors import CalibrantError
 
@@ -97,6 +97,6 @@ def test_five_alternatives_of_every_token_are_kept() -> None:
     top = tuple((f"t{i}", float(np.log(0.3 - i * 0.03))) for i in range(8))
     done = Completion("ab", "stop", Usage(1, 2), (TokenLogprob("a", top[0][1], top[::-1]),) * 2)
     question = Question("q", "?", "open")
-    kept = _alternatives(Tag(question, PROBES["greedy"]), done)
+    kept = _likeliest(Tag(question, PROBES["greedy"]), done)
     assert [one["token"] for one in kept[1]] == ["t0", "t1", "t2", "t3", "t4"]
-    assert _alternatives(Tag(question, PROBES["samples"]), done) is None
+    assert _likeliest(Tag(question, PROBES["samples"]), done) is None

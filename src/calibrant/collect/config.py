@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from calibrant.clients.capabilities import PRESETS
 from calibrant.collect.probes import PROBES, PROMPT_NAMES
-from calibrant.collect.settings import Settings, setting
+from calibrant.collect.settings import NEEDED, Settings, setting
+from calibrant.records.ledger import Caps
 from calibrant.records.study import Study, TabularTask
 
 CLIENTS = ("embedded", *PRESETS, "replay")
-_NEEDED: Any = object()
 EMBEDDED_MODEL = "smollm2-135m-instruct"
 STYLES = ("plain", "short")
 WAYS = ("hybrid", "rules", "exact", "embeddings", "judge")
@@ -93,7 +93,7 @@ class Example:
 class PromptsConfig:
     """Which prompt serves which purpose; names of shipped ones, or paths."""
 
-    style: str = "plain"
+    style: str = setting("plain", choices=STYLES)
     chosen: Mapping[str, str] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
 
@@ -128,9 +128,14 @@ class BudgetConfig:
     ask_above: float | None = None
 
     @property
+    def caps(self) -> Caps:
+        """The caps as the ledger holds them, over all runs and processes."""
+        return Caps(self.max_cost, self.max_tokens, self.max_calls)
+
+    @property
     def capped(self) -> bool:
         """Whether there is any cap."""
-        return any(cap is not None for cap in (self.max_cost, self.max_tokens, self.max_calls))
+        return self.caps != Caps()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +152,8 @@ class ScoringConfig:
     @property
     def given(self) -> dict[str, Any]:
         """What was chosen, as options of a method."""
-        chosen = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in chosen.items()
-            if value is not None
-        }
+        chosen = {**asdict(self), "ensemble": self.ensemble and str(self.ensemble)}
+        return {name: value for name, value in chosen.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +210,11 @@ def parse_config(values: Mapping[str, Any], *, folder: Path, source: str) -> Stu
         folder=folder,
         name=root.text("name", folder.resolve().name),
         questions=_questions(root),
-        models=_models(root, folder),
+        models=_models(root),
         methods=_methods(root),
         sampling=_sampling(root.table("sampling")),
         prompts=_prompts(root.table("prompts")),
-        semantics=_semantics(root.table("semantics"), folder),
+        semantics=_semantics(root.table("semantics")),
     )
 
 
@@ -225,16 +226,15 @@ def _questions(root: Settings) -> QuestionsConfig:
     sentences = {} if config.tabular is None else config.tabular.columns
     for column, sentence in sentences.items():
         if not isinstance(sentence, str) or "{value}" not in sentence:
-            table.refuse(
-                f"tabular.columns.{column}", f"is a sentence with {{value}}, got {sentence!r}"
-            )
+            rule = f"is a sentence with {{value}}, got {sentence!r}"
+            table.refuse(f"tabular.columns.{column}", rule)
     return config
 
 
-def _models(root: Settings, folder: Path) -> tuple[ModelConfig, ...]:
+def _models(root: Settings) -> tuple[ModelConfig, ...]:
     models: list[ModelConfig] = []
     for table in root.tables("models"):
-        model = _model(table, folder)
+        model = _model(table)
         if any(model.name == other.name for other in models):
             table.refuse("name", f"every model has a name of its own, got {model.name!r} twice")
         if model.temperature == 0.0:
@@ -245,26 +245,21 @@ def _models(root: Settings, folder: Path) -> tuple[ModelConfig, ...]:
     return tuple(models)
 
 
-def _model(table: Settings, folder: Path, *, default: Any = _NEEDED) -> ModelConfig:
+def _model(table: Settings, *, default_name: Any = NEEDED) -> ModelConfig:
     client = table.text("client", choices=CLIENTS)
-    name = table.text("name") if default is _NEEDED else table.text("name", default)
+    name = table.text("name", default_name)
     model = table.text("model", EMBEDDED_MODEL if client == "embedded" else name)
     price = table.text("price", model)
     prompts = _prompts(table.table("prompts")) if table.has("prompts") else None
-    temperature = None
-    if table.has("temperature"):
-        temperature = table.real("temperature", 1.0, low=0.0, high=2.0)
-    batch = {"batch": str(folder / "batches.json")} if table.flag("batch", False) else {}
-    options = {**_resolved(table.rest(), folder), **batch}
-    return ModelConfig(name, client, model, price, options, prompts, temperature)
-
-
-def _resolved(options: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Make file options relative to the study's folder."""
+    temperature = table.real("temperature", None, high=2.0)
+    batch = table.flag("batch", False)
+    options = table.rest()
     for key in ("ledger", "weights"):
         if isinstance(options.get(key), str):
-            options[key] = str(folder / Path(options[key]).expanduser())
-    return options
+            options[key] = str(table.folder / Path(options[key]).expanduser())
+    if batch:
+        options["batch"] = str(table.folder / "batches.json")
+    return ModelConfig(name, client, model, price, options, prompts, temperature)
 
 
 def _methods(root: Settings) -> tuple[str, ...] | None:
@@ -282,26 +277,21 @@ def _sampling(table: Settings) -> SamplingConfig:
     limits.finish()
     config = table.fill(SamplingConfig, max_tokens=max_tokens)
     if config.temperature == 0.0 and config.draws > 1:
-        table.refuse(
-            "temperature",
-            "draws at temperature 0 are all the same, so draws must be 1",
-            hint="use temperature = 1.0: the greedy answer is asked for on its own",
-        )
+        rule = "draws at temperature 0 are all the same, so draws must be 1"
+        hint = "use temperature = 1.0: the greedy answer is asked for on its own"
+        table.refuse("temperature", rule, hint=hint)
     return config
 
 
 def _prompts(table: Settings) -> PromptsConfig:
-    chosen = {name: table.text(name, None) for name in PROMPT_NAMES}
-    examples = tuple(example.fill(Example) for example in table.tables("examples"))
-    style = table.text("style", "plain", choices=STYLES)
-    table.finish()
-    given = {name: value for name, value in chosen.items() if value is not None}
-    return PromptsConfig(style, given, examples)
+    chosen = {name: table.text(name) for name in PROMPT_NAMES if table.has(name)}
+    return table.fill(PromptsConfig, chosen=chosen)
 
 
-def _semantics(table: Settings, folder: Path) -> SemanticsConfig:
-    has_judge = table.has("judge")
-    judge = _model(table.table("judge"), folder, default="judge") if has_judge else None
+def _semantics(table: Settings) -> SemanticsConfig:
+    judge = None
+    if table.has("judge"):
+        judge = _model(table.table("judge"), default_name="judge")
     config = table.fill(SemanticsConfig, judge=judge)
     for key in ("clustering", "grading"):
         way = getattr(config, key)

@@ -73,13 +73,7 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         found = await client.ask(request)
     except ClientError as error:
         problem = str(error)
-    refused = {
-        name: said
-        for one in http
-        if (known := one.refused.get(model)) is not None
-        for name, said in known.left_out.items()
-    }
-    limits = {name: value for one in http for name, value in _limits(one, model).items()}
+    refusals = [one.refused[model] for one in http if model in one.refused]
     first = found[0] if found else None
     return {
         "endpoint": client.endpoint,
@@ -88,8 +82,8 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         "answered_by": None if first is None else first.model,
         "seconds": None if first is None else first.latency_s,
         "takes": [] if first is None else _taken(request, first),
-        "refuses": refused,
-        "limits": limits,
+        "refuses": {name: said for one in refusals for name, said in one.left_out.items()},
+        "limits": {k: v for one in refusals for k, v in {**one.at_most, **one.renamed}.items()},
         "draws_per_call": len(found),
         "logprobs": bool(first is not None and first.logprobs),
         "logprobs_refused": None if first is None else first.logprobs_refused,
@@ -108,8 +102,3 @@ def _taken(request: Request, done: Completion) -> list[str]:
         "n": request.n > 1,
     }
     return [name for name, wanted in asked.items() if wanted and name not in done.not_sent]
-
-
-def _limits(client: HttpClient, model: str) -> dict[str, Any]:
-    known = client.refused.get(model)
-    return {} if known is None else {**known.at_most, **known.renamed}

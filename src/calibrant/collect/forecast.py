@@ -1,20 +1,38 @@
 """What a study would still send, and what that can cost at most, before anything is sent."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from calibrant.clients.answers.codec import decode_completion
-from calibrant.clients.asks import Ask
+from calibrant.clients.asks import Ask, Price
+from calibrant.clients.dispatch.budget import BYTES_PER_TOKEN
 from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.collect.config import ModelConfig, StudyConfig
-from calibrant.collect.plan import Inquiry, Question, Subject, Tag, pools_of
-from calibrant.collect.prices import judge_bound, load_prices, price_of
+from calibrant.collect.plan import Inquiry, Question, Subject, Tag, Wanted
+from calibrant.collect.prices import load_prices, price_of
+from calibrant.collect.probes import PROBES
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Ledger
 
 LETTERS_PER_TOKEN = 4
 JUDGE = "judge"
+JUDGING = ("hybrid", "judge")
+SAMENESS = 3
+"""Calls that may be needed to place one answer among the others: two, and a third to decide."""
+FIXED_TOKENS = 300
+"""Instructions, form and code of a call to the judge."""
+REPLY_TOKENS = 64
+EXPECTED = {"clustering": 0.43, "grading": 0.20}
+"""Calls per answer, the mean of two recorded studies: 0.17 and 0.11 for DeepSeek-V3 on MACE, 0.69
+and 0.30 for LLaMA-13B on TriviaQA. Rules settle the rest."""
+BASIS = (
+    "0.43 calls per answer for classes and 0.20 for grades, between recorded answers of a strong "
+    "model (0.17, 0.11) and a weak one (0.69, 0.30)"
+)
+ENOUGH_ANSWERS = 50
+"""From so many answers of the study itself its own rate is the better forecast."""
 COUNTED = ("draws_wanted", "draws_held", "calls", "prompt_tokens", "completion_tokens")
 
 
@@ -73,43 +91,90 @@ def forecast(inquiry: Inquiry, ledger: Ledger) -> Forecast:
     questions = inquiry.questions
     models = [_ModelForecast(inquiry, model, ledger) for model in inquiry.config.models]
     rows = [row for model in models for row in model.first_and_second_turn(questions)]
-    judged = any(one.judge_samples for one in inquiry.wanted.values())
-    pools = pools_of(questions, [model.subjects for model in models], samples=judged)
-    rows += [row for model in models for row in model.pool_turn(questions, pools)]
-    return Forecast((*rows, *_judge_rows(inquiry, ledger)))
+    pools = inquiry.pools([model.subjects for model in models])
+    for model in models:
+        rows.extend(model.rows(model.asker.pool_turn(questions, pools)))
+    if (judge := inquiry.config.semantics.judge) is not None:
+        price = price_of(judge, load_prices(inquiry.config.budget.prices))
+        answers = sum(map(ledger.draws_of_purpose, ("answer", "greedy", "verb")))
+        row = judge_row(inquiry, price=price, seen=(answers, ledger.draws_of_purpose(JUDGE)))
+        rows.extend([] if row is None else [row])
+    return Forecast(tuple(rows))
 
 
-def _judge_rows(inquiry: Inquiry, ledger: Ledger) -> list[ForecastRow]:
-    """Return the row of the judge, where the study has one; verdicts held are not asked again."""
-    config = inquiry.config
-    judge = config.semantics.judge
-    if judge is None:
-        return []
-    price = price_of(judge, load_prices(config.budget.prices))
-    verdicts = ledger.draws_of_purpose(JUDGE)
-    answers = sum(map(ledger.draws_of_purpose, ("answer", "greedy", "verb")))
-    seen = (answers, verdicts)
-    bound = judge_bound(config, inquiry.questions, inquiry.wanted, price=price, seen=seen)
-    if bound is None:
-        return []
-    held = min(bound.calls, verdicts)
-    share = 1.0 - held / bound.calls if bound.calls else 0.0
-    return [
-        ForecastRow(
-            model=judge.name,
-            probe="judge, at most",
-            purpose=JUDGE,
-            draws_wanted=bound.calls,
-            draws_held=held,
-            calls=bound.calls - held,
-            prompt_tokens=round(share * bound.prompt_tokens),
-            completion_tokens=round(share * bound.completion_tokens),
-            cost=None if bound.cost is None else share * bound.cost,
-            note=bound.reason,
-            expected_calls=max(0, bound.expected - held),
-            basis=bound.basis,
-        )
-    ]
+def answers_of(wanted: Wanted, topk: int) -> int:
+    """Return how many answers of one question and model are told apart and graded at most.
+
+    Examples
+    --------
+    >>> answers_of(Wanted({"greedy": 1, "samples": 8, "verb_topk": 1, "p_true": 8}), topk=3)
+    12
+    """
+    per_draw = {"answer": 1, "greedy": 1, "verb": 1, "verb_topk": topk}
+    return sum(
+        count * per_draw.get(PROBES[name].purpose, 0) for name, count in wanted.draws.items()
+    )
+
+
+def judge_row(
+    inquiry: Inquiry, *, price: Price | None, seen: tuple[int, int] = (0, 0)
+) -> ForecastRow | None:
+    """Return the row of the judge, or None where there is none or nothing for it to do.
+
+    `seen` is how many answers and verdicts the study has already: its own rate is used then, and
+    the verdicts are not asked for again.
+    """
+    chosen = inquiry.config.semantics
+    places, grades = (way in JUDGING for way in (chosen.clustering, chosen.grading))
+    per_answer = places * SAMENESS + grades
+    if chosen.judge is None or not per_answer:
+        return None
+    answers, tokens = _told_apart(inquiry)
+    calls = most = per_answer * answers
+    note = (
+        f"at most {per_answer} calls for each of {answers:,} answers, as if all of "
+        "them differed and rules settled none"
+    )
+    if chosen.max_judge_calls is not None and most > chosen.max_judge_calls:
+        calls = chosen.max_judge_calls
+        note = f"max_judge_calls = {calls:,}"
+    answers_seen, verdicts = seen
+    # Grades share calls, classes do not.
+    rate = places * EXPECTED["clustering"] + grades * EXPECTED["grading"] / chosen.judge_batch
+    basis = BASIS
+    if answers_seen >= ENOUGH_ANSWERS and verdicts:
+        rate = verdicts / answers_seen
+        basis = f"{verdicts:,} verdicts for the first {answers_seen:,} answers of this study"
+    held = min(calls, verdicts)
+    ahead = 1.0 - held / calls if calls else 0.0
+    tokens, replies = per_answer * tokens * calls // max(most, 1), calls * REPLY_TOKENS
+    return ForecastRow(
+        model=chosen.judge.name,
+        probe="judge, at most",
+        purpose=JUDGE,
+        draws_wanted=calls,
+        draws_held=held,
+        calls=calls - held,
+        prompt_tokens=round(ahead * tokens),
+        completion_tokens=round(ahead * replies),
+        cost=None if price is None else ahead * price.cost(tokens, replies),
+        note=note,
+        expected_calls=max(0, min(math.ceil(rate * answers), calls) - held),
+        basis=basis,
+    )
+
+
+def _told_apart(inquiry: Inquiry) -> tuple[int, int]:
+    """Return how many answers there can be, and the tokens of one call about each of them."""
+    answers = tokens = 0
+    for model in inquiry.config.models:
+        asker = inquiry.asker(model)
+        count = answers_of(asker.wanted, asker.config.sampling.topk)
+        for question in inquiry.questions:
+            size = FIXED_TOKENS + len(question.text.encode()) // BYTES_PER_TOKEN
+            answers += count
+            tokens += count * (size + count * asker.most_tokens("answer", question.kind))
+    return answers, tokens
 
 
 class _ModelForecast:
@@ -126,17 +191,11 @@ class _ModelForecast:
 
     def first_and_second_turn(self, questions: Sequence[Question]) -> Iterable[ForecastRow]:
         asks = list(self.asker.first_turn(questions))
-        yield from self._rows(asks)
+        yield from self.rows(asks)
         self._find_subjects(questions, asks)
-        yield from self._rows(self.asker.second_turn(questions, self.subjects))
+        yield from self.rows(self.asker.second_turn(questions, self.subjects))
 
-    def pool_turn(
-        self, questions: Sequence[Question], pools: Mapping[str, Sequence[str]]
-    ) -> Iterable[ForecastRow]:
-        if self.asker.wanted.probes(3):
-            yield from self._rows(self.asker.pool_turn(questions, pools))
-
-    def _rows(self, asks: Iterable[Ask]) -> Iterable[ForecastRow]:
+    def rows(self, asks: Iterable[Ask]) -> Iterable[ForecastRow]:
         by_probe: dict[str, list[Ask]] = {}
         for ask in asks:
             by_probe.setdefault(Tag.of(ask).probe.name, []).append(ask)
@@ -147,9 +206,8 @@ class _ModelForecast:
             yield ForecastRow(self.asker.model.name, probe, purpose, **counts, cost=plan.cost)
 
     def _find_subjects(self, questions: Sequence[Question], asks: Sequence[Ask]) -> None:
-        texts = self._ledgered_texts(
-            [a for a in asks if Tag.of(a).probe.name in ("greedy", "samples")]
-        )
+        answers = [ask for ask in asks if Tag.of(ask).probe.name in ("greedy", "samples")]
+        texts = self._ledgered_texts(answers)
         for question in questions:
             greedy = texts.get((question.question_id, "greedy"))
             samples = texts.get((question.question_id, "samples"), [])
@@ -172,13 +230,10 @@ class _ModelForecast:
         return texts
 
     def _stand_in(self, question: Question) -> Subject:
-        sampling = self.asker.config.sampling
-        prompt = self.asker.book.find("answer", question.kind)
-        limit = sampling.max_tokens.get("answer", prompt.max_tokens)
-        longest = f"{self.asker.model.name} ".ljust(limit * LETTERS_PER_TOKEN, "x")
-        return Subject(
-            longest, longest, (longest,) * sampling.candidates, (longest,) * sampling.draws
-        )
+        letters = LETTERS_PER_TOKEN * self.asker.most_tokens("answer", question.kind)
+        longest = f"{self.asker.model.name} ".ljust(letters, "x")
+        times = self.asker.config.sampling
+        return Subject(longest, longest, (longest,) * times.candidates, (longest,) * times.draws)
 
 
 def check_budget(config: StudyConfig, expected: Forecast, ledger: Ledger) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 import polars as pl
@@ -18,6 +19,7 @@ from calibrant.collect.prompts import Prompt, PromptBook, lettered, listed
 from calibrant.core.errors import InputError
 
 KINDS = ("open", "choice", "number", "binary")
+_refused = partial(InputError, source="questions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,7 @@ def iterate_questions(frame: pl.DataFrame) -> Iterator[Question]:
     for number, row in enumerate(frame.select(columns).iter_rows(named=True), 1):
         kind = row.get("kind") or ("choice" if row.get("choices") else "open")
         if kind not in KINDS:
-            raise InputError(
-                f"kind is one of {', '.join(KINDS)}, got {kind!r}", source="questions", row=number
-            )
+            raise _refused(f"kind is one of {', '.join(KINDS)}, got {kind!r}", row=number)
         turns = _turns(row.get("messages"), number)
         choices = tuple(row.get("choices") or ())
         yield Question(row["question_id"], row["text"], kind, choices, turns)
@@ -53,15 +53,10 @@ def _turns(messages: str | None, number: int) -> tuple[Message, ...]:
     try:
         turns = msgspec.json.decode(messages, type=tuple[Message, ...])
     except msgspec.DecodeError as error:
-        raise InputError(
-            f"messages is a list of turns with role and content: {error}",
-            source="questions",
-            row=number,
-        ) from None
+        rule = f"messages is a list of turns with role and content: {error}"
+        raise _refused(rule, row=number) from None
     if not turns or turns[-1].role != "user":
-        raise InputError(
-            "the last of messages is what the user asks", source="questions", row=number
-        )
+        raise _refused("the last of messages is what the user asks", row=number)
     return turns
 
 
@@ -94,9 +89,7 @@ class Wanted:
 
     def probes(self, turn: int) -> list[Probe]:
         """Return the wanted probes of a turn in the order of `PROBES`."""
-        return [
-            probe for name, probe in PROBES.items() if name in self.draws and probe.turn == turn
-        ]
+        return [one for one in PROBES.values() if one.name in self.draws and one.turn == turn]
 
     def in_sending_order(self, turn: int) -> list[Probe]:
         """Return the wanted probes of a turn, of each prompt the one with most draws first.
@@ -168,8 +161,13 @@ class Asker:
         cls, config: StudyConfig, model: ModelConfig, wanted: Wanted, able: Capabilities
     ) -> Asker:
         """Return the asker of a model with its own prompts and temperature."""
-        own = config.for_model(model)
-        return cls(own, model, wanted, able, PromptBook(own.prompts, folder=own.folder))
+        seen = config.for_model(model)
+        return cls(seen, model, wanted, able, PromptBook(seen.prompts, folder=seen.folder))
+
+    def most_tokens(self, prompt: str, kind: str) -> int:
+        """Return how long a reply to this prompt may be."""
+        usual = self.book.find(prompt, kind).max_tokens
+        return self.config.sampling.max_tokens.get(prompt, usual)
 
     def subject(
         self, question: Question, response: str | None, samples: Sequence[str], extract: Extract
@@ -190,15 +188,15 @@ class Asker:
         answer = None if response is None else extract(question, response)
         if response is None or answer is None:
             return None
-        found = (extract(question, text) for text in samples)
-        shown = most_frequent([item for item in found if item], self.config.sampling.candidates)
+        sampled = filter(None, (extract(question, text) for text in samples))
+        shown = most_frequent(list(sampled), self.config.sampling.candidates)
         return Subject(answer, response, tuple(shown), tuple(samples))
 
     def first_turn(self, questions: Sequence[Question]) -> Iterator[Ask]:
         """Yield the asks that need nothing but the question."""
         for probe in self.wanted.in_sending_order(1):
             for question in questions:
-                yield self._ask(question, probe, {})
+                yield self._ask(question, probe)
 
     def second_turn(
         self, questions: Sequence[Question], subjects: Mapping[str, Subject]
@@ -210,11 +208,11 @@ class Asker:
                 if subject is None:
                     continue
                 if not probe.per_sample:
-                    yield self._about(question, probe, subject)
+                    yield self._ask(question, probe, subject)
                     continue
                 for position, sample in enumerate(subject.samples):
                     alone = replace(subject, candidates=(sample,))
-                    yield self._about(question, probe, alone, position=position)
+                    yield self._ask(question, probe, alone, position)
 
     def pool_turn(
         self, questions: Sequence[Question], pools: Mapping[str, Sequence[str]]
@@ -223,34 +221,22 @@ class Asker:
         for probe in self.wanted.probes(3):
             for question in questions:
                 for position, candidate in enumerate(pools.get(question.question_id, ())):
-                    subject = Subject(candidate, candidate)
-                    yield self._about(question, probe, subject, position=position)
-
-    def _about(
-        self, question: Question, probe: Probe, subject: Subject, *, position: int = 0
-    ) -> Ask:
-        prompt = self.book.find(probe.prompt, question.kind)
-        about = subject.response if prompt.shows == "response" else subject.answer
-        values = {"answer": about, "candidates": listed(subject.candidates)}
-        return self._ask(question, probe, values, about=about, position=position)
+                    yield self._ask(question, probe, Subject(candidate, candidate), position)
 
     def _ask(
-        self,
-        question: Question,
-        probe: Probe,
-        values: Mapping[str, str],
-        *,
-        about: str | None = None,
-        position: int = 0,
+        self, question: Question, probe: Probe, subject: Subject | None = None, position: int = 0
     ) -> Ask:
         prompt = self.book.find(probe.prompt, question.kind)
-        filled = {
+        values = {
             "question": question.text,
             "choices": lettered(question.choices),
             "k": str(self.config.sampling.topk),
-            **values,
         }
-        request = self._request(question, probe, prompt, filled)
+        about = None
+        if subject is not None:
+            about = subject.response if prompt.shows == "response" else subject.answer
+            values |= {"answer": about, "candidates": listed(subject.candidates)}
+        request = self._request(question, probe, prompt, values)
         tag = Tag(question, probe, about, position)
         return Ask(request, probe.ledger_purpose, draws=self.wanted.draws[probe.name], tag=tag)
 
@@ -312,20 +298,19 @@ class Inquiry:
         able = self.clients[model.name].capabilities
         return Asker.of(self.config, model, self.wanted[model.name], able)
 
-
-def pools_of(
-    questions: Sequence[Question], subjects: Sequence[Mapping[str, Subject]], *, samples: bool
-) -> dict[str, list[str]]:
-    """Return the distinct greedy answers of all models to each question, with samples if wanted."""
-    return {
-        question.question_id: distinct(
-            answer
-            for of_model in subjects
-            if (subject := of_model.get(question.question_id)) is not None
-            for answer in (subject.answer, *(subject.candidates if samples else ()))
-        )
-        for question in questions
-    }
+    def pools(self, subjects: Sequence[Mapping[str, Subject]]) -> dict[str, list[str]]:
+        """Return the distinct greedy answers of all models, with samples if wanted, by question."""
+        samples = any(wanted.judge_samples for wanted in self.wanted.values())
+        names = [question.question_id for question in self.questions]
+        answered = {name: [one[name] for one in subjects if name in one] for name in names}
+        return {
+            name: distinct(
+                answer
+                for subject in asked_about
+                for answer in (subject.answer, *(subject.candidates if samples else ()))
+            )
+            for name, asked_about in answered.items()
+        }
 
 
 def distinct(answers: Iterable[str]) -> list[str]:

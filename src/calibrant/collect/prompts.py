@@ -11,7 +11,7 @@ from typing import Any
 
 from calibrant.clients.protocol import Message
 from calibrant.collect.config import Example, PromptsConfig
-from calibrant.collect.settings import Settings, setting
+from calibrant.collect.settings import NEEDED, Settings, setting
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError, did_you_mean
 
@@ -67,15 +67,11 @@ class Prompt:
         """Return the prompt with the study's own examples, where it shows examples."""
         if not examples or not self.accepts_examples:
             return self
-        shown = tuple(
-            {
-                "question": example.question,
-                "answer": example.answer,
-                "confidence": f"{example.confidence:g}",
-            }
-            for example in examples
-        )
-        return replace(self, examples=shown)
+        shown = [
+            {"question": one.question, "answer": one.answer, "confidence": f"{one.confidence:g}"}
+            for one in examples
+        ]
+        return replace(self, examples=tuple(shown))
 
 
 @dataclass(slots=True)
@@ -139,13 +135,12 @@ def _parse(text: bytes | str, *, name: str, source: str) -> Prompt:
     )
 
 
-def _checked(table: Settings, key: str, default: Any = None) -> str:
-    text: str = table.text(key) if default is None else table.text(key, default)
+def _checked(table: Settings, key: str, default: Any = NEEDED) -> str:
+    text: str = table.text(key, default)
     for name in _FIELD.findall(text):
         if name.islower() and len(name) > 1 and name not in FIELDS:
-            table.refuse(
-                key, f"there is no field {{{name}}}", hint=did_you_mean(name, list(FIELDS))
-            )
+            hint = did_you_mean(name, FIELDS)
+            table.refuse(key, f"there is no field {{{name}}}", hint=hint)
     return text
 
 

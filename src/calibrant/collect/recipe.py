@@ -32,15 +32,11 @@ def study_recipe(data: Any, method: str, needs: tuple[str, ...]) -> dict[str, An
     """
     path = Path(data) if isinstance(data, str | Path) else None
     folder = path.parent if path is not None and path.name == "study.toml" else path
-    if folder is None or not Study(folder).config_path.is_file():
-        return {"method": method, "not_live": "the labels came from a table, not from a study"}
-    study = Study(folder)
-    if "models" not in study.config:
-        return {"method": method, "not_live": "the study does not say how its models were asked"}
-    values = {name: study.config[name] for name in _SETTINGS if name in study.config}
-    reason = _not_live(values, method, needs)
-    if reason is not None:
+    study = None if folder is None else Study(folder)
+    reason = _not_live(study, method, needs)
+    if study is None or reason is not None:
         return {"method": method, "not_live": reason}
+    values = {name: study.config[name] for name in _SETTINGS if name in study.config}
     models = {str(model["name"]): dict(model) for model in study.config["models"]}
     texts = {}
     for table in (values, *models.values()):
@@ -56,17 +52,21 @@ def study_recipe(data: Any, method: str, needs: tuple[str, ...]) -> dict[str, An
     }
 
 
-def _not_live(values: Mapping[str, Any], method: str, needs: tuple[str, ...]) -> str | None:
+def _not_live(study: Study | None, method: str, needs: tuple[str, ...]) -> str | None:
+    if study is None or not study.config_path.is_file():
+        return "the labels came from a table, not from a study"
+    if "models" not in study.config:
+        return "the study does not say how its models were asked"
     if not needs:
         return f"{method!r} is no method that can be asked for live"
     for name in needs:
         need = NEEDS.get(name)
         if need is None or PROBES[need.probe].turn > _ALONE or name == "ensemble":
             return f"the method {method} needs more than one model ({name})"
-    semantics = values.get("semantics", {})
+    semantics = study.config.get("semantics", {})
     if "judge" in semantics:
         return "a judge tells the study's answers apart, and it is not asked live"
-    if semantics.get("embeddings") or values.get("scoring", {}).get("ensemble"):
+    if semantics.get("embeddings") or study.config.get("scoring", {}).get("ensemble"):
         return "the study's scores need embeddings or an ensemble, which are not computed live"
     return None
 
@@ -85,8 +85,7 @@ def recipe_config(
         entry["api_key_env"] = key_env
     for name, text in recipe["prompt_texts"].items():
         if name not in shipped_prompts():
-            place = folder / Path(name).name
-            place.write_text(text, encoding="utf-8")
+            (folder / Path(name).name).write_text(text, encoding="utf-8")
     values = {
         **recipe["settings"],
         "questions": "unused.jsonl",

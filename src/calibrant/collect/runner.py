@@ -14,11 +14,11 @@ import polars as pl
 
 from calibrant.clients.asks import Ask, Finding, Outcome, Progress
 from calibrant.clients.dispatch.dispatcher import Dispatcher
-from calibrant.collect.config import BudgetConfig, ModelConfig
-from calibrant.collect.plan import Inquiry, Subject, Tag, pools_of
+from calibrant.collect.config import ModelConfig
+from calibrant.collect.plan import Inquiry, Subject, Tag
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
-from calibrant.records.ledger import Caps, Ledger
+from calibrant.records.ledger import Ledger
 
 
 class ProgressWatch(Protocol):
@@ -70,7 +70,6 @@ class Collected:
     findings: list[tuple[str, Finding]]
     skipped: dict[str, int]
     counts: dict[str, Counts]
-    pools: dict[str, list[str]] = field(default_factory=dict)
     stopped: str | None = None
 
 
@@ -101,9 +100,9 @@ async def collect(
     models = [_ModelRun(run, model) for model in inquiry.config.models]
     for model in models:
         await model.first_and_second_turn()
-    run.make_pools(models)
+    pools = inquiry.pools([model.subjects for model in models])
     for model in models:
-        await model.pool_turn()
+        await model.pool_turn(pools)
     names = [model.config.name for model in models]
     return Collected(
         draws=run.rows.frame(names, [question.question_id for question in inquiry.questions]),
@@ -116,7 +115,6 @@ async def collect(
         ],
         skipped=dict(run.skipped),
         counts={model.config.name: model.counts() for model in models},
-        pools=run.pools,
         stopped=run.stopped,
     )
 
@@ -132,16 +130,7 @@ class _Run:
     rows: DrawRows = field(default_factory=DrawRows)
     failures: list[Missing] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-    pools: dict[str, list[str]] = field(default_factory=dict)
     stopped: str | None = None
-
-    def make_pools(self, models: Iterable[_ModelRun]) -> None:
-        """Gather the distinct greedy answers of all models, in the order of the study."""
-        runs = list(models)
-        if any(run.wanted.probes(3) for run in runs):
-            judged = any(run.wanted.judge_samples for run in runs)
-            subjects = [run.subjects for run in runs]
-            self.pools = pools_of(self.inquiry.questions, subjects, samples=judged)
 
 
 class _ModelRun:
@@ -169,15 +158,13 @@ class _ModelRun:
         async for _ in self._ask(dispatcher, self.asker.second_turn(questions, self.subjects)):
             pass
 
-    async def pool_turn(self) -> None:
+    async def pool_turn(self, pools: Mapping[str, Sequence[str]]) -> None:
         """Ask for a verdict on every candidate of the pool."""
-        pools = self.run.pools
-        if not self.wanted.probes(3) or not pools:
+        if not self.wanted.probes(3):
             return
         dispatcher = self._begin(sum(map(len, pools.values())) * self._draws(3))
-        async for _ in self._ask(
-            dispatcher, self.asker.pool_turn(self.run.inquiry.questions, pools)
-        ):
+        asks = self.asker.pool_turn(self.run.inquiry.questions, pools)
+        async for _ in self._ask(dispatcher, asks):
             pass
 
     def counts(self) -> Counts:
@@ -189,9 +176,8 @@ class _ModelRun:
 
     def _draws(self, *turns: int) -> int:
         """Return how many draws these turns want of one question (or candidate)."""
-        return sum(
-            self.wanted.draws[probe.name] for turn in turns for probe in self.wanted.probes(turn)
-        )
+        probes = (probe.name for turn in turns for probe in self.wanted.probes(turn))
+        return sum(self.wanted.draws[name] for name in probes)
 
     def _begin(self, draws: int) -> Dispatcher:
         """Return a dispatcher under the caps of the whole study."""
@@ -201,7 +187,7 @@ class _ModelRun:
         dispatcher = Dispatcher(
             run.inquiry.clients[self.config.name],
             run.ledger,
-            caps=caps_of(run.inquiry.config.budget),
+            caps=run.inquiry.config.budget.caps,
             prices={} if self.price is None else {self.config.model: self.price},
             max_concurrency=run.inquiry.config.concurrency,
             progress=None if run.watch is None else run.watch.update,
@@ -241,16 +227,10 @@ class _ModelRun:
                 self.run.rows.add(self.config.name, outcome)
                 if (problem := outcome.problem) is not None:
                     tag = Tag.of(outcome.ask)
-                    missing = Missing(
-                        tag.question.question_id,
-                        self.config.name,
-                        tag.probe.purpose,
-                        outcome.ask.draws - len(outcome.draws),
-                        problem.kind,
-                        problem.message,
-                        problem.status,
-                    )
-                    self.run.failures.append(missing)
+                    row = (tag.question.question_id, self.config.name, tag.probe.purpose)
+                    missing = outcome.ask.draws - len(outcome.draws)
+                    why = (problem.kind, problem.message, problem.status)
+                    self.run.failures.append(Missing(*row, missing, *why))
                 yield outcome
 
     def _keep_answers(self, outcome: Outcome) -> None:
@@ -279,22 +259,13 @@ class _ModelRun:
                 self.subjects[name] = subject
 
 
-def caps_of(budget: BudgetConfig) -> Caps | None:
-    """Return the caps of a study; its ledger holds them over all runs and processes."""
-    if not budget.capped:
-        return None
-    return Caps(money=budget.max_cost, tokens=budget.max_tokens, calls=budget.max_calls)
-
-
-def ledgered_asks(dispatcher: Dispatcher, asks: Sequence[Ask]) -> list[Ask]:
-    """Return the asks with as many draws as the ledger holds of each, without those it lacks.
+def ledgered_asks(dispatcher: Dispatcher, asks: Sequence[Ask]) -> Iterator[Ask]:
+    """Yield the asks with as many draws as the ledger holds of each, without those it lacks.
 
     They need no budget: after a cap is reached everything paid for still comes home.
     """
     held = dispatcher.ledger.held([dispatcher.prepare(ask)[1] for ask in asks])
-    found = []
     for ask, have in zip(asks, held, strict=True):
         whole = next((draw for draw in range(ask.draws) if draw not in have), ask.draws)
         if whole:
-            found.append(msgspec.structs.replace(ask, draws=whole))
-    return found
+            yield msgspec.structs.replace(ask, draws=whole)

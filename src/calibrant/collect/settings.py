@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, fields, is_dataclass
 from difflib import get_close_matches
@@ -10,7 +11,8 @@ from typing import Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 from calibrant.core.errors import InputError, did_you_mean
 
-_MISSING: Any = object()
+NEEDED: Any = object()
+"""In place of a default: the setting must be given."""
 T = TypeVar("T")
 
 
@@ -49,7 +51,7 @@ class Settings:
 
     def __init__(self, values: Any, *, source: str, path: str = "", folder: Path = Path()) -> None:
         self.source, self.path, self.folder = source, path, folder
-        self._taken: list[str] = []
+        self._taken: set[str] = set()
         if not isinstance(values, Mapping):
             self.refuse("", f"is a table of settings, got {values!r}")
         self._values = dict(values)
@@ -64,7 +66,7 @@ class Settings:
 
     def has(self, key: str) -> bool:
         """Return whether the key is given; it counts as taken."""
-        self._taken.append(key)
+        self._taken.add(key)
         return key in self._values
 
     def fill(self, kind: type[T], **known: Any) -> T:
@@ -98,7 +100,7 @@ class Settings:
             inner: Any = next((one for one in kinds if is_dataclass(one)), None)
             if inner is None:
                 read = next(readers[one] for one in kinds if one in readers)
-                default = _MISSING if item.default is MISSING else item.default
+                default = NEEDED if item.default is MISSING else item.default
                 if item.default_factory is not MISSING:
                     default = item.default_factory()
                 known[item.name] = read(item.name, default, **item.metadata)
@@ -109,20 +111,18 @@ class Settings:
         self.finish()
         return kind(**known)
 
-    def raw(self, key: str, default: Any = _MISSING) -> Any:
+    def raw(self, key: str, default: Any = NEEDED) -> Any:
         """Return the value as it stands."""
-        self._taken.append(key)
+        self._taken.add(key)
         if key in self._values:
             return self._values[key]
-        if default is _MISSING:
+        if default is NEEDED:
             near = get_close_matches(key, self._values, 1, cutoff=0.8)
             hint = f"there is {near[0]!r}: did you mean {key!r}?" if near else None
             self.refuse(key, "this setting is needed", hint=hint)
         return default
 
-    def text(
-        self, key: str, default: Any = _MISSING, *, choices: Sequence[str] | None = None
-    ) -> Any:
+    def text(self, key: str, default: Any = NEEDED, *, choices: Sequence[str] | None = None) -> Any:
         """Return a text, one of `choices` where they are given."""
         value = self.raw(key, default)
         if value is default:
@@ -137,7 +137,7 @@ class Settings:
             )
         return value
 
-    def whole(self, key: str, default: Any = _MISSING, *, low: int = 0) -> Any:
+    def whole(self, key: str, default: Any = NEEDED, *, low: int = 0) -> Any:
         """Return a whole number from `low` upwards."""
         value = self.raw(key, default)
         if value is default:
@@ -147,24 +147,19 @@ class Settings:
         return value
 
     def real(
-        self, key: str, default: Any = _MISSING, *, low: float = 0.0, high: float | None = None
+        self, key: str, default: Any = NEEDED, *, low: float = 0.0, high: float | None = None
     ) -> Any:
         """Return a number within the bounds."""
         value = self.raw(key, default)
         if value is default:
             return value
-        within = (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and value >= low
-            and (high is None or value <= high)
-        )
-        if not within:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not low <= value <= (math.inf if high is None else high):
             bounds = f"from {low:g} to {high:g}" if high is not None else f"of at least {low:g}"
             self.refuse(key, f"is a number {bounds}, got {value!r}")
         return float(value)
 
-    def flag(self, key: str, default: Any = _MISSING) -> Any:
+    def flag(self, key: str, default: Any = NEEDED) -> Any:
         """Return true or false."""
         value = self.raw(key, default)
         if not isinstance(value, bool):
@@ -178,12 +173,12 @@ class Settings:
             self.refuse(key, f"is a list of texts, got {value!r}")
         return tuple(value)
 
-    def place(self, key: str, default: Any = _MISSING) -> Any:
+    def place(self, key: str, default: Any = NEEDED) -> Any:
         """Return a path, relative to the folder."""
         value = self.text(key, default)
         return value if value is default else self.folder / value
 
-    def mapping(self, key: str, default: Any = _MISSING) -> dict[str, Any]:
+    def mapping(self, key: str, default: Any = NEEDED) -> dict[str, Any]:
         """Return a table as it stands."""
         return self._table(key, self.raw(key, default)).rest()
 
@@ -204,7 +199,7 @@ class Settings:
     def rest(self) -> dict[str, Any]:
         """Return the keys that were not taken, and take them."""
         left = {key: value for key, value in self._values.items() if key not in self._taken}
-        self._taken.extend(left)
+        self._taken.update(left)
         return left
 
     def finish(self) -> None:

@@ -1,6 +1,8 @@
 """The draws table, gathered outcome by outcome."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -61,9 +63,7 @@ class DrawRows:
         purposes = list(dict.fromkeys(probe.purpose for probe in PROBES.values()))
         order = [
             pl.col("model").cast(pl.Enum(list(models))),
-            pl.col("question_id").replace_strict(
-                list(questions), range(len(questions)), return_dtype=pl.Int64
-            ),
+            pl.col("question_id").cast(pl.Enum(list(questions))),
             pl.col("purpose").cast(pl.Enum(purposes)),
             pl.col("draw"),
         ]
@@ -73,6 +73,8 @@ class DrawRows:
 def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str, Any]:
     done = draw.completion
     tokens = done.logprobs
+    columns = None if tokens is None else TokenLogprobs.of(tokens)
+    temperature = outcome.ask.request.temperature
     return {
         "question_id": tag.question.question_id,
         "model": model,
@@ -81,15 +83,9 @@ def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str
         "text": done.text,
         "answer": None,
         "finish_reason": done.finish_reason,
-        "token_logprobs": None if tokens is None else list(TokenLogprobs.of(tokens).values),
-        "first_token_top_logprobs": (
-            [{"token": token, "logprob": logprob} for token, logprob in tokens[0].top]
-            if tokens and tokens[0].top
-            else None
-        ),
-        "temperature": (
-            None if "temperature" in done.not_sent else outcome.ask.request.temperature
-        ),
+        "token_logprobs": None if columns is None else list(columns.values),
+        "first_token_top_logprobs": (tokens and _alternatives(tokens[0].top)) or None,
+        "temperature": None if "temperature" in done.not_sent else temperature,
         "seed": done.seed,
         "prompt_tokens": done.usage.prompt_tokens,
         "completion_tokens": done.usage.completion_tokens,
@@ -106,12 +102,16 @@ def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str
         "thinking": done.thinking,
         "thinking_tokens": done.thinking_tokens,
         "not_sent": ", ".join(done.not_sent) or None,
-        "token_texts": None if tokens is None else list(TokenLogprobs.of(tokens).tokens),
-        "token_alternatives": _alternatives(tag, done),
+        "token_texts": None if columns is None else list(columns.tokens),
+        "token_alternatives": _likeliest(tag, done),
     }
 
 
-def _alternatives(tag: Tag, done: Completion) -> list[list[dict[str, Any]]] | None:
+def _alternatives(pairs: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
+    return [{"token": token, "logprob": logprob} for token, logprob in pairs]
+
+
+def _likeliest(tag: Tag, done: Completion) -> list[list[dict[str, object]]] | None:
     """Return the five most probable tokens at every place of a greedy answer.
 
     Samples are many and long: of them the alternatives of the first token are kept.
@@ -121,12 +121,5 @@ def _alternatives(tag: Tag, done: Completion) -> list[list[dict[str, Any]]] | No
     columns = TokenLogprobs.of(done.logprobs)
     if columns.tops is None:
         return None
-    return [
-        [
-            {"token": token, "logprob": logprob}
-            for token, logprob in sorted(columns.tops.of(place), key=lambda one: -one[1])[
-                :_KEPT_ALTERNATIVES
-            ]
-        ]
-        for place in range(len(columns))
-    ]
+    places = map(columns.tops.of, range(len(columns)))
+    return [_alternatives(nlargest(_KEPT_ALTERNATIVES, top, itemgetter(1))) for top in places]

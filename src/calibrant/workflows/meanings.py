@@ -11,7 +11,6 @@ from calibrant.collect.config import SemanticsConfig, StudyConfig
 from calibrant.collect.endpoints import open_client
 from calibrant.collect.plan import Question
 from calibrant.collect.prices import load_prices, price_of
-from calibrant.collect.runner import caps_of
 from calibrant.records import Study
 from calibrant.semantics.asking import ClientAsker
 from calibrant.semantics.extract import extract_answer
@@ -47,7 +46,7 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
         judge.model,
         study.ledger_path,
         chosen.judge_batch,
-        caps=caps_of(config.budget),
+        caps=config.budget.caps,
         prices={} if price is None else {judge.model: price},
         max_concurrency=config.concurrency,
     ) as speaker:
@@ -61,12 +60,8 @@ def check_semantics(config: StudyConfig, source: str) -> None:
     against what its endpoint takes, and optional packages are looked for.
     """
     chosen = config.semantics
-    Options(
-        clustering="rules",
-        grading="rules",
-        embedder=open_embedder() if chosen.embeddings else None,
-        math=chosen.math,
-    )
+    embedder = open_embedder() if chosen.embeddings else None
+    Options(clustering="rules", grading="rules", embedder=embedder, math=chosen.math)
     if chosen.judge is None:
         return
     client = open_client(chosen.judge, source=source)
