@@ -19,15 +19,15 @@ def compare_document(
     found = compare_parts(
         source.read,
         source.parts,
-        [key.models for key in source.comparisons],
+        [key.models for key in source.comparisons.wholes],
         options=options,
         pools=source.pools,
         each=source.each,
         watch=watch,
     )
-    refused = list(source.refused)
+    refused = list(source.comparisons.refused)
     parts = []
-    for key, part in zip(source.comparisons, found, strict=True):
+    for key, part in zip(source.comparisons.wholes, found, strict=True):
         if isinstance(part, InputError):
             refused.append((key, part))
             continue
@@ -58,7 +58,7 @@ def compare_document(
                     *({**key.keys, "reason": error.rule} for key, error in refused),
                     *(
                         {**key.keys, "model": model, "reason": reason}
-                        for key, model, reason in source.taken_out
+                        for key, model, reason in source.comparisons.taken_out
                     ),
                 ],
                 "multiplicity": rule,

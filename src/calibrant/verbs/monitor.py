@@ -22,7 +22,7 @@ from calibrant.records import source_name
 from calibrant.report.typed import MonitorResult
 from calibrant.verbs import _options as opt
 from calibrant.verbs import monitoring
-from calibrant.verbs.promised import Promise, marked_rows, promise_watch, require_watched
+from calibrant.verbs.promised import Promise, require_watched
 
 
 def _drifted(document: Mapping[str, Any]) -> str | None:
@@ -169,11 +169,11 @@ def monitor(
                     horizon=horizon,
                     alpha=alpha,
                     tolerance=tolerance,
-                    promise=promise_watch(promise, key, horizon=horizon, alpha=alpha),
+                    promise=None if promise is None else promise.watch(key, horizon, alpha),
                 )
             watch = watches[key]
             watch.late.given = label_days
-            marked = marked_rows(promise, watch, rows)
+            marked = rows if promise is None else promise.marked(watch, rows)
             named = "question_id" not in scores.assumed
             batches = monitoring.stream_batches(
                 marked, time, every, stream or scores.source, watch, named=named, group=group
@@ -188,18 +188,21 @@ def monitor(
                     watch.update(monitoring.in_order(batch, watch, coming, scores.source))
                     _tell(watch, on_alarm if stream is not None else None)
     counts.settle(watches.values())
-    # A day written as text has become a date where options are checked.
-    known_day = verified if isinstance(verified, dt.date) else None
     require_watched(promise, watches.values(), stream)
     if state is not None:
         save_state(state, watches)
+    # A day written as text has become a date where options are checked.
+    day = verified if isinstance(verified, dt.date) else None
     results = [
-        watch.document(precision=precision, drift=drift, verified=known_day)
-        for watch in watches.values()
+        watch.document(precision=precision, drift=drift, verified=day) for watch in watches.values()
     ]
     seen = None if promise is None else promise.traffic()
-    if seen is None and state is None:
-        _refuse_without_labels(results, stream or source_name(sources))
+    if seen is None and state is None and not any(entry["n"] for entry in results):
+        raise InputError(
+            "no row of the stream has an outcome, and a watch without labels sees nothing",
+            source=stream or source_name(sources),
+            hint="label some rows of every batch",
+        )
     settings = {
         **recorded(locals(), "time every horizon alpha tolerance baseline baseline_rows state"),
         **recorded(locals(), "group? label_days? policy? precision drift verified"),
@@ -218,7 +221,7 @@ def monitor(
         "results": results,
         "repeated": counts.repeated,
         "late": counts.late,
-        "dropped": counts.dropped,
+        "dropped": dict(counts.dropped),
     }
     return MonitorResult(_with_words(document, counts, [] if seen is None else [seen.claim]))
 
@@ -240,12 +243,3 @@ def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | 
         for told in watch.last_words:
             known = {"reference": watch.reference, "alarms": len(watch.alarms)}
             on_alarm({**watch.keys, **known, **told})
-
-
-def _refuse_without_labels(results: list[dict[str, Any]], source: str) -> None:
-    if all(entry["n"] == 0 for entry in results):
-        raise InputError(
-            "no row of the stream has an outcome, and a watch without labels sees nothing",
-            source=source,
-            hint="label some rows of every batch",
-        )

@@ -2,8 +2,9 @@
 
 import dataclasses
 import datetime as dt
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +100,25 @@ def stream_batches(
     watch: CalibrationWatch,
     *,
     named: bool,
-    group: str | None = None,
-) -> Iterable[StreamBatch]:
+    group: str | None,
+) -> Iterator[StreamBatch]:
     """Yield the batches of a table: so many rows each, or a stretch of time."""
     _require_group(rows, group, source)
-    batch = partial(_batch, named=named, group=group)
     marked = in_batches(rows, time, every, source, taken=watch.taken)
     for part in marked.partition_by("stream_number", maintain_order=True):
         stamp = part["stream_time"][0]
-        days = float("nan") if stamp is None else days_since_1970(stamp)
-        yield batch(part["stream_batch"][0], days, part)
+        labelled = part.filter(pl.col("correct").is_not_null())
+        yield StreamBatch(
+            part["stream_batch"][0],
+            math.nan if stamp is None else days_since_1970(stamp),
+            labelled["confidence"].cast(pl.Float64).to_numpy(),
+            labelled["correct"].cast(pl.Float64).to_numpy(),
+            labelled["question_id"].to_numpy() if named else None,
+            part.height - labelled.height,
+            labelled[ALONE].to_numpy() if ALONE in labelled.columns else None,
+            None if group is None else level_texts(labelled[group]).to_numpy(),
+            None if group is None else dict(level_texts(part[group]).value_counts().iter_rows()),
+        )
 
 
 def in_batches(
@@ -124,15 +134,14 @@ def in_batches(
         name = pl.format("batch {}", by_size + taken + 1).alias("stream_batch")
         return rows.with_columns(by_size, name, pl.lit(None, pl.Datetime).alias("stream_time"))
     if time not in rows.columns:
-        raise InputError(
-            f"there is no column {time!r} for the time", source=source, hint=Hint("set {time}")
-        )
+        rule = f"there is no column {time!r} for the time"
+        raise InputError(rule, source=source, hint=Hint("set {time}"))
     stamped = rows.with_columns(instants(rows[time], source).alias("stream_time"))
     stamped = stamped.sort("stream_time", maintain_order=True)
     moment = pl.col("stream_time")
     if size:
-        stamped = stamped.with_columns(by_size)
-        stamped = stamped.with_columns(moment.first().over("stream_number"))
+        first = moment.first().over("stream_number")
+        stamped = stamped.with_columns(by_size).with_columns(first)
     else:
         unit = moment.dt.truncate(_UNITS[str(every)])
         stamped = stamped.with_columns(unit, unit.rle_id().alias("stream_number"))
@@ -170,36 +179,15 @@ def _size(every: str | int) -> int | None:
     if text.isdigit() and 0 < int(text) <= MOST_ROWS:
         return int(text)
     if text not in _UNITS:
-        words = ", ".join(_UNITS)
-        raise InputError(
-            Hint("{every} is the length of a batch, got {0}", repr(every)),
-            hint=Hint("give {0}, or a whole number of rows from 1 on", words),
-        )
+        hint = Hint("give {0}, or a whole number of rows from 1 on", ", ".join(_UNITS))
+        raise InputError(Hint("{every} is the length of a batch, got {0}", repr(every)), hint=hint)
     return None
 
 
 def _require_group(rows: pl.DataFrame, group: str | None, source: str) -> None:
     if group is not None and group not in rows.columns:
-        raise InputError(
-            f"there is no column {group!r} of groups", source=source, hint=Hint("set {group}")
-        )
-
-
-def _batch(
-    label: str, days: float, rows: pl.DataFrame, *, named: bool, group: str | None
-) -> StreamBatch:
-    labelled = rows.filter(pl.col("correct").is_not_null())
-    return StreamBatch(
-        label,
-        days,
-        labelled["confidence"].cast(pl.Float64).to_numpy(),
-        labelled["correct"].cast(pl.Float64).to_numpy(),
-        labelled["question_id"].to_numpy() if named else None,
-        rows.height - labelled.height,
-        labelled[ALONE].to_numpy() if ALONE in labelled.columns else None,
-        None if group is None else level_texts(labelled[group]).to_numpy(),
-        None if group is None else dict(level_texts(rows[group]).value_counts().iter_rows()),
-    )
+        rule = f"there is no column {group!r} of groups"
+        raise InputError(rule, source=source, hint=Hint("set {group}"))
 
 
 class PartCounts:
@@ -210,23 +198,22 @@ class PartCounts:
     >>> import polars as pl
     >>> counts = PartCounts()
     >>> counts.add(Scores(pl.DataFrame({"correct": [1, 0]}), "a stream", {"outcome_missing": 1}))
-    >>> counts.dropped, counts.warnings()[0]["text"]
+    >>> dict(counts.dropped), counts.warnings()[0]["text"]
     ({'outcome_missing': 1}, '33 % of the rows of the table are missing or unusable.')
     """
 
     def __init__(self) -> None:
         # Rows of days that a state has seen: those known already, and labels that came late.
         self.repeated = self.late = 0
-        self.dropped: dict[str, int] = {}
-        self._arrived: dict[int, dict[float, int]] = {}
+        self.dropped: Counter[str] = Counter()
+        self._arrived: defaultdict[int, Counter[float]] = defaultdict(Counter)
         self._rows = self._weightless = 0
         self._weights: set[float] = set()
         self._readings: list[Reading] = []
 
     def add(self, scores: Scores) -> None:
         """Count a part."""
-        for rule, count in scores.dropped.items():
-            self.dropped[rule] = self.dropped.get(rule, 0) + count
+        self.dropped.update(scores.dropped)
         self._rows += scores.frame.height
         self._weightless += scores.weightless.height
         # A part may be one row: weights differ within parts, or between them.
@@ -246,8 +233,7 @@ class PartCounts:
         if batch.time <= watch.late.newest:
             self.seen_before(batch, fresh.correct.size)
         watch.late.take(fresh, batch.confidence.size + batch.unlabelled)
-        own = self._arrived.setdefault(id(watch), {})
-        own[batch.time] = own.get(batch.time, 0) + fresh.correct.size
+        self._arrived[id(watch)][batch.time] += fresh.correct.size
 
     def settle(self, watches: Iterable[CalibrationWatch]) -> None:
         """Judge the days of each watch that are complete by now."""
@@ -262,20 +248,18 @@ class PartCounts:
 
     def warnings(self) -> list[DataWarning]:
         """Return what a reader has to know before the watch's own words."""
-        lost = sum(self.dropped.values())
+        lost, unused = self.dropped.total(), len(self._weights) > 1
         whole = {"model": "model", "method": "", "n": self._rows, "accuracy": None}
         return [
             *data_warnings([{**whole, "dropped": lost, "expected": self._rows + lost}]),
             *reading_warnings(
-                weightless=self._weightless,
-                weights_unused=len(self._weights) > 1,
-                reading=self.reading,
+                weightless=self._weightless, weights_unused=unused, reading=self.reading
             ),
         ]
 
 
 def read_baselines(
-    baseline: Any, columns: dict[str, Any], group: str | None = None
+    baseline: Any, columns: dict[str, Any], group: str | None
 ) -> dict[tuple[str, str], Baseline]:
     """Return the labelled rows of the last verification, with the weights of their draw."""
     with error_source(source_name(baseline)):
@@ -298,11 +282,7 @@ def _baseline_rows(baseline: Any, columns: dict[str, Any]) -> tuple[pl.DataFrame
     if store is not None:
         return OpenLabels(baseline, store).labelled(ReadingOptions(**columns))[1], True
     scores = load_scores(baseline, labels="optional", **columns)
-    _require_outcomes(scores.frame)
-    return scores.frame, "question_id" not in scores.assumed
-
-
-def _require_outcomes(frame: pl.DataFrame) -> None:
+    frame = scores.frame
     open_rows = frame["correct"].null_count()
     if open_rows:
         raise InputError(
@@ -310,6 +290,7 @@ def _require_outcomes(frame: pl.DataFrame) -> None:
             "knows how the others were chosen",
             hint=Hint("label it with {call}", call=Call("label serve", "TABLE")),
         )
+    return frame, "question_id" not in scores.assumed
 
 
 def baseline_of(

@@ -38,28 +38,42 @@ class Promise:
         )
         self.limit = float(self.policy.promise["max_error"]) if promised else None
         if self.limit is None and self.policy.profile is None:
+            call = Call("decide", "TABLE", max_error=0.05, save="policy.json")
             raise InputError(
                 "the policy promises no error, so there is no promise to watch",
                 source=str(path),
-                hint=Hint(
-                    "save one that does: {call}",
-                    call=Call("decide", "TABLE", max_error=0.05, save="policy.json"),
-                ),
+                hint=Hint("save one that does: {call}", call=call),
             )
         made = self.policy.fitted_on
         self.key = (self.policy.models[0], str(made.get("method", "confidence")))
         self._rows: dict[tuple[str, str], pl.DataFrame] = {}
 
-    def see(self, key: tuple[str, str], rows: pl.DataFrame) -> None:
-        """Take rows of the stream, labelled or not; the most recent ones are kept."""
-        profile = self.policy.profile
-        if profile is None:
-            return
-        wanted = [name for name in (profile.group, ANSWER, *profile.ends) if name in rows.columns]
-        seen = rows.select(list(dict.fromkeys(wanted)))
-        if key in self._rows:
-            seen = pl.concat([self._rows[key], seen], how="vertical_relaxed")
-        self._rows[key] = seen.tail(_RECENT)
+    def watch(self, key: tuple[str, str], horizon: int, alpha: float) -> PromiseWatch | None:
+        """Return a watch for the model and method that the policy was made for, else None."""
+        if self.limit is None or key != self.key:
+            return None
+        delta = self.policy.promise.get("delta")
+        return PromiseWatch(self.limit, horizon, alpha, delta, self.policy.made)
+
+    def marked(self, watch: CalibrationWatch, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows with a column that says which of them the policy answers alone.
+
+        The policy sees them as traffic too, labelled or not; the most recent ones are kept.
+        """
+        profile, key = self.policy.profile, (watch.keys["model"], watch.keys["method"])
+        if profile is not None:
+            wanted = dict.fromkeys((profile.group, ANSWER, *profile.ends))
+            seen = rows.select([name for name in wanted if name in rows.columns])
+            if key in self._rows:
+                seen = pl.concat([self._rows[key], seen], how="vertical_relaxed")
+            self._rows[key] = seen.tail(_RECENT)
+        if watch.promise is None or not isinstance(self.policy, SelectivePolicy):
+            return rows
+        missing = [name for name in self.policy.needs if name not in rows.columns]
+        if missing:
+            rule = f"the policy needs the column {missing[0]!r}, which the stream does not have"
+            raise InputError(rule, source=self.path)
+        return rows.with_columns(pl.Series(ALONE, self.policy.decide_many(rows)))
 
     def told(self, check: GuardCheck, traffic: str) -> dict[str, Any]:
         """Return what a look found as plain data, with the next command on the files at hand."""
@@ -68,20 +82,9 @@ class Promise:
 
     def traffic(self) -> GuardCheck | None:
         """Return whether the traffic is still what the policy was made for."""
-        found = self._rows.get(self.key)
-        if found is None and len(self._rows) == 1:
-            found = next(iter(self._rows.values()))
+        streams = list(self._rows.values())
+        found = self._rows.get(self.key, streams[0] if len(streams) == 1 else None)
         return None if found is None or not found.height else self.policy.check(found)
-
-
-def promise_watch(
-    promise: Promise | None, key: tuple[str, str], *, horizon: int, alpha: float
-) -> PromiseWatch | None:
-    """Return a watch for the model and method that the policy was made for, else None."""
-    if promise is None or promise.limit is None or key != promise.key:
-        return None
-    delta = promise.policy.promise.get("delta")
-    return PromiseWatch(promise.limit, horizon, alpha, delta, promise.policy.made)
 
 
 def require_watched(
@@ -91,9 +94,7 @@ def require_watched(
     streams = list(watches)
     if not streams:
         raise InputError("the stream held no rows", source=source)
-    if promise is None or promise.limit is None:
-        return
-    if any(watch.promise is not None for watch in streams):
+    if promise is None or promise.limit is None or any(watch.promise for watch in streams):
         return
     # Traffic without labels may go by another name: a file has no column that names its model.
     if any(watch.rows for watch in streams) or promise.traffic() is None:
@@ -101,23 +102,3 @@ def require_watched(
             f"the stream has no rows of {' / '.join(promise.key)}, for which the policy was made",
             source=promise.path,
         )
-
-
-def marked_rows(
-    promise: Promise | None, watch: CalibrationWatch, rows: pl.DataFrame
-) -> pl.DataFrame:
-    """Return the rows with a column that says which of them the policy answers alone.
-
-    The policy sees them as traffic too.
-    """
-    if promise is not None:
-        promise.see((watch.keys["model"], watch.keys["method"]), rows)
-    if promise is None or watch.promise is None or not isinstance(promise.policy, SelectivePolicy):
-        return rows
-    missing = [name for name in promise.policy.needs if name not in rows.columns]
-    if missing:
-        raise InputError(
-            f"the policy needs the column {missing[0]!r}, which the stream does not have",
-            source=promise.path,
-        )
-    return rows.with_columns(pl.Series(ALONE, promise.policy.decide_many(rows)))
