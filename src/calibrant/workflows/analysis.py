@@ -25,20 +25,11 @@ from calibrant.verbs.groups import groups
 from calibrant.verbs.methods import methods
 from calibrant.verbs.plan import plan
 
-_FEATURES = ("domain",)
 _LEAST_ERROR = 0.02
 _ORDER = (
-    "audit",
-    "audit_by_group",
-    "compare",
-    "multi_answer",
-    "groups",
-    "decide",
-    "cascade",
-    "plan",
-    "methods",
-    "run",
-)
+    "audit", "audit_by_group", "compare", "multi_answer", "groups", "decide", "cascade", "plan",
+    "methods", "run",
+)  # fmt: skip
 _PREFERRED = ("consistency", "sem1", "verb", "p_true_prob", "perplexity")
 
 
@@ -75,7 +66,7 @@ def analyse(study: str | Path, *, seed: int = 0) -> AnalysisResult:
 
 def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:
     scores = study.read("scores")
-    features = [name for name in _FEATURES if name in scores.columns]
+    features = ["domain"] if "domain" in scores.columns else []
     method = next(
         (name for name in _PREFERRED if name in scores["method"].unique()), scores["method"][0]
     )

@@ -1,7 +1,7 @@
 """`demo`: a finding from recorded answers within a minute, then a small real model that answers."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -108,12 +108,15 @@ def _live(study: Study, seed: int, watch: ProgressWatch | None, *, whole: bool) 
     started = time.perf_counter()
     study.path.mkdir(parents=True, exist_ok=True)
     fetch_model()
-    count = _write_questions(study.path / "questions.jsonl", _FULL if whole else _SHORT)
+    shipped, wanted = recorded_questions(), _FULL if whole else _SHORT
+    questions = pl.concat(shipped.filter(domain=name).head(n) for name, n in wanted.items())
+    with writing(study.path):
+        questions.write_ndjson(study.path / "questions.jsonl")
     _write_config(
         study,
         ("live.toml", "second_model.toml") if whole else ("live.toml",),
         seed=seed,
-        questions=count,
+        questions=questions.height,
         models="two configurations" if whole else "one configuration",
         methods='"all"' if whole else _SHORT_METHODS,
         pool="true" if whole else "false",
@@ -143,13 +146,3 @@ def _part(study: Study, started: float) -> dict[str, Any]:
         "left_out": results["analysis"]["left_out"],
         "seconds": time.perf_counter() - started,
     }
-
-
-def _write_questions(path: Path, wanted: Mapping[str, int]) -> int:
-    """Write some of the shipped questions and return how many there are."""
-    table = recorded_questions()
-    parts = [table.filter(pl.col("domain") == name).head(count) for name, count in wanted.items()]
-    chosen = pl.concat(parts)
-    with writing(path):
-        chosen.write_ndjson(path)
-    return chosen.height

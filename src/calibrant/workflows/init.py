@@ -2,10 +2,10 @@
 
 import json
 import os
-import shutil
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from string import Template
 from typing import Annotated
 
 from calibrant.core.errors import InputError, require_known
@@ -109,28 +109,18 @@ def _of_rows(table: str | Path, target: str | None, folder: Path) -> str:
         for name in frame.columns
         if name != target
     ]
-    path = os.path.relpath(table, folder)
-    models = (resources.files(_EXAMPLES) / "study" / "study.toml").read_text(encoding="utf-8")
-    lines = [
-        "# A yes/no question about each row of a table: every model predicts the same outcome.",
-        "# Change the sentences as you like; take out columns that give the outcome away.",
-        'methods = ["yes_no_ratio", "verb"]  # the first needs token probabilities',
-        "",
-        "[questions]",
-        f"path = {json.dumps(path, ensure_ascii=False)}",
-        "limit = 500",
-        "",
-        "[questions.tabular]",
-        f"target = {json.dumps(target, ensure_ascii=False)}",
-        f"positive = {json.dumps(positive, ensure_ascii=False)}",
-        f"question = {json.dumps(f'Is {target} equal to {positive}?', ensure_ascii=False)}",
-        "",
-        "[questions.tabular.columns]",
-        *sentences,
-        "",
-        models[models.index("[prompts]") :],
-    ]
-    return "\n".join(lines)
+    given = {
+        "path": os.path.relpath(table, folder),
+        "target": target,
+        "positive": positive,
+        "question": f"Is {target} equal to {positive}?",
+    }
+    shown = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items()}
+    examples = resources.files(_EXAMPLES)
+    rows = Template((examples / "rows.toml").read_text(encoding="utf-8"))
+    models = (examples / "study" / "study.toml").read_text(encoding="utf-8")
+    asked = rows.substitute(shown, columns="\n".join(sentences))
+    return asked + models[models.index("[prompts]") :]
 
 
 def _copy(source: Traversable, target: Path) -> None:
@@ -139,6 +129,5 @@ def _copy(source: Traversable, target: Path) -> None:
         target.mkdir()
         for entry in source.iterdir():
             _copy(entry, target / entry.name)
-        return
-    with source.open("rb") as read, target.open("wb") as write:
-        shutil.copyfileobj(read, write)
+    else:
+        target.write_bytes(source.read_bytes())

@@ -34,11 +34,8 @@ def recorded_study(out: str | Path, *, seed: int = 0) -> tuple[Study, bool]:
     study = Study(out)
     study.path.mkdir(parents=True, exist_ok=True)
     mark, digest = study.path / _MARK, _digest(seed)
-    if (
-        mark.is_file()
-        and mark.read_text(encoding="utf-8").strip() == digest
-        and study.has("scores")
-    ):
+    recorded = mark.read_text(encoding="utf-8").strip() if mark.is_file() else ""
+    if recorded == digest and study.has("scores"):
         return study, False
     with writing(study.path):
         notes = (_FOLDER / "SOURCES.md").read_text(encoding="utf-8")

@@ -35,12 +35,7 @@ from calibrant.semantics.annotate import annotate
 from calibrant.sources import load_questions, tabular_questions
 from calibrant.verbs._options import About, Engine, MendColumns, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
-from calibrant.workflows.meanings import (
-    answer_in,
-    check_semantics,
-    semantics_options,
-    with_embeddings,
-)
+from calibrant.workflows import meanings
 from calibrant.workflows.run_document import (
     CAP_REACHED,
     Prepared,
@@ -127,7 +122,7 @@ def run(
         # Refused before a question is asked and paid for.
         maps_of_models(mend, [model.name for model in config.models])
     questions = _questions(config)
-    check_semantics(config, source)
+    meanings.check_semantics(config, source)
     clients = {model.name: open_client(model, source=source) for model in config.models}
     prepared = _prepare(config, questions, clients)
     if probe:
@@ -209,7 +204,8 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
     wanted = {name: selection.wanted for name, selection in selections.items()}
     unavailable = {name: selection.unavailable for name, selection in selections.items()}
     prices = study_prices(config)
-    return Prepared(config, questions, wanted, clients, prices, answer_in, table, unavailable)
+    read = meanings.answer_in
+    return Prepared(config, questions, wanted, clients, prices, read, table, unavailable)
 
 
 def _questions(config: StudyConfig) -> pl.DataFrame:
@@ -255,30 +251,26 @@ def _digest(
     mend: str | Path | None,
 ) -> dict[str, Any]:
     """Write the tables and the audit, and return what the document says about them."""
-    config = prepared.config
+    config, table = prepared.config, prepared.table
     answers = collected.draws.filter(~pl.col("purpose").is_in([POOL, STATED_POOL]))
     pool, stated = (collected.draws.filter(purpose=name) for name in (POOL, STATED_POOL))
     mapper = None if engine is None else engine_named(engine).map
-    with semantics_options(study, config) as options:
-        annotated = annotate(answers, prepared.table, options=options, mapper=mapper)
+    with meanings.semantics_options(study, config) as options:
+        annotated = annotate(answers, table, options=options, mapper=mapper)
         draws, semantics = annotated
-        embedded = with_embeddings(draws, options)
+        embedded = meanings.with_embeddings(draws, options)
         judged = pl.concat([embedded, pool], how="diagonal") if pool.height else embedded
+        how = config.scoring.given
         scored = score_table(
-            judged,
-            semantics,
-            prepared.table,
-            methods=config.methods,
-            seed=config.seed,
-            **config.scoring.given,
+            judged, semantics, table, methods=config.methods, seed=config.seed, **how
         )
         pools = [
-            candidate_scores(pool, draws, prepared.table, options=options),
-            candidate_scores(stated, draws, prepared.table, options=options, purpose="self_ask"),
+            candidate_scores(pool, draws, table, options=options),
+            candidate_scores(stated, draws, table, options=options, purpose="self_ask"),
             consistency_candidates(draws, scored.scores),
         ]
     tables = {
-        "questions": prepared.table,
+        "questions": table,
         "draws": draws,
         "semantics": semantics,
         "scores": scored.scores if mend is None else mended_columns(scored.scores, mend),

@@ -127,21 +127,11 @@ def serve(
     given = os.environ.get(token_env)
     token = given or secrets.token_urlsafe(24)
     front = open_front(
-        policy,
-        endpoints=_pairs(endpoint, "endpoint"),
-        keys=_pairs(key_env, "key_env"),
-        price=price or {},
-        per_token=per_token,
-        ledger=ledger,
-        token=token,
-        defer=defer,
-        measured_by=measured_by,
-        mend=mend,
-        reuse=reuse,
-        log_requests=log_requests,
-        watch=watch,
-        on_shift=on_shift,
-    )
+        policy, endpoints=_pairs(endpoint, "endpoint"), keys=_pairs(key_env, "key_env"),
+        price=price or {}, per_token=per_token, ledger=ledger, token=token, defer=defer,
+        measured_by=measured_by, mend=mend, reuse=reuse, log_requests=log_requests,
+        watch=watch, on_shift=on_shift,
+    )  # fmt: skip
 
     def started(address: str) -> None:
         if on_start is not None:
@@ -190,17 +180,10 @@ def open_front(
 
 
 def open_engine(
-    policy: str | Path,
-    *,
-    endpoints: Mapping[str, str],
-    keys: Mapping[str, str],
-    price: Mapping[str, float],
-    per_token: bool,
-    ledger: str | Path,
-    measured_by: str | None = None,
-    mend: str | Path | None = None,
-    reuse: bool = False,
-) -> Engine:
+    policy: str | Path, *, endpoints: Mapping[str, str], keys: Mapping[str, str],
+    price: Mapping[str, float], per_token: bool, ledger: str | Path,
+    measured_by: str | None = None, mend: str | Path | None = None, reuse: bool = False,
+) -> Engine:  # fmt: skip
     """Return what asks and decides for a saved policy, or say why it cannot be served.
 
     Every model has an address, and its confidence is measured as it was certified.

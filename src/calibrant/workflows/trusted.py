@@ -62,7 +62,6 @@ class Trusted:
         self._engine = engine
         self._places = places
         self._loop = OwnLoop()
-        self._is_open = False
         self.chat = _Chat(self)
 
     @property
@@ -110,7 +109,7 @@ class Trusted:
 
     async def ascore(self, messages: Messages, answer: str, **known: Any) -> TrustedAnswer:
         """Score an answer inside an event loop; see `score`."""
-        await self._open()
+        await self._engine.open()
         asked = asked_of({"messages": _turns(messages), "calibrant": known})
         reply = await self._engine.score(asked, answer)
         return replace(_answer(reply), promise="none for an answer at hand")
@@ -123,13 +122,8 @@ class Trusted:
         number = self._engine.counts["questions"]
         return Answer(reply, reply.answer or "", reply.response, number).body
 
-    async def _open(self) -> None:
-        if not self._is_open:
-            await self._engine.open()
-            self._is_open = True
-
     async def _ask(self, body: Mapping[str, object]) -> Reply:
-        await self._open()
+        await self._engine.open()
         return await self._engine.ask(asked_of(body))
 
     async def aclose(self) -> None:

@@ -17,21 +17,11 @@ from calibrant.core.hints import Call
 from calibrant.core.loopback import LOOPBACK, Handler, Loopback, said
 from calibrant.records.formats import store_path
 from calibrant.report.page import page_asset, page_templates
+from calibrant.workflows.app import tabs
 from calibrant.workflows.app.opened import MOST_UPLOADED, AppData, Dropped, Job, Roles
 from calibrant.workflows.app.saving import saved
 from calibrant.workflows.app.state import PAGE, State, read_state
-from calibrant.workflows.app.tabs import (
-    TABS,
-    Tab,
-    call_of,
-    command_of,
-    focused,
-    form_of,
-    picker,
-    reading_of,
-    shown_of,
-    tab_of,
-)
+from calibrant.workflows.app.tabs import Tab, call_of, tab_of
 from calibrant.workflows.app.traffic import traffic_of
 from calibrant.workflows.app.windows import resolved
 
@@ -174,10 +164,10 @@ class AppServer(LocalServer):
             return moved
         name = "" if self.data is None else self.data.name
         page = _templates().get_template("app.html")
-        return _html(page.render(name=name, tabs=TABS, most=MOST_UPLOADED >> 20))
+        return _html(page.render(name=name, tabs=tabs.TABS, most=MOST_UPLOADED >> 20))
 
     async def _picker(self, request: web.Request) -> web.Response:
-        offered = await asyncio.to_thread(picker, self._looked_at, _state(request))
+        offered = await asyncio.to_thread(tabs.picker, self._looked_at, _state(request))
         return _html(_fragment("picker", **offered))
 
     async def _tab(self, request: web.Request) -> web.StreamResponse:
@@ -207,7 +197,7 @@ class AppServer(LocalServer):
             words = f"{tab.working} {data.name}"
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
-            return _failed(tab, job.error, form_of(tab, state), data)
+            return _failed(tab, job.error, tabs.form_of(tab, state), data)
         return await asyncio.to_thread(_document, tab, state, data, job, call)
 
     async def _rows(self, request: web.Request) -> web.Response:
@@ -329,20 +319,20 @@ def _file(name: str, kind: str) -> Handler:
 
 def _document(tab: Tab, state: State, data: AppData, job: Job, call: Call) -> str:
     """Return a tab with its command; its lists are those of the document."""
-    shown = shown_of(tab, focused(state, data), job)
+    shown = tabs.shown_of(tab, tabs.focused(state, data), job)
     name = tab.name if tab.name in ("overview", "decide", "mend", "labels") else "document"
     if name == "overview":
-        shown["columns"] = reading_of(data)
+        shown["columns"] = tabs.reading_of(data)
     if name == "labels":
         shown |= {**_labelling(tab, data), "form": []}
-    return _fragment(f"tab_{name}", **shown) + _fragment("command", **command_of(call, data))
+    return _fragment(f"tab_{name}", **shown) + _fragment("command", **tabs.command_of(call, data))
 
 
 def _failed(tab: Tab, error: str, form: list[dict[str, object]], data: AppData) -> str:
     """Return what a tab shows in place of a result, and a way to say how the table is meant."""
     # The page names files, and no place of a machine.
     words = error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
-    return _fragment("tab_failed", tab=tab, error=words, form=form, columns=reading_of(data))
+    return _fragment("tab_failed", tab=tab, error=words, form=form, columns=tabs.reading_of(data))
 
 
 def _labelling(tab: Tab, data: AppData) -> dict[str, object]:

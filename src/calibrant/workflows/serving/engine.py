@@ -174,7 +174,8 @@ class Engine:
 
     async def open(self) -> None:
         """Begin: one way into the ledger serves all requests."""
-        self._commit = GroupCommit.enter(self.ledger)
+        if self._commit is None:
+            self._commit = GroupCommit.enter(self.ledger)
 
     async def close(self) -> None:
         """End: connections and ledger are closed."""

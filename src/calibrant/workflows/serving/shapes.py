@@ -45,11 +45,8 @@ class Answer:
     def __init__(
         self, reply: Reply, text: str, response: Mapping[str, object] | None, number: int
     ) -> None:
-        choice = {
-            "index": 0,
-            "message": {"role": "assistant", "content": text},
-            "finish_reason": "stop",
-        }
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
         own = {
             "id": f"calibrant-{number}",
             "object": "chat.completion",
