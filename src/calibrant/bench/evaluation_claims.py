@@ -6,7 +6,7 @@ from typing import Any
 from scipy import special
 
 from calibrant.bench.measures.significance import ALPHA
-from calibrant.claims.claim import Claim, Facts, Outcome
+from calibrant.claims.claim import About, Claim, Facts, Outcome
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.claims.words import joined, labels_text, points, rule
 from calibrant.documents.fields import Entries, MultiAnswerFields
@@ -114,17 +114,13 @@ def _best(document: MultiAnswerFields, *, named: bool) -> Iterator[Claim]:
         for entry in document.results
     }
     for entry, p_adjusted in zip(tested, holm([e["p_value"] for e in tested]), strict=True):
-        against, subject = entry["against"], _subject(entry)
+        against = entry["against"]
         closest = max(against, key=lambda test: test["p_student"])
         alpha = ALPHA / len(against)
         open_ones = [test for test in against if test["p_student"] > alpha / len(tested)]
         value, error = closest["difference"]["value"], closest["error"]
         sized = _interval(value, error, closest["freedom"])
         facts = {
-            **sized,
-            **subject,
-            "named": named,
-            "name": entry["model"],
             "methods": entry["methods"],
             "auroc": areas[entry["model"], entry["method"]],
             "next": closest["method"],
@@ -132,13 +128,13 @@ def _best(document: MultiAnswerFields, *, named: bool) -> Iterator[Claim]:
             "more": _more(closest["n"], max(value, 0.0), error, alpha, None),
         }
         outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
-        yield BEST.claim(
-            outcome, facts, subject=subject, estimate=sized, p_adjusted=p_adjusted, n=closest["n"]
-        )
+        about, n = _about(entry, named=named), closest["n"]
+        yield BEST.claim(outcome, about, facts, estimate=sized, p_adjusted=p_adjusted, n=n)
 
 
-def _subject(entry: Mapping[str, Any]) -> dict[str, str]:
-    return {"model": entry["model"], "method": entry["method"]}
+def _about(entry: Mapping[str, Any], *, named: bool, **more: str) -> About:
+    subject = {"model": entry["model"], "method": entry["method"], **more}
+    return About(subject, {**subject, "name": entry["model"], "named": named})
 
 
 def _sizes(estimate: Mapping[str, float]) -> tuple[float, float]:
@@ -153,21 +149,21 @@ def _misled(results: Entries, margin: float, *, named: bool) -> Iterator[Claim]:
     changes = holm([gap["p_value"] for gap in gaps])
     alike = holm([_within(gap["value"], gap, margin) for gap in gaps])
     for entry, gap, p_change, p_alike in zip(tested, gaps, changes, alike, strict=True):
-        outcome, sized, subject = _three_ways(p_change, p_alike), gap["value"], _subject(entry)
+        outcome, sized = _three_ways(p_change, p_alike), gap["value"]
         facts = {
-            **subject,
-            **sized,
             **{name: entry["change"][name] for name in ("from", "to")},
             **{name: gap[name] for name in ("accuracy", "confidence")},
             "sizes": sorted((abs(sized["low"]), abs(sized["high"]))),
-            "margin": margin,
-            "named": named,
-            "name": entry["model"],
             "more": _more(sized["n"], sized["value"], gap["error"], ALPHA, margin),
         }
         p_adjusted = p_alike if outcome == "equivalent" else p_change
         yield MISLED.claim(
-            outcome, facts, subject=subject, estimate=sized, p_adjusted=p_adjusted, margin=margin
+            outcome,
+            _about(entry, named=named),
+            facts,
+            estimate=sized,
+            p_adjusted=p_adjusted,
+            margin=margin,
         )
 
 
@@ -193,24 +189,18 @@ def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> Iter
         outcome = _three_ways(test["p_adjusted"], p_alike)
         if test["outcomes_differ"] and outcome != "undecided":
             outcome = _both_views(outcome, value, own, margin)
-        sized, subject = _interval(value, test["error"], test["freedom"]), _subject(entry)
-        subject["reference"] = document["reference"]
+        sized = _interval(value, test["error"], test["freedom"])
         facts = {
-            **sized,
-            **subject,
             "own": own,
             "sizes": _sizes(sized),
-            "margin": margin,
-            "named": named,
-            "name": entry["model"],
             "mix": test["mix"],
             "more": _more(test["n"], value, test["error"], ALPHA, margin),
         }
         p_adjusted = p_alike if outcome == "equivalent" else test["p_adjusted"]
         yield AGAINST.claim(
             outcome,
+            _about(entry, named=named, reference=document["reference"]),
             facts,
-            subject=subject,
             estimate=sized,
             p_adjusted=p_adjusted,
             margin=margin,

@@ -5,7 +5,7 @@ from typing import Any
 
 from scipy.special import betaincinv
 
-from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
+from calibrant.claims.claim import ALPHA, About, Claim, Facts, Outcome
 from calibrant.claims.words import count, rule
 from calibrant.documents.fields import BenchCheckFields, Entries
 
@@ -66,7 +66,7 @@ def question_claims(document: BenchCheckFields) -> list[Claim]:
     rule = HOLD if document.ok and not numbers["called_wrong"] else BROKEN
     subject = {"domains": [entry["domain"] for entry in document["results"]]}
     outcome: Outcome = "undecided" if rule is HOLD and facts["only_listed"] else "shown"
-    made = [rule.claim(outcome, facts, subject=subject, n=document["questions"])]
+    made = [rule.claim(outcome, About(subject), facts, n=document["questions"])]
     return [*made, *_spot(document.get("spot_check"))]
 
 
@@ -113,7 +113,7 @@ def _spot(spot: Mapping[str, Any] | None) -> list[Claim]:
         return []
     share, wrong = spot["wrong"], _wrong(spot)
     facts = {"wrong": wrong, "n": share["n"], "bound": most_wrong(wrong, share["n"])}
-    return [SHARE.claim("shown", facts, subject={"sample": "spot check"}, estimate=share)]
+    return [SHARE.claim("shown", About({"sample": "spot check"}), facts, estimate=share)]
 
 
 def _wrong(spot: Mapping[str, Any] | None) -> int:

@@ -1,17 +1,16 @@
 """What an audit may say: over- or under-confident, off along the scale, able to separate."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
 
 from calibrant.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
-from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
+from calibrant.claims.claim import ALPHA, About, Claim, Outcome
 from calibrant.claims.data import kept_shares, with_rows_kept
 from calibrant.claims.grades import on_grades
 from calibrant.claims.margins import more_labels
-from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import subject_name
 from calibrant.core.method_words import method_name
 from calibrant.documents.audits import AuditBlock, Coverage, Significance, Test
@@ -69,15 +68,14 @@ def _entry_claims(
 ) -> Iterable[Claim]:
     subject = {"model": entry.model, "method": entry.method, "group": entry.group}
     # One method needs no name; of one model only the method tells confidences apart.
-    called = subject if methods else {**subject, "method": None}
-    shared = {"name": subject_name(called), "named": named or bool(entry.group)}
-    error = _error_claim(entry, margin, subject, shared)
-    off = error.outcome == "shown"
-    direction = _direction_claim(entry, margin, subject, {**shared, "off_along": off})
+    name = subject_name(subject if methods else {**subject, "method": None})
+    about = About(subject, {"name": name, "named": named or bool(entry.group)})
+    error = _error_claim(entry, margin, about)
+    direction = _direction_claim(entry, margin, about, off_along=error.outcome == "shown")
     yield on_grades(OVER if direction.id == OVER.id else UNDER, direction, entry, "gap")
     yield on_grades(MISCALIBRATED, error, entry, "error")
     varies = (entry.model, entry.method) not in constant
-    separates = _separates_claim(entry, subject, {**shared, "varies": varies})
+    separates = _separates_claim(entry, about, varies=varies)
     if separates is not None:
         yield on_grades(SEPARATES, separates, entry, "auroc")
 
@@ -96,9 +94,7 @@ def _few_clusters(entry: AuditBlock) -> int | None:
     return None if _tests(entry)["gap"] is not None else entry.questions
 
 
-def _direction_claim(
-    entry: AuditBlock, margin: float, subject: Mapping[str, Any], shared: Facts
-) -> Claim:
+def _direction_claim(entry: AuditBlock, margin: float, about: About, *, off_along: bool) -> Claim:
     tests, gap = _tests(entry), entry.metric("confidence_gap")
     test = tests["gap"]
     above = (gap.value or 0) >= 0
@@ -108,15 +104,13 @@ def _direction_claim(
     outcome, missing = _direction_outcome(entry)
     right, of_all = _right_shares(entry)
     facts = {
-        **shared,
-        **asdict(sized),
+        "off_along": off_along,
         "signed_low": gap.low,
         "signed_high": gap.high,
         "said": entry.metric("mean_confidence").value,
         "right": right,
         "right_of_all": None if right == of_all else of_all,
         "rows": entry.n,
-        "margin": margin,
         "more": _more_labels(gap, margin, tests),
         "p": None if test is None else test["p_value"],
         "few_clusters": _few_clusters(entry),
@@ -127,8 +121,8 @@ def _direction_claim(
     }
     return rule.claim(
         outcome,
+        about,
         facts,
-        subject=subject,
         estimate=sized,
         p_adjusted=None if test is None else test["p_adjusted"],
         margin=margin,
@@ -177,32 +171,23 @@ def _more_labels(gap: EstimateEntry, margin: float, tests: Significance) -> floa
     return more_labels(asdict(gap), margin, shown=levels[0], within=levels[1], among=among)
 
 
-def _error_claim(
-    entry: AuditBlock, margin: float, subject: Mapping[str, Any], shared: Facts
-) -> Claim:
+def _error_claim(entry: AuditBlock, margin: float, about: About) -> Claim:
     tests, error = _tests(entry), entry.metric("error")
     within, test = tests["within_margin"]["error"], tests["calibration"]
     outcome: Outcome = "shown" if _is_shown(test) else "undecided"
     if within["holds"]:
         outcome = "equivalent"
-    facts = {
-        **shared,
-        **asdict(error),
-        **within,
-        "margin": margin,
-        "few_clusters": _few_clusters(entry),
-    }
     return MISCALIBRATED.claim(
         outcome,
-        facts,
-        subject=subject,
+        about,
+        {**within, "few_clusters": _few_clusters(entry)},
         estimate=error,
         p_adjusted=None if test is None else test["p_adjusted"],
         margin=margin,
     )
 
 
-def _separates_claim(entry: AuditBlock, subject: Mapping[str, Any], shared: Facts) -> Claim | None:
+def _separates_claim(entry: AuditBlock, about: About, *, varies: bool) -> Claim | None:
     auroc, test = entry.metric("auroc"), _tests(entry).get("separation")
     if auroc.value is None or test is None:
         return None
@@ -211,14 +196,8 @@ def _separates_claim(entry: AuditBlock, subject: Mapping[str, Any], shared: Fact
         outcome = "equivalent"
     elif _is_shown(test):
         outcome = "shown"
-    return SEPARATES.claim(
-        outcome,
-        {**shared, **asdict(auroc), "p": test["p_value"]},
-        subject=subject,
-        estimate=auroc,
-        p_adjusted=test["p_adjusted"],
-        margin=SEPARATION_MARGIN,
-    )
+    facts = {"varies": varies, "p": test["p_value"]}
+    return SEPARATES.claim(outcome, about, facts, estimate=auroc, p_adjusted=test["p_adjusted"])
 
 
 def _summaries(
@@ -291,8 +270,7 @@ def _summary(
     }
     return MODELS_OVER.claim(
         "shown",
-        facts,
-        subject={"method": method, "models": models},
+        About({"method": method, "models": models}, facts),
         estimate={"value": min(sizes), "n": len(over)},
         p_adjusted=max(claim.p_adjusted or 0.0 for claim in over),
     )

@@ -1,15 +1,12 @@
 """What `cascade` may say: what the chosen policy reaches, against the largest model."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from msgspec.structs import asdict
-
-from calibrant.claims.claim import Claim, Facts, Outcome, Subject
+from calibrant.claims.claim import About, Claim, Facts, Outcome
 from calibrant.claims.margins import more_rows
 from calibrant.claims.words import percent, points_range, rule
 from calibrant.core.estimate import EstimateEntry
-from calibrant.documents.decisions import CascadePolicy, CascadePromise, Guarantee
+from calibrant.documents.decisions import CascadePolicy
 
 _MARGIN = 0.02
 # Questions from which on a policy is chosen.
@@ -41,8 +38,8 @@ REACHES = rule(
 )
 
 
-def cascade_claims(policy: CascadePolicy, models: Sequence[str], n: int) -> list[Claim]:
-    """Return the claims about the policy that was chosen.
+def cascade_claims(policy: CascadePolicy, models: Sequence[str], n: int) -> Iterator[Claim]:
+    """Yield the claims about the policy that was chosen.
 
     Parameters
     ----------
@@ -53,42 +50,25 @@ def cascade_claims(policy: CascadePolicy, models: Sequence[str], n: int) -> list
     n
         Questions that all of them have answered.
     """
-    facts: dict[str, Any] = {"largest": models[-1], "words": policy.words, "single": policy.single}
-    subject = {"strategy": policy.rule, "models": list(models)}
-    promise = policy.promise
+    subject, promise = {"strategy": policy.rule, "models": list(models)}, policy.promise
     if promise is None:
-        facts |= {"words": None, "single": None, "n": n, "more": max(_FEWEST - n, 0)}
-        return [REACHES.claim("undecided", facts, subject=subject, margin=_MARGIN, n=n)]
-    facts |= {"chosen": policy.chosen, "cost": promise.relative_cost.value}
-    made = []
-    if promise.guarantee is not None:
-        made.append(_guarantee(promise, promise.guarantee, facts, subject))
-    if policy.rule != "single" or promise.guarantee is None:
-        made.append(_against_largest(promise.gain, facts, subject))
-    return made
+        facts: Facts = {"words": None, "single": None, "n": n, "more": max(_FEWEST - n, 0)}
+        yield REACHES.claim("undecided", About(subject, {"largest": models[-1]}), facts, n=n)
+        return
+    about = About(subject, {"largest": models[-1], "cost": promise.relative_cost.value})
+    if given := promise.guarantee:
+        outcome: Outcome = "shown" if given.certified else "undecided"
+        facts, reached = {"delta": given.delta}, promise.accuracy
+        yield GUARANTEE.claim(outcome, about, facts, estimate=reached, margin=given.margin)
+    if policy.rule != "single" or given is None:
+        gain = promise.gain
+        names = {name: getattr(policy, name) for name in ("words", "single", "chosen")}
+        facts = {**names, "more": more_rows(gain, _MARGIN)}
+        yield REACHES.claim(_against_largest(gain), about, facts, estimate=gain)
 
 
-def _guarantee(promise: CascadePromise, given: Guarantee, facts: Facts, subject: Subject) -> Claim:
-    return GUARANTEE.claim(
-        "shown" if given.certified else "undecided",
-        {**facts, **asdict(given)},
-        subject=subject,
-        estimate=promise.accuracy,
-        margin=given.margin,
-    )
-
-
-def _against_largest(gain: EstimateEntry, facts: Facts, subject: Subject) -> Claim:
+def _against_largest(gain: EstimateEntry) -> Outcome:
     _, low, high = gain.numbers
-    outcome: Outcome = "undecided"
     if low > 0 or high < 0:
-        outcome = "shown"
-    elif low > -_MARGIN and high < _MARGIN:
-        outcome = "equivalent"
-    return REACHES.claim(
-        outcome,
-        {**facts, **asdict(gain), "more": more_rows(gain, _MARGIN)},
-        subject=subject,
-        estimate=gain,
-        margin=_MARGIN,
-    )
+        return "shown"
+    return "equivalent" if low > -_MARGIN and high < _MARGIN else "undecided"

@@ -5,7 +5,7 @@ hypothesis, the test, the correction for number and the margin, and holds one se
 outcome. How often each sentence is false was measured by simulation; see `docs/claims.md`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -22,8 +22,15 @@ ALPHA = 0.05
 # What a sentence is made of: numbers and names of the document, nothing else.
 Facts: TypeAlias = Mapping[str, Any]
 # Whose claim it is: model and method, a group, a pair, a policy.
-Subject: TypeAlias = Mapping[str, str | Sequence[str] | None]
+Subject: TypeAlias = Mapping[str, object]
 Sentence: TypeAlias = Callable[[Facts], str]
+
+
+class About(Struct, frozen=True):
+    """What claims are about, with the facts that their sentences share."""
+
+    subject: Subject
+    facts: Facts = {}
 
 
 class ClaimRule(Struct, frozen=True):
@@ -61,9 +68,9 @@ class ClaimRule(Struct, frozen=True):
     def claim(
         self,
         outcome: Outcome,
-        facts: Facts,
+        about: About,
+        facts: Facts | None = None,
         *,
-        subject: Mapping[str, Any],
         estimate: Mapping[str, Any] | EstimateEntry | None = None,
         p_adjusted: float | None = None,
         margin: float | None = None,
@@ -75,29 +82,31 @@ class ClaimRule(Struct, frozen=True):
         ----------
         outcome
             What the test said.
-        facts
-            What the sentence is made of.
-        subject
+        about
             What it is about.
+        facts
+            What the sentence is made of, beside the estimate, the margin and the shared facts.
         estimate
             ``value``, ``low``, ``high`` and ``n`` of the quantity.
         p_adjusted, margin, n
-            As in `Claim`; n is that of the estimate unless given.
+            As in `Claim`; the margin is that of the rule and n that of the estimate unless given.
         """
         if outcome not in self.sentences:
             raise KeyError(f"{self.id} has no sentence for the outcome {outcome!r}")
-        found = asdict(estimate) if isinstance(estimate, EstimateEntry) else estimate or {}
+        sizes = asdict(estimate) if isinstance(estimate, EstimateEntry) else estimate or {}
+        margin = self.margin if margin is None else margin
+        known = {**about.facts, **sizes, "margin": margin, **(facts or {})}
         return Claim(
             self.id,
-            subject,
+            about.subject,
             outcome,
-            " ".join(self.sentences[outcome](facts).split()),
-            found.get("value"),
-            found.get("low"),
-            found.get("high"),
+            " ".join(self.sentences[outcome](known).split()),
+            sizes.get("value"),
+            sizes.get("low"),
+            sizes.get("high"),
             p_adjusted,
             margin,
-            found.get("n") if n is None else n,
+            sizes.get("n") if n is None else n,
         )
 
 

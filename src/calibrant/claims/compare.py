@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.claim import Claim, Facts
+from calibrant.claims.claim import About, Claim, Facts, Outcome
 from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.margins import COMPARISON_MARGIN, more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points_range, rule
@@ -118,11 +118,8 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
         estimate = sized(pair["accuracy_gap"], first=not first)
     own, other = ("a", "b") if first else ("b", "a")
     facts: dict[str, Any] = {
-        **subject_of(pair, named),
-        **estimate,
         **{name: pair[name] for name in ("n", "pairs", "winner", "depends_on", "rests_on")},
         "loser": pair[other],
-        "margin": margin,
         "level": evidence["level"],
         "error": pair["errors"][own],
         "other_error": pair["errors"][other],
@@ -141,18 +138,19 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
         facts |= _opposites(pair, margin)
     return told.claim(
         outcome,  # type: ignore[arg-type]
+        about_part(pair, named),
         facts,
-        subject={name: pair[name] for name in ("a", "b", "method", "group")},
         estimate=estimate,
         p_adjusted=pair["p_verdict_adjusted"] if told is BETTER else None,
         margin=margin,
     )
 
 
-def subject_of(entry: Mapping[str, Any], named: bool) -> dict[str, Any]:
-    """Return what a sentence is about: the pair, its group, and its method among several."""
-    shown = {name: entry[name] for name in ("a", "b") if name in entry}
-    return {**shown, "method": entry["method"] if named else None, "group": entry["group"]}
+def about_part(entry: Mapping[str, Any], named: bool) -> About:
+    """Return what a sentence is about: the pair or model, and its method among several."""
+    names = ("a", "b", "model", "method", "group")
+    subject = {name: entry[name] for name in names if name in entry}
+    return About(subject, {**subject, "method": entry["method"] if named else None})
 
 
 def sized(gap: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
@@ -269,12 +267,14 @@ def _judge_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterabl
         return
     gap, first = judges["gap"], judges["gap"]["value"] < 0
     estimate = sized(gap, first=judges["shown"] and first)
-    facts = {**subject_of(pair, named), **estimate, "level": level}
-    facts |= {"more": more_labels(gap, 0.0), "winner": pair["a"] if first else pair["b"]}
     yield JUDGES.claim(
         "shown" if judges["shown"] else "undecided",
-        facts,
-        subject={name: pair[name] for name in ("a", "b", "method", "group")},
+        about_part(pair, named),
+        {
+            "level": level,
+            "more": more_labels(gap, 0.0),
+            "winner": pair["a"] if first else pair["b"],
+        },
         estimate=estimate,
         p_adjusted=judges["p_adjusted"],
     )
@@ -287,17 +287,12 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
     shown = p_adjusted <= MORE_ACCURATE_SHARE * (1 - level)
     first = gap["value"] > 0
     estimate = dict(gap) if first or not shown else sized(gap, first=True)
-    facts = {**subject_of(pair, named), **estimate, "more": more_labels(gap, 0.0), "level": level}
-    facts |= {"winner": pair["a"] if first else pair["b"]}
-    facts |= {"loser": pair["b"] if first else pair["a"]}
-    facts |= {"same_answers": pair["retention"] == 1}
-    claim = MORE_ACCURATE.claim(
-        "shown" if shown else "undecided",
-        facts,
-        subject={name: pair[name] for name in ("a", "b", "method", "group")},
-        estimate=estimate,
-        p_adjusted=p_adjusted,
-    )
+    winner, loser = (pair["a"], pair["b"]) if first else (pair["b"], pair["a"])
+    facts = {"winner": winner, "loser": loser, "same_answers": pair["retention"] == 1}
+    facts |= {"more": more_labels(gap, 0.0), "level": level}
+    outcome: Outcome = "shown" if shown else "undecided"
+    about = about_part(pair, named)
+    claim = MORE_ACCURATE.claim(outcome, about, facts, estimate=estimate, p_adjusted=p_adjusted)
     grading = pair.get("grading")
     if shown and grading and grading["accuracy"]["low"] <= 0 <= grading["accuracy"]["high"]:
         claim = depending(MORE_ACCURATE, claim, grading, "accuracy")
@@ -313,7 +308,6 @@ def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     if not first:
         return
     facts = {
-        **subject_of(league, named),
         "winner": first[0],
         "first": first,
         "models": len(entries),
@@ -327,12 +321,10 @@ def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
         "reversals": verdicts["reversal"],
         "worse_than_constant": league["worse_than_constant"],
     }
-    yield LEADS.claim(
-        "shown" if league["winner"] else "undecided",
-        facts,
-        subject={"method": league["method"], "group": league["group"], "models": first},
-        n=entries[0]["n"],
-    )
+    outcome: Outcome = "shown" if league["winner"] else "undecided"
+    about = about_part(league, named)
+    subject = {**about.subject, "models": first}
+    yield LEADS.claim(outcome, About(subject, about.facts), facts, n=entries[0]["n"])
 
 
 def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:
@@ -340,8 +332,6 @@ def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:
         return
     here, there = row["others_right_here"], row["others_right_missing"]
     facts = {
-        **subject_of(row, named),
-        "model": row["model"],
         "missing": row["missing"],
         "here": here,
         "there": there,
@@ -349,8 +339,8 @@ def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     }
     yield MISSING.claim(
         "shown",
+        about_part(row, named),
         facts,
-        subject={name: row[name] for name in ("model", "method", "group")},
         estimate={"value": there - here, "n": row["missing"]},
         p_adjusted=row["p_adjusted"],
     )

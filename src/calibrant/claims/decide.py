@@ -1,12 +1,13 @@
 """What `decide` may say: an error limit that is kept, and what a threshold saves."""
 
 import math
+from collections.abc import Iterator
 
 from msgspec.structs import asdict
 
-from calibrant.claims.claim import Claim, Facts, Subject
+from calibrant.claims.claim import About, Claim, Facts
 from calibrant.claims.grades import depending, grades_sentence
-from calibrant.claims.words import joined, percent, rule, subject_name
+from calibrant.claims.words import about_model, joined, percent, rule
 from calibrant.documents.decisions import DecideCost, DecideEntry
 
 
@@ -16,16 +17,16 @@ def _where(facts: Facts) -> str:
 
 def _limit(facts: Facts) -> str:
     """Return a limit as it was asked for: one below 0.1 % has more digits."""
-    share = facts["limit"]
+    share = facts["margin"]
     return f"{100 * share:.2g} %" if share < 0.001 else percent(share)
 
 
 def _kept(facts: Facts) -> str:
-    if facts["for"] == "each":
+    if facts["whose"] == "each":
         return "each"
     if facts["threshold"] is None:
         return "dear"
-    return "traffic" if facts["for"] == "traffic" else "like"
+    return "traffic" if facts["whose"] == "traffic" else "like"
 
 
 def _questions(facts: Facts) -> str:
@@ -52,9 +53,9 @@ def _nothing(facts: Facts) -> str:
         return "more"
     if facts["lowest"] is None:
         return "few"
-    if facts["for"] == "each":
+    if facts["whose"] == "each":
         return "each"
-    return "high" if facts["lowest"] > facts["limit"] else "low"
+    return "high" if facts["lowest"] > facts["margin"] else "low"
 
 
 ERROR_LIMIT = rule(
@@ -67,7 +68,7 @@ ERROR_LIMIT = rule(
     asked=_asked,
     questions=_questions,
     may=lambda facts: f"{facts['name']} may" if facts["named"] else "May",
-    whose=lambda facts: f" for {facts['name']}" if facts["named"] else "",
+    of_whom=lambda facts: f" for {facts['name']}" if facts["named"] else "",
 )
 CHEAPER = rule(
     "decide.cheaper",
@@ -79,8 +80,8 @@ CHEAPER = rule(
 )
 
 
-def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> list[Claim]:
-    """Return the claims of one model.
+def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> Iterator[Claim]:
+    """Yield the claims of one model.
 
     Parameters
     ----------
@@ -91,45 +92,37 @@ def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> li
     stated
         Share of its graded answers that have a confidence.
     """
-    subject = {"model": entry.model, "method": entry.method}
-    facts = {
-        "name": subject_name(subject),
-        "named": named,
-        "stated": stated,
-        "score": entry.score,
-        "threshold": entry.threshold,
-        "n": entry.n,
-        "kept": entry.n,
-        "for": entry.promise.whose,
-        "group": entry.promise.group,
-        "traffic_rows": entry.promise.traffic_rows,
-        "asked": entry.promise.asked,
-        "share": entry.answered.value,
-    }
-    made = []
+    about = about_model(
+        entry.model,
+        entry.method,
+        named=named,
+        stated=stated,
+        score=entry.score,
+        threshold=entry.threshold,
+        share=entry.answered.value,
+    )
     if entry.max_error is not None:
-        made.append(_limit_claim(entry, entry.max_error, facts, subject))
+        yield _limit_claim(entry, entry.max_error, about)
     if entry.cost is not None:
-        made.append(_cost_claim(entry, entry.cost, facts, subject))
-    return made
+        yield _cost_claim(entry, entry.cost, about)
 
 
-def _limit_claim(entry: DecideEntry, limit: float, facts: Facts, subject: Subject) -> Claim:
+def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
     shown, needed = entry.certified, entry.labels_needed
     fewest = math.ceil(math.log(entry.delta or 1.0) / math.log1p(-limit) - 1e-9)
     # A threshold with fewer rows passes no test, whatever its error.
     errors = [point.error.numbers[0] for point in entry.curve if (point.error.n or 0) >= fewest]
     claim = ERROR_LIMIT.claim(
         "shown" if shown else "undecided",
+        about,
         {
-            **facts,
-            "limit": limit,
+            **asdict(entry.promise),
+            "n": entry.n,
             "delta": entry.delta,
             "more": None if needed is None else max(needed - entry.n, 0),
             "lowest": min(errors, default=None),
             "fewest": fewest,
         },
-        subject=subject,
         estimate=entry.error if shown else None,
         margin=limit,
         n=entry.answered.n,
@@ -140,19 +133,17 @@ def _limit_claim(entry: DecideEntry, limit: float, facts: Facts, subject: Subjec
     return claim
 
 
-def _cost_claim(entry: DecideEntry, cost: DecideCost, facts: Facts, subject: Subject) -> Claim:
+def _cost_claim(entry: DecideEntry, cost: DecideCost, about: About) -> Claim:
     value, low, high = cost.saved.numbers
     size = abs(value)
     more = entry.n * (((high - low) / 2 / size) ** 2 - 1) if size > 0 else None
     return CHEAPER.claim(
         "shown" if low > 0 else "undecided",
+        about,
         {
-            **facts,
-            **asdict(cost.saved),
             "cost": cost.policy.value,
             "answering": cost.always_answer.numbers[0] < cost.always_ask,
             "more": more,
         },
-        subject=subject,
         estimate=cost.saved,
     )

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from msgspec import convert
 
-from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts
+from calibrant.claims.claim import ALPHA, About, Claim, ClaimRule, Facts
 from calibrant.claims.margins import gap_within
 from calibrant.claims.significance import SEPARATION_MARGIN, gap_p_value, separation_test
 from calibrant.claims.words import count, percent, points_range
@@ -110,8 +110,7 @@ def depending(rule: ClaimRule, claim: Claim, grading: Any, quantity: str) -> Cla
     facts = {"grades": grading, "as_graded": claim.text, "quantity": quantity}
     return rule.claim(
         "depends",
-        facts,
-        subject=claim.subject,
+        About(claim.subject, facts),
         estimate={"value": claim.value, "low": ends.low, "high": ends.high, "n": claim.n},
         p_adjusted=claim.p_adjusted,
         margin=claim.margin,

@@ -1,12 +1,11 @@
 """What `groups` may say: for whom the confidence is wrong, and what recalibration mends."""
 
 import math
+from collections.abc import Iterator
 
-from msgspec.structs import asdict
-
-from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, Subject
+from calibrant.claims.claim import About, Claim, ClaimRule, Facts, Outcome
 from calibrant.claims.margins import more_rows
-from calibrant.claims.words import count, rule, subject_name
+from calibrant.claims.words import about_model, count, rule
 from calibrant.core.estimate import EstimateEntry
 from calibrant.documents.groups import GroupDifference, GroupEntry, GroupsEntry
 
@@ -20,7 +19,7 @@ GROUPING = rule("groups.grouping_loss")
 
 def _after(facts: Facts) -> str:
     # A later group is measured beyond those found before it, and its sentence says so.
-    before = facts.get("before", 0)
+    before = facts["before"]
     return f", after allowing for {count(before, 'group')} found before it" if before else ""
 
 
@@ -35,8 +34,8 @@ DIFFERENCE = rule("groups.difference", margin=GROUP_MARGIN)
 DECISION_RISK = rule("groups.decision_risk")
 
 
-def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> list[Claim]:
-    """Return the claims of one model and method, in the order of a headline.
+def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> Iterator[Claim]:
+    """Yield the claims of one model and method, in the order of a headline.
 
     Parameters
     ----------
@@ -47,68 +46,52 @@ def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> list[Claim
     costs
         Whether costs were given; without them nobody asked for decisions.
     """
-    subject = {"model": entry.model, "method": entry.method}
-    facts = {"name": subject_name(subject), "named": named}
+    about = about_model(entry.model, entry.method, named=named)
     # The question of the verb first: for whom is it wrong? Then what would mend it.
     # Whoever names a group asks about it: the answer comes before what was searched for.
-    made = [_group(NAMED, group, facts, subject) for group in entry.groups if group.kind == "named"]
-    made += [_difference(pair, facts, subject) for pair in entry.differences]
-    made += _stands_out(entry, facts, subject)
-    made += [_recalibration(entry, facts, subject), _grouping(entry, facts, subject)]
-    if costs:
-        made.append(_decision_risk(entry, facts, subject))
-    return made
-
-
-def _recalibration(entry: GroupsEntry, facts: Facts, subject: Subject) -> Claim:
-    loss = entry.calibration_loss
-    return RECALIBRATION.claim(
-        "shown" if loss.numbers[1] > 0 else "undecided",
-        {**facts, **asdict(loss), "said": entry.mean_confidence, "right": entry.rate},
-        subject=subject,
-        estimate=loss,
-    )
-
-
-def _grouping(entry: GroupsEntry, facts: Facts, subject: Subject) -> Claim:
-    loss = entry.grouping_loss
-    # The ratio grows with the root of the labels; a ratio near 0 says nothing about the rest.
-    more = None if loss.numbers[0] <= 0 else entry.n * 2.0
-    return GROUPING.claim(
-        "shown" if entry.grouping_loss_at_least > 0 else "undecided",
-        {**facts, **asdict(loss), "more": more},
-        subject=subject,
-        estimate=loss,
-        p_adjusted=entry.grouping_loss_p,
-    )
-
-
-def _stands_out(entry: GroupsEntry, facts: Facts, subject: Subject) -> list[Claim]:
+    yield from (_group(NAMED, group, about) for group in entry.groups if group.kind == "named")
+    yield from (_difference(pair, about) for pair in entry.differences)
     found = [group for group in entry.groups if group.kind == "found"]
-    if found:
-        return [
-            _group(STANDS_OUT, group, {**facts, "before": place}, subject)
-            for place, group in enumerate(found)
-        ]
+    yield from (_group(STANDS_OUT, group, about, place) for place, group in enumerate(found))
+    if not found:
+        yield _nothing_found(entry, about)
+    yield from _whole_claims(entry, about)
+    if costs:
+        yield _decision_risk(entry, about)
+
+
+def _whole_claims(entry: GroupsEntry, about: About) -> Iterator[Claim]:
+    """Yield what one recalibration mends, and what is left then."""
+    mended, left = entry.calibration_loss, entry.grouping_loss
+    outcome: Outcome = "shown" if mended.numbers[1] > 0 else "undecided"
+    facts = {"said": entry.mean_confidence, "right": entry.rate}
+    yield RECALIBRATION.claim(outcome, about, facts, estimate=mended)
+    outcome = "shown" if entry.grouping_loss_at_least > 0 else "undecided"
+    # The ratio grows with the root of the labels; a ratio near 0 says nothing about the rest.
+    more = {"more": None if left.numbers[0] <= 0 else entry.n * 2.0}
+    yield GROUPING.claim(outcome, about, more, estimate=left, p_adjusted=entry.grouping_loss_p)
+
+
+def _nothing_found(entry: GroupsEntry, about: About) -> Claim:
     critical, more = entry.multiplicity.critical, None
     if critical is not None and math.isfinite(critical):
         spread = entry.rate * (1 - entry.rate) / 0.09
         more = max(spread * ((critical + 0.84) / GROUP_MARGIN) ** 2 - entry.n, 0)
-    told = {**facts, "tested": entry.multiplicity.tested, "more": more}
-    return [STANDS_OUT.claim("undecided", told, subject=subject, margin=GROUP_MARGIN, n=entry.n)]
+    facts = {"tested": entry.multiplicity.tested, "more": more}
+    return STANDS_OUT.claim("undecided", about, facts, n=entry.n)
 
 
-def _group(rule: ClaimRule, group: GroupEntry, facts: Facts, subject: Subject) -> Claim:
-    value, low, high = group.beyond.numbers
+def _group(rule: ClaimRule, group: GroupEntry, about: About, before: int = 0) -> Claim:
+    _, low, high = group.beyond.numbers
     outcome: Outcome = "shown" if group.flagged else "undecided"
     if not group.flagged and low > -GROUP_MARGIN and high < GROUP_MARGIN:
         outcome = "equivalent"
-    told = {**facts, "rule": group.rule, "rows": group.n}
-    about = {**subject, "rule": group.rule}
-    return _gap_claim(rule, outcome, group.beyond, value, told, about, group.p_adjusted)
+    facts = {**about.facts, "rule": group.rule, "rows": group.n, "before": before}
+    about = About({**about.subject, "rule": group.rule}, facts)
+    return _gap_claim(rule, outcome, about, group.beyond, group.p_adjusted)
 
 
-def _difference(pair: GroupDifference, facts: Facts, subject: Subject) -> Claim:
+def _difference(pair: GroupDifference, about: About) -> Claim:
     value, low, high = pair.gap.numbers
     narrow = (high - low) / 2 * 1.645 / 1.96
     outcome: Outcome = "undecided"
@@ -117,41 +100,26 @@ def _difference(pair: GroupDifference, facts: Facts, subject: Subject) -> Claim:
     elif value - narrow > -GROUP_MARGIN and value + narrow < GROUP_MARGIN:
         outcome = "equivalent"
     first, second = (pair.a, pair.b) if value >= 0 else (pair.b, pair.a)
-    told, about = {**facts, "a": first, "b": second}, {**subject, "a": pair.a, "b": pair.b}
-    return _gap_claim(DIFFERENCE, outcome, pair.gap, value, told, about, pair.p_adjusted)
+    subject = {**about.subject, "a": pair.a, "b": pair.b}
+    about = About(subject, {**about.facts, "a": first, "b": second})
+    return _gap_claim(DIFFERENCE, outcome, about, pair.gap, pair.p_adjusted)
 
 
 def _gap_claim(
-    rule: ClaimRule,
-    outcome: Outcome,
-    gap: EstimateEntry,
-    value: float,
-    facts: Facts,
-    subject: Subject,
-    p_adjusted: float,
+    rule: ClaimRule, outcome: Outcome, about: About, gap: EstimateEntry, p_adjusted: float
 ) -> Claim:
     """Return what is said of a gap; of one that is shown, how large it is either way."""
     _, low, high = gap.numbers
-    size = sorted((abs(low), abs(high))) if outcome == "shown" else (low, high)
-    more = more_rows(gap, GROUP_MARGIN)
-    return rule.claim(
-        outcome,
-        {**facts, "value": value, "range": tuple(size), "more": more, "margin": GROUP_MARGIN},
-        subject=subject,
-        estimate=gap,
-        p_adjusted=p_adjusted,
-        margin=GROUP_MARGIN,
-    )
+    sizes = sorted((abs(low), abs(high))) if outcome == "shown" else (low, high)
+    facts = {"range": sizes, "more": more_rows(gap, GROUP_MARGIN)}
+    return rule.claim(outcome, about, facts, estimate=gap, p_adjusted=p_adjusted)
 
 
-def _decision_risk(entry: GroupsEntry, facts: Facts, subject: Subject) -> Claim:
+def _decision_risk(entry: GroupsEntry, about: About) -> Claim:
     saved, more = entry.decision.saved, None
     value, low, _ = saved.numbers
     if value > 0:
         more = max(entry.n * (((value - low) / value) ** 2 - 1), 0)
-    return DECISION_RISK.claim(
-        "shown" if low > 0 else "undecided",
-        {**facts, **asdict(saved), "today": entry.decision.today.value, "more": more},
-        subject=subject,
-        estimate=saved,
-    )
+    facts = {"today": entry.decision.today.value, "more": more}
+    outcome: Outcome = "shown" if low > 0 else "undecided"
+    return DECISION_RISK.claim(outcome, about, facts, estimate=saved)

@@ -1,9 +1,11 @@
 """What `mend` may say: how far off the mended confidence is, and what it gains."""
 
+from collections.abc import Iterator
+
 from msgspec.structs import asdict
 
-from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, Subject
-from calibrant.claims.words import rule, subject_name
+from calibrant.claims.claim import About, Claim, ClaimRule, Facts, Outcome
+from calibrant.claims.words import about_model, rule
 from calibrant.core.estimate import EstimateEntry
 from calibrant.documents.decisions import MendEntry, MendPromise
 
@@ -15,14 +17,14 @@ _OUTCOME: dict[str, Outcome] = {
 
 
 OFF_BY = rule("mend.off_by", shown=lambda facts: "rising" if facts["rising"] else "turning")
-GAIN = rule("mend.gain", margin=0.01)
+GAIN = rule("mend.gain", margin=0.01, undecided=lambda facts: "few" if facts["n"] < 200 else "open")
 COLUMNS = rule(
     "mend.columns", margin=0.01, undecided=lambda facts: "open" if facts["promise"] else "few"
 )
 
 
-def mend_claims(entry: MendEntry, *, named: bool) -> list[Claim]:
-    """Return the claims of one map.
+def mend_claims(entry: MendEntry, *, named: bool) -> Iterator[Claim]:
+    """Yield the claims of one map.
 
     Parameters
     ----------
@@ -31,33 +33,25 @@ def mend_claims(entry: MendEntry, *, named: bool) -> list[Claim]:
     named
         Whether the sentences name the model: there are several.
     """
-    subject = {"model": entry.model, "method": entry.method}
-    facts = {"name": subject_name(subject), "named": named, "n": entry.n, "rising": entry.rising}
-    facts["advice"] = (
-        "200 are enough for most models." if entry.n < 200 else "More labels would decide."
-    )
-    made = []
-    off_by = entry.promise.off_by
-    if off_by is not None:
-        told, off = {**facts, **asdict(entry.promise)}, EstimateEntry(value=off_by, n=entry.n)
-        made.append(OFF_BY.claim("shown", told, subject=subject, estimate=off))
-    made.append(_gain(GAIN, entry.verdict, entry.promise, facts, subject))
-    if entry.columns is not None:
-        columns = entry.columns
-        told = {**facts, "names": columns.names, "promise": columns.promise}
-        made.append(_gain(COLUMNS, columns.verdict, columns.promise, told, subject))
-    return made
+    about = about_model(entry.model, entry.method, named=named, n=entry.n)
+    promise, columns = entry.promise, entry.columns
+    if promise.off_by is not None:
+        off = EstimateEntry(value=promise.off_by, n=entry.n)
+        yield OFF_BY.claim("shown", about, {"rising": entry.rising}, estimate=off)
+    yield _gain(GAIN, entry.verdict, promise, about, {})
+    if columns is not None:
+        facts = {"names": columns.names, "promise": columns.promise}
+        yield _gain(COLUMNS, columns.verdict, columns.promise, about, facts)
 
 
 def _gain(
-    rule: ClaimRule, verdict: str, promise: MendPromise | None, facts: Facts, subject: Subject
+    rule: ClaimRule, verdict: str, promise: MendPromise | None, about: About, facts: Facts
 ) -> Claim:
     """Return what a map gains: beyond the confidence, or by columns beyond another map."""
     given = promise or MendPromise(off_by=None, certainty=0.0, gain=None, gain_low=None)
     return rule.claim(
         _OUTCOME[verdict],
-        {**facts, **asdict(given), "low": given.gain_low, "margin": rule.margin},
-        subject=subject,
-        estimate=EstimateEntry(value=given.gain, low=given.gain_low, n=facts["n"]),
-        margin=rule.margin,
+        about,
+        {**facts, **asdict(given)},
+        estimate=EstimateEntry(value=given.gain, low=given.gain_low, n=about.facts["n"]),
     )

@@ -1,14 +1,21 @@
 """What a monitor may say: calibration or traffic has changed; a promise is no longer kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
 
-from calibrant.claims.claim import Claim, Facts
-from calibrant.claims.words import count, joined, percent, point_number, rule, subject_name
-from calibrant.documents.entries import EstimateEntry
-from calibrant.documents.labels import MonitorEntry, PromiseEntry
+from calibrant.claims.claim import About, Claim, Facts
+from calibrant.claims.words import (
+    about_model,
+    count,
+    joined,
+    percent,
+    point_number,
+    rule,
+    subject_name,
+)
+from calibrant.documents.labels import MonitorEntry
 
 _LABELS = 100
 
@@ -46,8 +53,7 @@ def traffic_claim(check: Mapping[str, Any]) -> Claim:
     changes = check["changes"]
     return TRAFFIC.claim(
         "shown" if changes else "undecided",
-        check,
-        subject={"columns": [change["column"] for change in changes]},
+        About({"columns": [change["column"] for change in changes]}, check),
         p_adjusted=min((change["p"] for change in changes), default=None),
         n=check["rows"],
     )
@@ -118,59 +124,51 @@ def _before(reference: str, alarms: int) -> str:
     return _CONFIDENCE if reference.startswith("perfect") and alarms < 2 else "before"
 
 
-def monitor_claims(entries: Sequence[MonitorEntry]) -> list[Claim]:
-    """Return the claims of a watch."""
-    named = len(entries) > 1
-    claims = []
+def monitor_claims(entries: Sequence[MonitorEntry]) -> Iterator[Claim]:
+    """Yield the claims of a watch."""
     for entry in entries:
-        subject = {"model": entry.model, "method": entry.method}
-        shared = {"name": subject_name(subject), "named": named, "n": entry.n}
-        alarm, before = entry.alarm, _before(entry.reference, len(entry.alarms))
-        seen = {"batches": entry.batches, "alarms": entry.alarms, "before": before}
-        claims.append(
-            ALARM.claim(
-                "undecided" if alarm is None else "shown",
-                {**shared, **seen, **(asdict(alarm) if alarm else {})},
-                subject=subject,
-                estimate=EstimateEntry(value=alarm.shift, n=entry.n) if alarm else None,
-                p_adjusted=entry.p_value,
-                n=entry.n,
-            )
+        yield from _entry_claims(entry, named=len(entries) > 1)
+
+
+def _entry_claims(entry: MonitorEntry, *, named: bool) -> Iterator[Claim]:
+    about = about_model(entry.model, entry.method, named=named, n=entry.n)
+    yield _alarm_claim(entry, about)
+    if mix := entry.mix:
+        change, size = mix.alarm, None
+        facts = {"quality": entry.alarm is None, **(asdict(change) if change else {})}
+        if change is not None:
+            size = {"value": change.now - change.before}
+        yield MIX.claim(
+            "undecided" if change is None else "shown",
+            about,
+            facts,
+            estimate=size,
+            p_adjusted=mix.p_value,
+            n=entry.n,
         )
-        if mix := entry.mix:
-            change, moved = mix.alarm, None
-            facts = {**shared, "quality": alarm is None}
-            if change is not None:
-                moved = EstimateEntry(value=change.now - change.before, n=entry.n)
-                facts |= asdict(change)
-            claims.append(
-                MIX.claim(
-                    "undecided" if change is None else "shown",
-                    facts,
-                    subject=subject,
-                    estimate=moved,
-                    p_adjusted=mix.p_value,
-                    n=entry.n,
-                )
-            )
-        if entry.promise is not None:
-            claims.append(_promise_claim(entry.promise, subject, shared))
-    return claims
+    if promise := entry.promise:
+        broken = promise.broken
+        yield PROMISE.claim(
+            "undecided" if broken is None else "shown",
+            about,
+            asdict(promise),
+            estimate=promise.error,
+            p_adjusted=promise.p_value,
+            margin=promise.max_error,
+            n=promise.given,
+        )
 
 
-def _promise_claim(promise: PromiseEntry, subject: Facts, shared: Facts) -> Claim:
-    broken = promise.broken
-    facts = {**asdict(promise), **shared}
-    if broken is not None:
-        facts |= {"since": broken.since, "now": broken.error}
-    return PROMISE.claim(
-        "undecided" if broken is None else "shown",
-        facts,
-        subject=subject,
-        estimate=promise.error,
-        p_adjusted=promise.p_value,
-        margin=promise.max_error,
-        n=promise.given,
+def _alarm_claim(entry: MonitorEntry, about: About) -> Claim:
+    alarm, before = entry.alarm, _before(entry.reference, len(entry.alarms))
+    facts = {"batches": entry.batches, "alarms": entry.alarms, "before": before}
+    return ALARM.claim(
+        "undecided" if alarm is None else "shown",
+        about,
+        {**facts, **(asdict(alarm) if alarm else {})},
+        estimate={"value": alarm.shift} if alarm else None,
+        p_adjusted=entry.p_value,
+        n=entry.n,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from calibrant.claims.claim import Claim, Facts, Outcome
+from calibrant.claims.claim import About, Claim, Facts, Outcome
 from calibrant.claims.words import count, percent, points, points_range, rule, subject_name
 from calibrant.documents.entries import EstimateEntry
 from calibrant.documents.fields import LeaderboardFields
@@ -18,9 +18,9 @@ def _rounded(labels: int) -> str:
 
 NEEDED = rule(
     "plan.labels_needed",
-    depends=lambda facts: "pool" if facts["half"] is None else "half",
-    first=lambda facts: _rounded(facts["calibrated"]),
-    second=lambda facts: _rounded(facts["half"]),
+    depends=lambda facts: "pool" if facts["high"] is None else "half",
+    first=lambda facts: _rounded(facts["low"]),
+    second=lambda facts: _rounded(facts["high"]),
     half_margin=lambda facts: points(facts["margin"] / 2),
 )
 SHOWS = rule("plan.labels_show")
@@ -71,13 +71,12 @@ def leaderboard_claims(board: LeaderboardFields) -> list[Claim]:
         "pairs": len(board.pairs),
         "apart": sum(not pair.tie for pair in board.pairs),
     }
-    shared, n = {"metric": board.metric}, board.questions
+    leading = About({"model": first, "metric": board.metric})
     leads: Outcome = "shown" if board.results[0].rank_high == 1 else "undecided"
     apart: Outcome = "shown" if facts["apart"] else "undecided"
-    subject = {"model": first, **shared}
     return [
-        LEADER.claim(leads, facts, subject=subject, estimate=nearest, n=n),
-        ORDER.claim(apart, facts, subject=shared, n=n),
+        LEADER.claim(leads, leading, facts, estimate=nearest, n=board.questions),
+        ORDER.claim(apart, About({"metric": board.metric}), facts, n=board.questions),
     ]
 
 
@@ -89,14 +88,13 @@ def plan_claims(entries: Sequence[ClaimPlanEntry]) -> list[Claim]:
 
 def _entry_claims(entry: ClaimPlanEntry, *, named: bool) -> Iterable[Claim]:
     subject = {"model": entry.model, "method": entry.method, "group": entry.group}
-    shared = {"name": subject_name(subject), "named": named, "items": entry.items}
+    about = About(subject, {"name": subject_name(subject), "named": named})
     if needed := entry.needed:
         first, half = needed.calibrated.one_look, needed.half.one_look
-        facts = {**shared, "calibrated": first, "half": half, "power": needed.power}
         yield NEEDED.claim(
             "undecided" if first is None else "depends",
-            {**facts, "margin": needed.threshold},
-            subject=subject,
+            about,
+            {"power": needed.power},
             estimate=EstimateEntry(value=first, low=first, high=half, n=entry.items),
             margin=needed.threshold,
         )
@@ -104,11 +102,10 @@ def _entry_claims(entry: ClaimPlanEntry, *, named: bool) -> Iterable[Claim]:
         reach, half_reach = shows.calibrated, shows.half
         if_half = "; below {}, if its error is half of that"
         otherwise = "" if half_reach is None else if_half.format(points(half_reach))
-        facts = {**shared, "labels": shows.labels, "power": shows.power, "margin": reach}
         yield SHOWS.claim(
             "undecided" if reach is None else "depends",
-            {**facts, "otherwise": otherwise},
-            subject=subject,
+            about,
+            {"power": shows.power, "otherwise": otherwise},
             estimate=EstimateEntry(value=reach, low=reach, high=half_reach, n=shows.labels),
         )
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
+from calibrant.claims.claim import ALPHA, About, Claim, Facts, Outcome
 from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.words import count, joined, rule
@@ -163,10 +163,6 @@ def _place(entry: SemanticEntry | AuditBlock) -> tuple[str, str]:
     return entry.model, str(entry.group)
 
 
-def _subject(block: SemanticEntry) -> Facts:
-    return {"model": block.model, "method": "meanings", "group": block.group}
-
-
 def _direction_claims(
     blocks: Sequence[SemanticEntry],
     margin: float,
@@ -182,49 +178,37 @@ def _direction_claims(
         outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
         if leading.within and all(e is not None and abs(e) < margin for e in leading.within):
             outcome = "equivalent"
-        yield (OVER if above else UNDER).claim(
-            outcome,
-            {**asdict(sized), **_facts(block, margin, named)},
-            subject=_subject(block),
-            estimate=sized,
-            p_adjusted=p_adjusted,
-            margin=margin,
-        )
+        rule, about = OVER if above else UNDER, _about(block, named)
+        yield rule.claim(outcome, about, estimate=sized, p_adjusted=p_adjusted, margin=margin)
 
 
-def _facts(block: SemanticEntry, margin: float, named: bool) -> Facts:
-    leading = block.leading
-    assert leading is not None
-    shown = {"gap": leading.gap, "said": leading.confidence, "right": leading.accuracy}
-    return {**shown, "draws": block.draws, "margin": margin, "name": block.name, "named": named}
+def _about(block: SemanticEntry, named: bool) -> About:
+    facts = {"draws": block.draws, "name": block.name, "named": named}
+    if block.leading is not None:
+        facts |= {name: getattr(block.leading, name) for name in ("gap", "confidence", "accuracy")}
+    return About({"model": block.model, "method": "meanings", "group": block.group}, facts)
 
 
 def _retold(claim: Claim, block: SemanticEntry, margin: float, *, named: bool) -> Claim:
     """Return the direction of Sem2 as a claim about the answer that leads the draws."""
     told = OVER if claim.id.endswith("over_confident") else UNDER
-    sized = {name: getattr(claim, name) for name in ("value", "low", "high")}
-    own = replace(claim, id=told.id, subject=_subject(block))
+    about = _about(block, named)
     if claim.outcome == "depends":
-        return own
-    text = told.sentences[claim.outcome]({**sized, **_facts(block, margin, named)})
-    return replace(own, text=" ".join(text.split()))
+        return replace(claim, id=told.id, subject=about.subject)
+    sized = {name: getattr(claim, name) for name in ("value", "low", "high", "n")}
+    return told.claim(
+        claim.outcome, about, estimate=sized, p_adjusted=claim.p_adjusted, margin=margin
+    )
 
 
 def _miscalibration_claims(blocks: Sequence[SemanticEntry], *, named: bool) -> Iterable[Claim]:
     tested = [(block, floor) for block in blocks if (floor := block.noise_floor.sem2)]
     adjusted = holm([floor.p for _, floor in tested])
     for (block, floor), p_adjusted in zip(tested, adjusted, strict=True):
-        facts = {
-            **asdict(block.sem2),
-            "floor": floor.floor,
-            "draws": block.draws,
-            "name": block.name,
-            "named": named,
-        }
         yield MISCALIBRATED.claim(
             "shown" if p_adjusted <= MISCALIBRATED_ALPHA else "undecided",
-            facts,
-            subject=_subject(block),
+            _about(block, named),
+            {"floor": floor.floor},
             estimate=block.sem2,
             p_adjusted=p_adjusted,
         )

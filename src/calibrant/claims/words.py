@@ -9,7 +9,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
-from calibrant.claims.claim import OUTCOMES, ClaimRule, Facts, Sentence, declare
+from calibrant.claims.claim import OUTCOMES, About, ClaimRule, Facts, Sentence, declare
 from calibrant.core.method_words import method_name
 
 
@@ -137,6 +137,12 @@ def subject_name(subject: Mapping[str, Any]) -> str:
     more += [f"{name} {value}" for name, value in group.items()]
     name = "The confidence" if model in (None, "model") else str(model)
     return f"{name} ({', '.join(more)})" if more else name
+
+
+def about_model(model: str, method: str | None, *, named: bool, **facts: Any) -> About:
+    """Return a model with its confidence, and how sentences call it, where they name it."""
+    subject = {"model": model, "method": method}
+    return About(subject, {"name": subject_name(subject), "named": named, **facts})
 
 
 _ABOUT = ("question", "hypothesis", "test", "correction")
