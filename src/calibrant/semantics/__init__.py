@@ -88,10 +88,7 @@ from calibrant.semantics.text.normalise import normalise as normalise
 
 
 def cluster_answers(
-    answers: Sequence[str | None],
-    *,
-    question: str | None = None,
-    options: Options | None = None,
+    answers: Sequence[str | None], *, question: str | None = None, options: Options | None = None
 ) -> list[int]:
     """Return the class of each answer to one question, numbered by first appearance.
 

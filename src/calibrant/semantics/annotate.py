@@ -23,9 +23,9 @@ Mapper: TypeAlias = Callable[..., Iterator[Any]]
 # Columns of the verdicts: which field of a grade they hold.
 _GRADED: dict[str, tuple[str, type[pl.DataType]]] = {
     "correct": ("correct", pl.Boolean),
+    "graded": ("reason", pl.String),
     "grader": ("grader", pl.String),
     "chance": ("probability", pl.Float64),
-    "graded": ("reason", pl.String),
 }
 
 
@@ -137,25 +137,25 @@ def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.D
         .replace_strict(ROLES, default="answer", return_dtype=pl.String)
         .alias("role"),
     )
-    empty = pl.DataFrame({"question_id": []}, schema={"question_id": pl.String})
-    asked = (
-        empty
-        if questions is None
-        else questions.with_columns(pl.col("question_id").cast(pl.String))
-    )
-    wanted = {
-        "question_text": ("text", pl.String),
-        "references": ("references", None),
-        "kind": ("kind", pl.String),
-        "choices": ("choices", pl.List(pl.String)),
-        "siblings": ("siblings", pl.List(pl.String)),
+    asked = pl.DataFrame(schema={"question_id": pl.String}) if questions is None else questions
+    wanted: dict[str, pl.DataType | type[pl.DataType]] = {
+        "text": pl.String,
+        "references": pl.Null,
+        "kind": pl.String,
+        "choices": pl.List(pl.String),
+        "siblings": pl.List(pl.String),
     }
     columns = [
-        (pl.col(name) if name in asked.columns else pl.lit(None, dtype=kind or pl.Null)).alias(new)
-        for new, (name, kind) in wanted.items()
+        pl.col(name) if name in asked.columns else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in wanted.items()
     ]
+    about = asked.select(pl.col("question_id").cast(pl.String), *columns)
     return work.join(
-        asked.select("question_id", *columns), on="question_id", how="left", maintain_order="left"
+        about.rename({"text": "question"}), on="question_id", how="left", maintain_order="left"
+    ).with_columns(
+        pl.col("question").fill_null(""),
+        pl.col("kind").fill_null("open"),
+        pl.col("siblings").fill_null(pl.lit([], dtype=pl.List(pl.String))),
     )
 
 
@@ -204,24 +204,13 @@ def _settle(
         long.group_by(*_KEY, "answer", maintain_order=True)
         .agg(pl.len().alias("count"))
         .group_by(_KEY, maintain_order=True)
-        .agg("answer", "count")
+        .agg(pl.col("answer").alias("answers"), pl.col("count").alias("counts"))
     )
     about = work.select(
-        "question_id", "question_text", "references", "kind", "choices", "siblings"
+        "question_id", "question", "references", "kind", "choices", "siblings"
     ).unique("question_id", maintain_order=True)
-    rows = grouped.join(about, on="question_id", how="left", maintain_order="left")
-    groups = [
-        Group(
-            row["answer"],
-            row["count"],
-            row["question_text"] or "",
-            row["references"],
-            row["kind"] or "open",
-            row["choices"],
-            row["siblings"] or (),
-        )
-        for row in rows.iter_rows(named=True)
-    ]
+    rows = grouped.join(about, on="question_id", how="left", maintain_order="left").drop(_KEY)
+    groups = [Group(**row) for row in rows.iter_rows(named=True)]
     if mapper is None:
         settled = settler.settle(groups)
     else:
@@ -232,7 +221,7 @@ def _settle(
     for name, (field_name, kind) in _GRADED.items():
         values = [[getattr(grade, field_name) for grade in s.grades] for s in settled]
         columns.append(pl.Series(name, values, dtype=pl.List(kind)))
-    verdicts = grouped.select(*_KEY, "answer").with_columns(columns)
+    verdicts = grouped.select(*_KEY, answer="answers").with_columns(columns)
     return verdicts.explode("answer", "class_id", *_GRADED), settled
 
 
@@ -253,17 +242,10 @@ def _semantics(work: pl.DataFrame, long: pl.DataFrame, verdicts: pl.DataFrame) -
     table = base.join(first, on="row", how="left", maintain_order="left").join(
         lists, on="row", how="left", maintain_order="left"
     )
-    return table.select(
-        *_KEY,
-        "purpose",
-        "draw",
-        "class_id",
-        "correct",
-        pl.coalesce("graded", "reason").alias("reason"),
-        pl.coalesce("grader", "reason").alias("grader"),
-        "chance",
-        "stated_classes",
-        "stated_correct",
+    return (
+        table.with_columns(pl.coalesce("graded", "reason"), pl.coalesce("grader", "reason"))
+        .drop("row", "reason")
+        .rename({"graded": "reason"})
     )
 
 

@@ -10,7 +10,7 @@ from calibrant.core import InputError
 from calibrant.core.errors import require_known
 from calibrant.semantics.judge import Judge
 from calibrant.semantics.same.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
-from calibrant.semantics.same.mathematics import check_mathematics
+from calibrant.semantics.same.mathematics import algebra
 from calibrant.semantics.same.pairs import CosinePairs, PairModel
 from calibrant.semantics.text.normalise import Normaliser
 
@@ -73,11 +73,8 @@ class Options:
     words: bool = True
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("clustering", CLUSTERINGS),
-            ("grading", GRADINGS),
-            ("judge_mode", MODES),
-        ):
+        known_names = {"clustering": CLUSTERINGS, "grading": GRADINGS, "judge_mode": MODES}
+        for name, known in known_names.items():
             value = getattr(self, name)
             require_known([value], known, f"there is no {name} {{}}")
             if value == "judge" and self.judge is None:
@@ -88,7 +85,7 @@ class Options:
                     hint="pip install 'calibrant[local]' and give Options(embedder=...)",
                 )
         if self.math:
-            check_mathematics()
+            algebra()
         Normaliser(self.steps)
 
     @property

@@ -38,7 +38,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "reason": pl.String,
     "rule": pl.String,
 }
-_Text = tuple[str | bytes | None, str, str | None, list[str] | None]
+_Text = tuple[str | bytes | None, str, str, list[str] | None]
 _Row = tuple[str | None, float | None, list[str] | None, list[float | None] | None, str, str]
 
 
@@ -69,7 +69,7 @@ def _read_one(given: _Text, options: Options, notes: Counter[str]) -> _Row:
         return None, None, None, None, not_attempted(plain) or "unparsed", "list"
     found = extract_answer(
         plain,
-        kind=kind or "open",
+        kind=kind,
         choices=choices,
         stated=True if role == "stated" else None,
         scale=options.scale,

@@ -59,12 +59,6 @@ class StatedValue:
 ABSENT = StatedValue(None, "absent")
 
 
-def check_scale(scale: str) -> None:
-    """Refuse a scale that is none."""
-    if scale not in SCALES:
-        raise InputError(f"scale is one of {', '.join(SCALES)}, got {scale!r}")
-
-
 def scale_of_all(texts: Iterable[str], scale: str) -> str:
     """Return how bare numbers above 1 are read in texts that answer one prompt.
 
@@ -78,12 +72,8 @@ def scale_of_all(texts: Iterable[str], scale: str) -> str:
     """
     if scale != "auto":
         return scale
-    return "mixed" if any(_says_percent(text) for text in texts) else "auto"
-
-
-def _says_percent(text: str) -> bool:
-    match = _BARE.search(text, max(0, len(text) - _READ))
-    return match is not None and 10 < int(match[1]) <= 100
+    bare = (_BARE.search(text, max(0, len(text) - _READ)) for text in texts)
+    return "mixed" if any(found and 10 < int(found[1]) <= 100 for found in bare) else "auto"
 
 
 def read_value(text: str, scale: str, words: bool, *, anywhere: bool = False) -> StatedValue:
@@ -100,9 +90,8 @@ def read_value(text: str, scale: str, words: bool, *, anywhere: bool = False) ->
     phrase = _WORDS.search(plain) if anywhere else _WORDS.match(plain)
     start = _after_level(plain, phrase) if phrase is not None else 0
     matches = list(_VALUE.finditer(plain, start)) if anywhere or phrase else []
-    if not matches:
-        first = _VALUE.match(plain)
-        matches = [] if first is None else [first]
+    if not matches and (first := _VALUE.match(plain)):
+        matches = [first]
     if matches:
         return _one_of(matches, plain, scale, alone=anywhere)
     if phrase is None or not words:
@@ -254,7 +243,8 @@ def read_confidence(text: str, *, scale: str = "auto", words: bool = True) -> St
     >>> read_confidence("0.9 or 0.3").reason, read_confidence("over 90%").reason
     ('several values', 'a bound, not a value')
     """
-    check_scale(scale)
+    if scale not in SCALES:
+        raise InputError(f"scale is one of {', '.join(SCALES)}, got {scale!r}")
     plain = squeeze(clean_text(text)[0].strip()[:_LONGEST])
     boxed = _BOXED.findall(plain)
     if boxed:

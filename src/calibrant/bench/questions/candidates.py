@@ -42,12 +42,7 @@ def inside(facts: Collection[Fact], bounds: Bounds, *, touching: bool) -> set[st
 
 
 def window_candidates(
-    facts: FactSet,
-    k: int,
-    cap: int,
-    *,
-    foreign: Collection[str] = (),
-    rng: np.random.Generator,
+    facts: FactSet, k: int, cap: int, *, foreign: Collection[str] = (), rng: np.random.Generator
 ) -> list[Question]:
     """Return up to `cap` candidate questions with exactly `k` right answers.
 
@@ -111,12 +106,7 @@ _TRIES = 40
 
 
 def union_candidates(
-    facts: FactSet,
-    k: int,
-    cap: int,
-    *,
-    foreign: Collection[str] = (),
-    rng: np.random.Generator,
+    facts: FactSet, k: int, cap: int, *, foreign: Collection[str] = (), rng: np.random.Generator
 ) -> list[Question]:
     """Return up to `cap` candidate questions with exactly `k` right answers.
 

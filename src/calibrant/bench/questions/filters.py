@@ -138,11 +138,7 @@ def raw_facts(triples: Iterable[Triple], *, source: str) -> dict[str, list[FactS
 
 
 def _fact_set(
-    domain: str,
-    triples: Sequence[Triple],
-    source: str,
-    popularity: Popularity | None,
-    rules: bool,
+    domain: str, triples: Sequence[Triple], source: str, popularity: Popularity | None, rules: bool
 ) -> FactSet:
     dropped: dict[str, Counter[str]] = defaultdict(Counter)
     groups = _grouped(triples, dropped)

@@ -114,11 +114,7 @@ class Grader:
     """
 
     def __init__(
-        self,
-        normaliser: Normaliser | None = None,
-        *,
-        tolerance: float = 1e-9,
-        math: bool = False,
+        self, normaliser: Normaliser | None = None, *, tolerance: float = 1e-9, math: bool = False
     ) -> None:
         if not 0.0 <= tolerance < 1.0:
             raise InputError(f"the tolerance of numbers lies in [0, 1), got {tolerance}")

@@ -145,12 +145,9 @@ def looks_like_formula(text: str) -> bool:
     return is_small_formula(text)
 
 
-def check_mathematics() -> str:
-    """Return the name and version of the algebra system, or say what to install."""
-    optional_import("math_verify", extra="math", purpose="comparing formulas")
-    from importlib.metadata import version
-
-    return f"math-verify {version('math-verify')}"
+def algebra() -> Any:
+    """Return the algebra system, or say what to install."""
+    return optional_import("math_verify", extra="math", purpose="comparing formulas")
 
 
 @lru_cache(maxsize=50_000)
@@ -159,7 +156,7 @@ def same_formula(a: str, b: str) -> bool | None:
 
     Decimals count as the numbers they are: 0.333 is not 1/3.
     """
-    found = optional_import("math_verify", extra="math", purpose="comparing formulas")
+    found = algebra()
     if not all(len(text) <= _LONGEST and is_small_formula(text) for text in (a, b)):
         return None
     with _quiet():

@@ -8,6 +8,7 @@ from calibrant.semantics.same.mathematics import same_formula
 from calibrant.semantics.text.names import same_name, spelling_variant
 from calibrant.semantics.text.words import listed, opposed, read_names
 from calibrant.semantics.typed import Relation, Verdict, compare_types
+from calibrant.semantics.typed.relation import decided
 from calibrant.semantics.typed.wording import compare_words
 
 _OFFICIAL = re.compile(
@@ -106,11 +107,16 @@ def _tell_apart(a: Form, b: Form, cues: Cues) -> str | None:
     """Return why two short names cannot mean the same, see `told_apart` and `another_member`."""
     if cues.one_of_many and _heads_differ(a, b):
         return "mark"
-    if not (a.named or b.named) or _lists(a, b) or a.date or b.date:
+    # 'Trinidad and Tobago Region' is one place, no list.
+    one_kind = a.words[-1:] == b.words[-1:] and not KINDS.isdisjoint(a.words[-1:])
+    lists = (a.listing or b.listing) and not one_kind
+    if not (a.named or b.named) or lists or a.date or b.date:
         return None
     if _LIST_NUMBER.match(a.raw) or _LIST_NUMBER.match(b.raw):
         return None
-    if max(len(a.words), len(b.words)) > _NAME_WORDS or not (_may_name(a) and _may_name(b)):
+    # A name may come without any capital letter.
+    named = all(form.named or form.raw.islower() for form in (a, b))
+    if max(len(a.words), len(b.words)) > _NAME_WORDS or not named:
         return None
     for short, long in ((a, b), (b, a)):
         if short.words == long.words[1:] and long.words[0] in _FRONTS:
@@ -141,29 +147,17 @@ def _heads_differ(a: Form, b: Form) -> bool:
     return False
 
 
-def _lists(a: Form, b: Form) -> bool:
-    """Return whether one of them lists things; 'Trinidad and Tobago Region' is one place."""
-    if a.words and b.words and a.words[-1] == b.words[-1] and a.words[-1] in KINDS:
-        return False
-    return a.listing or b.listing
-
-
-def _may_name(form: Form) -> bool:
-    """Return whether it reads as a name; one may come without any capital letter."""
-    return form.named or form.raw.islower()
-
-
 def _by_yes_or_no(a: Form, b: Form) -> Verdict | None:
     if a.yes is None or b.yes is None:
         return None
-    return (Relation.SAME if a.yes == b.yes else Relation.DIFFERENT), "yes or no"
+    return decided(a.yes == b.yes, "yes or no")
 
 
 def _by_algebra(a: Form, b: Form) -> Verdict | None:
     if not (a.formula or a.quantity) or not (b.formula or b.quantity):
         return None
     same = same_formula(a.raw, b.raw)
-    return None if same is None else (Relation.SAME if same else Relation.DIFFERENT, "mathematics")
+    return None if same is None else decided(same, "mathematics")
 
 
 def _by_type(a: Form, b: Form, cues: Cues, tolerance: float) -> Verdict | None:
@@ -183,7 +177,7 @@ def _by_date(a: Form, b: Form, cues: Cues) -> Verdict | None:
     if a.date == b.date:
         return Relation.SAME, "date"
     if cues.year and a.date.year is not None and b.date.year is not None:
-        return (Relation.SAME if a.date.year == b.date.year else Relation.DIFFERENT), "year"
+        return decided(a.date.year == b.date.year, "year")
     return (Relation.UNSURE if a.date.agrees(b.date) else Relation.DIFFERENT), "date"
 
 
@@ -264,7 +258,7 @@ def _by_name(a: Form, b: Form, cues: Cues) -> Verdict | None:
         return None
     same = same_name(a.words, b.words)
     if same is not None:
-        return (Relation.SAME if same else Relation.DIFFERENT), "name"
+        return decided(same, "name")
     short, long = (a, b) if len(a.words) < len(b.words) else (b, a)
     if cues.person and short.words and long.words[-len(short.words) :] == short.words:
         return Relation.LIKELY, "surname"

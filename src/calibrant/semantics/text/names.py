@@ -7,6 +7,7 @@ from calibrant.semantics.text.words import listed, singular, table
 HONORIFICS = frozenset(listed("honorifics"))
 TITLES = HONORIFICS | frozenset(listed("titles"))
 _SUFFIXES = frozenset(["jr", "junior", "sr", "senior", "ii", "iii", "iv"])
+_BESIDE_NAMES = _SUFFIXES | TITLES
 # The words compared here have lost their plural endings: 'james' is 'jame'.
 _SHORT_FORMS = {singular(word): singular(full) for word, full in table("short forms").items()}
 _FRONT_TITLE = re.compile(
@@ -117,12 +118,10 @@ def same_name(a: tuple[str, ...], b: tuple[str, ...]) -> bool | None:
     >>> same_name(("einstein",), ("albert", "einstein")) is None
     True
     """
-    suffix_a = {word for word in a if word in _SUFFIXES}
-    suffix_b = {word for word in b if word in _SUFFIXES}
+    suffix_a, suffix_b = _SUFFIXES.intersection(a), _SUFFIXES.intersection(b)
     if suffix_a and suffix_b and suffix_a != suffix_b:
         return False
-    left = [word for word in a if word not in _SUFFIXES and word not in TITLES]
-    right = [word for word in b if word not in _SUFFIXES and word not in TITLES]
+    left, right = ([word for word in name if word not in _BESIDE_NAMES] for name in (a, b))
     if len(left) < 2 or len(right) < 2:
         return True if left == right and left else None
     if not spelling_variant(left[-1], right[-1]):
@@ -133,10 +132,4 @@ def same_name(a: tuple[str, ...], b: tuple[str, ...]) -> bool | None:
         # 'N. R. Narayana Murthy' and 'Narayana Murthy': the shorter is the longer's end.
         short, long = sorted((left, right), key=len)
         return len(short) < len(long) and long[-len(short) :] == short
-    return _same_middle(left[1:-1], right[1:-1])
-
-
-def _same_middle(a: list[str], b: list[str]) -> bool:
-    if not a or not b:
-        return True
-    return all(same_given_name(x, y) for x, y in zip(a, b, strict=False))
+    return all(same_given_name(x, y) for x, y in zip(left[1:-1], right[1:-1], strict=False))

@@ -62,31 +62,32 @@ _SYMBOL = re.compile(r"[\[({<>≤≥=^*/+\\;`.]|\d[a-z(]|[a-z]-[a-z]\b|\d-")
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """One type: how a text up to so long is read as it, when to try, how two readings compare."""
+    """One type: how a text up to so long is read as it, when to try, how two readings compare.
+
+    `further` says how much more the comparison takes: the question, the tolerance of numbers.
+    """
 
     longest: int
     read: Callable[[str], Any]
     worth_trying: Callable[[str], object]
     compare: Callable[..., Verdict | None]
-    asks: bool = False
+    further: int = 0
 
 
 # In the order in which they decide: '[0, 1)' is an interval before it is a list.
 _TYPES: dict[str, _Type] = {
     "complexity": _Type(70, read_complexity, lambda text: "(" in text, compare_complexities),
-    "interval": _Type(60, read_interval, _DIGIT.search, compare_intervals, asks=True),
+    "interval": _Type(60, read_interval, _DIGIT.search, compare_intervals, 1),
     "listing": _Type(LONGEST, read_listing, lambda text: text[:1] in "[({ ", compare_listings),
     "era": _Type(40, read_era, _ERA.search, compare_eras),
-    "quantity": _Type(80, read_quantity, _NUMBER.search, compare_quantities, asks=True),
+    "quantity": _Type(80, read_quantity, _NUMBER.search, compare_quantities, 2),
     "code": _Type(
         LONGEST, read_code, lambda text: _CODE.search(text) and _SYMBOL.search(text), compare_code
     ),
     "formula": _Type(80, read_formula, _SYMBOL.search, compare_formulas),
     "numeral": _Type(60, read_numeral, _NUMERAL.search, compare_numerals),
     "sentence": _Type(160, read_sentence, bool, compare_sentences),
-    "things": _Type(
-        300, read_things, re.compile(r"[,;&\n]| and ").search, compare_things, asks=True
-    ),
+    "things": _Type(300, read_things, re.compile(r"[,;&\n]| and ").search, compare_things, 1),
 }
 # Types of which any two texts may be the same without a common word.
 UNWORDED = ("complexity", "interval", "listing", "era", "quantity", "code", "formula", "numeral")
@@ -100,13 +101,12 @@ def read_types(text: str) -> Types:
     >>> list(read_types("[0, 1)")), list(read_types("44 BC")), list(read_types("Paris"))
     (['interval', 'listing'], ['era'], [])
     """
-    found = {}
-    for name, each in _TYPES.items():
-        if len(text) <= each.longest and each.worth_trying(text):
-            reading = each.read(text)
-            if reading is not None:
-                found[name] = reading
-    return found
+    return {
+        name: reading
+        for name, each in _TYPES.items()
+        if len(text) <= each.longest and each.worth_trying(text)
+        if (reading := each.read(text)) is not None
+    }
 
 
 def compare_types(
@@ -129,23 +129,15 @@ def compare_types(
     if not a or not b:
         return None
     for name, each in _TYPES.items():
+        verdict = None
         if name in a and name in b:
-            verdict = _one_type(name, each, a[name], b[name], asked, tolerance)
-            if verdict is not None:
-                return verdict
+            further = (asked, tolerance)[: each.further]
+            verdict = each.compare(a[name], b[name], *further)
         elif name in a or name in b:
             verdict = _other_type(name, *((a, b) if name in a else (b, a)))
-            if verdict is not None:
-                return verdict
+        if verdict is not None:
+            return verdict
     return None
-
-
-def _one_type(
-    name: str, each: _Type, x: Any, y: Any, asked: str, tolerance: float
-) -> Verdict | None:
-    if name == "quantity":
-        return each.compare(x, y, asked, tolerance)
-    return each.compare(x, y, asked) if each.asks else each.compare(x, y)
 
 
 def _other_type(name: str, has: Types, lacks: Types) -> Verdict | None:

@@ -49,12 +49,9 @@ def read_interval(text: str) -> Interval | None:
         return Interval(float(found[1]), found[2] == "<=", float(found[4]), found[3] == "<=")
     if found := _ONE_SIDED.fullmatch(tight):
         end, closed = float(found[2]), found[1].endswith("=")
-        above = found[1][0] == ">"
-        return (
-            Interval(end, closed, math.inf, False)
-            if above
-            else Interval(-math.inf, False, end, closed)
-        )
+        if found[1][0] == ">":
+            return Interval(end, closed, math.inf, False)
+        return Interval(-math.inf, False, end, closed)
     found = _RANGE.fullmatch(plain.strip())
     if found is None or float(found[1]) >= float(found[2]) or _YEAR.fullmatch(found[1]):
         return None

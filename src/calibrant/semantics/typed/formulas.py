@@ -22,6 +22,7 @@ _FRAC = re.compile(r"\\d?frac\{([^{}]+)\}\{([^{}]+)\}")
 _LEFT_SIDE = re.compile(r"^[a-zA-Z](?:\([a-z]\))?=")
 _READABLE = re.compile(r"[a-zA-Z0-9+\-*/^().]+")
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|\.\d+|sqrt|sin|cos|tan|log|ln|exp|abs|pi|[a-zA-Z]|[-+*/^()]")
+_NAMES = re.compile("sqrt|sin|cos|tan|log|ln|exp|abs|pi")
 _FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "log": math.log,
     "ln": math.log, "exp": math.exp, "abs": abs,
@@ -58,17 +59,13 @@ def read_formula(text: str) -> Formula | None:
     tokens = _TOKEN.findall(plain)
     letters = frozenset(token for token in tokens if len(token) == 1 and token.isalpha())
     # Words of other texts fall into single letters: a formula has few.
-    if not letters or len(letters) > 6 or re.search(r"[a-zA-Z]{3}", _without_functions(plain)):
+    if not letters or len(letters) > 6 or re.search(r"[a-zA-Z]{3}", _NAMES.sub("", plain)):
         return None
     try:
         tree = ast.parse(_as_python(tokens), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return Formula(partial(_value, tree), letters)
-
-
-def _without_functions(plain: str) -> str:
-    return re.sub(r"sqrt|sin|cos|tan|log|ln|exp|abs|pi", "", plain)
 
 
 def _as_python(tokens: list[str]) -> str:

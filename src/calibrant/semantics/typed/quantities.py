@@ -93,10 +93,7 @@ def read_numeral(text: str) -> tuple[str, int] | None:
 
 def _roman(numeral: str) -> int:
     values = [_ROMAN_VALUES[letter] for letter in numeral]
-    later = [*values[1:], 0]
-    return sum(
-        -value if value < after else value for value, after in zip(values, later, strict=True)
-    )
+    return sum(-x if x < after else x for x, after in zip(values, [*values[1:], 0], strict=True))
 
 
 def compare_numerals(a: tuple[str, int], b: tuple[str, int]) -> Verdict | None:
@@ -266,7 +263,8 @@ def compare_quantities(a: Quantity, b: Quantity, asked: str, tolerance: float) -
     if not a.unit or not b.unit:
         return _without_unit(a, b, asked, tolerance)
     if a.kind == b.kind == "temperature":
-        return decided(abs(_celsius(a) - _celsius(b)) < 0.6, "unit")
+        first, second = (_CELSIUS[each.unit](each.number) for each in (a, b))
+        return decided(abs(first - second) < 0.6, "unit")
     if a.kind != b.kind:
         counted = a.unit in b.unit or b.unit in a.unit
         return decided(counted and a.number == b.number, "number")
@@ -308,7 +306,3 @@ def _converted(a: Quantity, b: Quantity) -> bool:
         return False
     step = 10.0**-b.places
     return abs(a.value / b.size - b.number) <= 0.5 * step + 1e-9
-
-
-def _celsius(quantity: Quantity) -> float:
-    return _CELSIUS[quantity.unit](quantity.number)
