@@ -24,7 +24,7 @@ from calibrant.comparison.odds import CLIP, log_odds
 from calibrant.comparison.survey import Survey, cell_index
 from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import corp_from_sums
-from calibrant.stats.isotonic import DistinctSums
+from calibrant.stats.ranking import DistinctSums
 
 EVEN = 0.5
 # Resamples are summed in single precision.
@@ -69,23 +69,22 @@ def place_models(
     Tier 1 is beaten by nobody. Ranks run over what the verdicts leave open. A model has no place
     whose confidence does not separate right from wrong, or lacks for too many answers.
     """
-    placed = [row["model"] for row in rows if row["placed"]]
-    beats: dict[str, list[str]] = {row["model"]: [] for row in rows}
-    beaten: dict[str, list[str]] = {row["model"]: [] for row in rows}
+    placed = {row["model"] for row in rows if row["placed"]}
+    beats: dict[str, set[str]] = {row["model"]: set() for row in rows}
+    beaten: dict[str, set[str]] = {row["model"]: set() for row in rows}
     for pair in pairs:
         if pair["verdict"] == "better":
             winner = pair["winner"]
             loser = pair["b"] if winner == pair["a"] else pair["a"]
-            beats[winner].append(loser)
-            beaten[loser].append(winner)
-    tier = tiers({name: set(beaten[name]) & set(placed) for name in placed})
+            beats[winner].add(loser)
+            beaten[loser].add(winner)
+    tier = tiers({name: beaten[name] & placed for name in placed})
     entries = []
     for row in rows:
-        name = row["model"]
-        above, below = (len(set(of[name]) & set(placed)) for of in (beaten, beats))
-        rank = {"low": 1 + above, "high": len(placed) - below} if row["placed"] else None
-        found = {**row, "tier": tier.get(name), "rank": rank}
-        entries.append({**found, "beats": sorted(beats[name]), "beaten_by": sorted(beaten[name])})
+        above, below = beaten[row["model"]], beats[row["model"]]
+        open_ranks = {"low": 1 + len(above & placed), "high": len(placed) - len(below & placed)}
+        place = {"tier": tier.get(row["model"]), "rank": open_ranks if row["placed"] else None}
+        entries.append({**row, **place, "beats": sorted(below), "beaten_by": sorted(above)})
     entries.sort(key=_order)
     first = [row["model"] for row in entries if row["tier"] == 1]
     names = [row["model"] for row in entries]

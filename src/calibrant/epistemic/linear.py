@@ -15,6 +15,7 @@ _ATOM_SHARE = 0.01
 _MOST_KNOTS = 20
 # Ranks come from this many quantiles, so that a stored basis is small and exact.
 _QUANTILES = 257
+_RIDGE = 1e-8
 
 
 @dataclass
@@ -87,6 +88,13 @@ def projector(columns: Floats) -> Floats:
 def project(basis: Floats, values: Floats) -> Floats:
     """Return the part of `values` that an orthonormal basis explains."""
     return np.asarray(basis @ (basis.T @ values))
+
+
+def least_squares(columns: Floats, target: Floats) -> Floats:
+    """Return coefficients that are defined for dependent columns too."""
+    gram = columns.T @ columns
+    gram[np.diag_indices_from(gram)] += _RIDGE * len(columns)
+    return np.asarray(np.linalg.solve(gram, columns.T @ target), dtype=np.float64)
 
 
 def ridge_linear(design: Floats, targets: Floats, ridge: float) -> Floats:

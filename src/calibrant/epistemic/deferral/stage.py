@@ -80,14 +80,8 @@ class Aim(Stored):
         """
         if self.decision == "answer":
             return correct
-        costs = self.matrix
-        one = confidence >= self.cut
-        spent = np.where(
-            one,
-            np.where(correct == 1, costs.c11, costs.c10),
-            np.where(correct == 1, costs.c01, costs.c00),
-        )
-        least, most = _range(costs)
+        spent = self.matrix.spent(confidence >= self.cut, correct)
+        least, most = _range(self.matrix)
         return np.asarray(1.0 - (spent - least) / (most - least))
 
     def doubt(self, confidence: Floats) -> Floats:

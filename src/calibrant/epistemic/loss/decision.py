@@ -88,6 +88,12 @@ class CostMatrix(Stored):
             )
         return cls(*(float(cost) for cost in rows.ravel()))
 
+    def spent(self, decision: Mask, correct: Floats) -> Floats:
+        """Return what each decision cost, now that the outcome is known."""
+        when_one = np.where(correct == 1, self.c11, self.c10)
+        when_zero = np.where(correct == 1, self.c01, self.c00)
+        return np.where(decision, when_one, when_zero)
+
 
 def expected_cost(decision: ArrayLike, probability: ArrayLike, costs: CostMatrix) -> Floats:
     """Return the expected cost of each decision where the outcome is 1 with `probability`."""
@@ -239,7 +245,7 @@ class DecisionRisk:
         costs = self.costs
         today = confidence >= self.at
         spent = self.spent(confidence, correct)
-        ceiling = float((spent - _cost(correct >= 0.5, correct, costs)).mean())
+        ceiling = float((spent - costs.spent(correct >= 0.5, correct)).mean())
         saved = self.savings(confidence, correct, fit.corrected)
         plain = self.savings(confidence, correct, fit.recalibrated)
         self.saved_ = self._bounded(saved, ceiling, units)
@@ -252,7 +258,7 @@ class DecisionRisk:
 
     def spent(self, confidence: Floats, correct: Floats) -> Floats:
         """Return what each of today's decisions cost."""
-        return _cost(confidence >= self.at, correct, self.costs)
+        return np.asarray(self.costs.spent(confidence >= self.at, correct))
 
     def savings(self, confidence: Floats, correct: Floats, corrected: Floats) -> Floats:
         """Return what each decision saves if it is taken by a corrected confidence."""
@@ -264,18 +270,5 @@ class DecisionRisk:
     def _bounded(self, values: Floats, ceiling: float, units: Ints | None) -> Estimate:
         mean = float(values.mean())
         low = mean - _WIDER * float(ndtri(self.level)) * mean_error(values, units)
-        return Estimate(
-            mean,
-            low,
-            max(ceiling, mean),
-            n=len(values),
-            level=self.level,
-            interval="one-sided bound and ceiling",
-        )
-
-
-def _cost(one: Mask, correct: Floats, costs: CostMatrix) -> Floats:
-    """Return what each decision cost, now that the outcome is known."""
-    when_one = np.where(correct == 1, costs.c11, costs.c10)
-    when_zero = np.where(correct == 1, costs.c01, costs.c00)
-    return np.where(one, when_one, when_zero)
+        n, kind = len(values), "one-sided bound and ceiling"
+        return Estimate(mean, low, max(ceiling, mean), n=n, level=self.level, interval=kind)

@@ -176,21 +176,16 @@ class TreeGroupingLoss:
     def _fit_split(
         self, frame: pl.DataFrame, f: Floats, y: Floats, units: Ints | None, turn: int
     ) -> SplitFit:
+        rng, least = named_stream(self.seed, "grouping loss", turn), self.min_samples_leaf
         calibration, fitting, evaluation = three_parts(
-            y,
-            named_stream(self.seed, "grouping loss", turn),
-            shares=self.shares,
-            min_samples_leaf=self.min_samples_leaf,
-            units=units,
+            y, rng, shares=self.shares, min_samples_leaf=least, units=units
         )
         recalibrator = fit_recalibrator(self.recalibration, f[calibration], y[calibration])
         c = recalibrator.transform(f)
         residual = y - c
 
         def fitted(rows: Ints) -> ResidualModel:
-            model = residual_model(
-                self.model, min_samples_leaf=self.min_samples_leaf, seed=self.seed + turn
-            )
+            model = residual_model(self.model, min_samples_leaf=least, seed=self.seed + turn)
             model.fit_parts(frame[rows], residual[rows], frame[evaluation], residual[evaluation])
             return model
 
@@ -334,9 +329,8 @@ class BinnedGroupingLoss:
         induced = float(np.var(c[rows]))
         if len(shape) < 2 * self.min_samples_leaf:
             return -induced
-        tree = grow_tree(
-            matrix[shape], y[shape], min_samples_leaf=self.min_samples_leaf, seed=self.seed
-        )
+        least = self.min_samples_leaf
+        tree = grow_tree(matrix[shape], y[shape], min_samples_leaf=least, seed=self.seed)
         leaf = tree.apply(matrix[rows])
         known = leaf >= 0
         moments = regions(leaf[known], y[rows][known], tree.n_leaves)

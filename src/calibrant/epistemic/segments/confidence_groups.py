@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,12 @@ from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.linear import ConfidenceBasis
+from calibrant.epistemic.linear import ConfidenceBasis, least_squares
 from calibrant.epistemic.saved import Row, SavedPolicy
 from calibrant.epistemic.segments.conditions import Candidates, Rule, candidate_rules, parse_rule
 from calibrant.epistemic.segments.group import Judged, describe, differences
 from calibrant.epistemic.segments.search import judge_groups, search_groups
 from calibrant.records.features import as_frame, checked_pair
-
-_RIDGE = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +113,9 @@ def fit_corrector(
     basis = ConfidenceBasis().fit(f)
     columns = basis.transform(f)
     width = columns.shape[1]
-    design = np.column_stack([columns, *(rule.mask(frame) for rule in rules)])
-    gram = design.T @ design
-    gram[np.diag_indices_from(gram)] += _RIDGE * len(y)
-    fitted = np.linalg.solve(gram, design.T @ y)
-    return GroupCorrector(
-        basis,
-        fitted[:width],
-        tuple(rules),
-        tuple(float(shift) for shift in fitted[width:]),
-        n=len(y),
-    )
+    fitted = least_squares(np.column_stack([columns, *(rule.mask(frame) for rule in rules)]), y)
+    shifts = tuple(fitted[width:].tolist())
+    return GroupCorrector(basis, fitted[:width], tuple(rules), shifts, n=len(y))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -200,13 +190,9 @@ class ConfidenceGroups:
         frame, f, y = self._one_per_unit(frame, f, y, units)
         rules = candidate_rules(frame, self.min_group)
         columns = ConfidenceBasis().fit(f).transform(f)
+        rng = named_stream(self.seed, "groups")
         self.search_ = search_groups(
-            rules,
-            columns,
-            y,
-            min_group=self.min_group,
-            rng=named_stream(self.seed, "groups"),
-            alpha=self.alpha,
+            rules, columns, y, min_group=self.min_group, rng=rng, alpha=self.alpha
         )
         self.tested_ = int(self.search_.first.usable.sum())
         self.pairs_dropped_ = rules.dropped
@@ -220,7 +206,7 @@ class ConfidenceGroups:
         ]
         self.groups_ = [describe(one, f, y, self.level) for one in judged]
         self.rules_ = [one.finding.rule for one in judged]
-        self.differences_ = differences(named, masks, f, y, level=self.level)
+        self.differences_ = differences(named, masks, f, y, self.level)
         self.corrector_ = fit_corrector([one.rule for one in selected], frame, f, y)
         return self
 
@@ -236,29 +222,23 @@ class ConfidenceGroups:
         self.left_out_ = len(units) - len(rows)
         return frame[rows], f[rows], y[rows]
 
-    def _values(self, rules: Candidates) -> list[Judged]:
-        """Return single conditions that are not flagged; of two sides of a cut, the lower one."""
+    def _values(self, rules: Candidates) -> Iterator[Judged]:
+        """Yield single conditions that are not flagged; of two sides of a cut, the lower one."""
         taken = {finding.position for finding in self.search_.selected}
         first = self.search_.first
         # What the confidence alone decides has no gap at equal confidence.
         usable = [at for at in range(len(rules.conditions)) if first.usable[at] and at not in taken]
         singles = [at for at in usable if rules.conditions[at].sign not in (">", ">=")]
         singles.sort(key=lambda at: -abs(float(first.statistic[at])))
-        judged = []
         for at in singles:
-            finding = self.search_.redrawn.finding(rules.rule(at), at, first)
-            mask = rules.mask(at)
+            finding, mask = self.search_.redrawn.finding(rules.rule(at), at, first), rules.mask(at)
             echo = self._echo_of(rules, mask) if finding.stands_out else None
-            judged.append(Judged(finding, "value", mask, False, echo))
-        return judged
+            yield Judged(finding, "value", mask, False, echo)
 
     def _echo_of(self, rules: Candidates, mask: Mask) -> str | None:
         """Return the flagged group that overlaps most with a group that is unusual without it."""
-        overlaps = []
-        for finding in self.search_.selected:
-            other = rules.mask(finding.position)
-            share = float((mask & other).sum() / (mask | other).sum())
-            overlaps.append((share, finding.rule.label))
+        flagged = [(rules.mask(one.position), one.rule.label) for one in self.search_.selected]
+        overlaps = [((mask & of).sum() / (mask | of).sum(), label) for of, label in flagged]
         return max(overlaps)[1] if overlaps else None
 
     def _named(

@@ -120,12 +120,7 @@ def _error(basis: Floats, own: Floats, y: Floats, shift: float) -> float:
 
 
 def differences(
-    rules: Sequence[Rule],
-    masks: Sequence[Mask],
-    confidence: Floats,
-    correct: Floats,
-    *,
-    level: float = 0.95,
+    rules: Sequence[Rule], masks: Sequence[Mask], confidence: Floats, correct: Floats, level: float
 ) -> list[GroupDifference]:
     """Return the difference of every pair of groups, p values adjusted by Holm's method."""
     gap = confidence - correct

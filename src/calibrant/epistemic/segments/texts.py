@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -114,18 +114,10 @@ def text_groups(
     for number, name in enumerate(names):
         rows = np.flatnonzero(code == number)
         closest = rows[np.argsort(near[rows], kind="stable")]
-        about[name] = {
-            "words": name.split(", ") if texts is not None else [],
-            "examples": _examples(closest, texts),
-            "n": len(rows),
-        }
+        examples = [] if texts is None else list(dict.fromkeys(texts[row] for row in closest))
+        words = [] if texts is None else name.split(", ")
+        about[name] = {"words": words, "examples": examples[:_EXAMPLES], "n": len(rows)}
     return TextGroups([names[number] for number in code], about)
-
-
-def _examples(rows: Ints, texts: Sequence[str] | None) -> list[str]:
-    if texts is None:
-        return []
-    return list(dict.fromkeys(texts[row] for row in rows))[:_EXAMPLES]
 
 
 def _names(code: Array, texts: Sequence[str] | None, count: int) -> list[str]:

@@ -172,21 +172,19 @@ class Selective:
         score, rest = self._score(frame, y, order[kept[order]])
         values, wrong = score.predict(frame), 1 - y
         names = known[groups.name] if groups is not None else ()
-        labels = Labels(values[rest], wrong[rest], group_codes(groups, rest, names))
-        answerable = float(kept.mean())
+        codes = group_codes(groups, rest, names)
+        labels = Labels(values[rest], wrong[rest], codes, answerable=float(kept.mean()))
         if traffic is not None:
-            labels, answerable = self._weighted(labels, score, traffic, known, groups)
+            labels = self._weighted(labels, score, traffic, known, groups)
         thresholds = self._thresholds(labels, names)
         threshold = None if self.each else as_written(thresholds.get(""), labels.score)
-        self._describe(labels, thresholds, names, answerable)
-        self.asked_ = []
-        if groups is not None:
-            self.asked_ = asked_groups(
-                groups, groups if traffic is None else traffic[groups.name], names
-            )
+        self._describe(labels, thresholds, names)
         seen = frame if beside is None else pl.concat([frame, beside], how="horizontal")
-        if groups is not None and groups.name not in seen.columns:
-            seen = seen.with_columns(groups)
+        group, self.asked_ = None, []
+        if groups is not None:
+            group, coming = groups.name, groups if traffic is None else traffic[groups.name]
+            self.asked_ = asked_groups(groups, coming, names)
+            seen = seen if group in seen.columns else seen.with_columns(groups)
         self.policy_ = SelectivePolicy(
             score,
             threshold,
@@ -194,9 +192,7 @@ class Selective:
             made or datetime.now(UTC).date().isoformat(),
             len(rest),
             fitted_on or {},
-            Profile.of(
-                seen if traffic is None else traffic, groups.name if groups is not None else None
-            ),
+            Profile.of(seen if traffic is None else traffic, group),
             known,
             {name: at for name, at in thresholds.items() if at is not None} if self.each else None,
         )
@@ -219,8 +215,8 @@ class Selective:
         traffic: pl.DataFrame,
         known: Mapping[str, Sequence[str]],
         groups: pl.Series | None,
-    ) -> tuple[Labels, float]:
-        """Return the labels weighted to the traffic, and the share of it that may be answered."""
+    ) -> Labels:
+        """Return the labels weighted to the traffic."""
         if groups is None:
             raise InputError("traffic is weighted by groups: name their column")
         own = of_known(traffic, None, known)
@@ -229,7 +225,7 @@ class Selective:
             raise InputError("no row of the traffic is in a group that has labels")
         codes = group_codes(rows[groups.name], np.arange(rows.height), known[groups.name])
         mix = TrafficMix(labels.group, score.predict(rows), codes)
-        return replace(labels, mix=mix), float(own.mean())
+        return replace(labels, mix=mix, answerable=float(own.mean()))
 
     def _thresholds(self, labels: Labels, names: Sequence[str]) -> dict[str, float | None]:
         """Return the threshold of each group, or the one of all under the empty name."""
@@ -251,47 +247,32 @@ class Selective:
         return {"": cheapest(labels.score, labels.wrong, self.certified_.passed, self.costs)}
 
     def _describe(
-        self,
-        labels: Labels,
-        thresholds: Mapping[str, float | None],
-        names: Sequence[str],
-        answerable: float,
+        self, labels: Labels, thresholds: Mapping[str, float | None], names: Sequence[str]
     ) -> None:
         grid = threshold_grid(labels.score)
         worth, errors = labels.curve(grid)
-        shares = answerable * error_curve(labels.score, labels.wrong, grid)[0] / len(labels.score)
-        if labels.mix is not None:
-            score = labels.mix.score
-            shares = answerable * error_curve(score, np.zeros(len(score)), grid)[0] / len(score)
-        self.curve_ = [
-            ThresholdPoint(threshold=at, share=share, error=error)
-            for at, share, error in zip(
-                grid.tolist(), shares.tolist(), proportions(errors, worth), strict=True
-            )
-        ]
-        cuts = np.array(
-            [_above(thresholds.get(name, thresholds.get(""))) for name in names or [""]]
-        )
-        self._measure(labels, cuts, answerable)
+        score = labels.score if labels.mix is None else labels.mix.score
+        reached = error_curve(score, np.zeros(len(score)), grid)[0]
+        shares = (labels.answerable * reached / len(score)).tolist()
+        points = zip(grid.tolist(), shares, proportions(errors, worth), strict=True)
+        self.curve_ = [ThresholdPoint(threshold=t, share=s, error=error) for t, s, error in points]
+        of_all = thresholds.get("")
+        cuts = np.array([_above(thresholds.get(name, of_all)) for name in names or [""]])
+        self._measure(labels, cuts)
         self.groups_ = [
             group_entry(name, labels.of_group(number), cuts[number])
             for number, name in enumerate(names)
         ]
         self.labels_needed_, self.more_ = None, []
         if self.max_error is not None and not self.each:
-            outlook = Outlook(
-                labels.score,
-                labels.wrong,
-                labels.weight,
-                max_error=self.max_error,
-                delta=self.delta,
-            )
+            weighted = labels.score, labels.wrong, labels.weight
+            outlook = Outlook(*weighted, max_error=self.max_error, delta=self.delta)
             if thresholds[""] is None:
                 self.labels_needed_ = outlook.labels_needed()
             self.more_ = outlook.more()
         self.cost_ = None if self.costs is None else self._cost(labels.score, labels.wrong)
 
-    def _measure(self, labels: Labels, cuts: Floats, answerable: float) -> None:
+    def _measure(self, labels: Labels, cuts: Floats) -> None:
         """Measure share and error; for a mix, of the traffic."""
         given = labels.score >= cuts[labels.group]
         n, inside = len(given), float(given.mean())
@@ -301,7 +282,7 @@ class Selective:
             inside = float((labels.mix.score >= cuts[labels.mix.traffic_group]).mean())
             worth, errors = labels.curve(cuts[:1])
             bad, answered = float(errors[0]), float(worth[0]) if np.isfinite(cuts[0]) else 0.0
-        self.share_ = wilson_estimate(answerable * inside, n)
+        self.share_ = wilson_estimate(labels.answerable * inside, n)
         self.error_ = proportions(np.array([bad]), np.array([answered]))[0]
 
     def _cost(self, score: Floats, wrong: Floats) -> DecideCost:

@@ -23,12 +23,16 @@ LEAST_LABELS = 15
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels that certify: score, error and group (a number) of each; the traffic, if any."""
+    """The labels that certify: score, error and group (a number) of each; the traffic, if any.
+
+    `answerable` is the share of the coming questions that have no category without enough labels.
+    """
 
     score: Floats
     wrong: Floats
     group: Ints
     mix: TrafficMix | None = None
+    answerable: float = 1.0
 
     def of_group(self, number: int) -> Labels:
         """Return the labels of one group."""
