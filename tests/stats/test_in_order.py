@@ -29,7 +29,7 @@ def test_pieces_hold_every_score_once_and_in_order(piece, falling, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(in_order, "PIECE", piece)
         parts = list(in_order.sums_in_order(score, outcome, weight, falling=falling))
-    found = np.concatenate([part.score for part in parts])
+    found = np.concatenate([part.confidence for part in parts])
     expected = np.unique(score)
     np.testing.assert_array_equal(found, expected[::-1] if falling else expected)
     for value, mass, total in zip(*map(np.concatenate, zip(*parts, strict=True)), strict=True):

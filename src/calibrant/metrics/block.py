@@ -15,7 +15,7 @@ from calibrant.metrics import inputs
 from calibrant.metrics.cell_error import CellError, Rows
 from calibrant.metrics.corp import Corp, ReliabilityCurve, corp_from_sums, curve_of_sums
 from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
-from calibrant.metrics.families import Ends, Family, Metric, RowLoss
+from calibrant.metrics.families import Bend, Ends, Family, Metric, RowLoss
 from calibrant.metrics.gap_intervals import GapIntervals, gap_intervals, half_highs
 from calibrant.metrics.gap_model import GapModel, gap_model, gap_of_means, matched_errors
 from calibrant.metrics.smooth import SmoothGrids, SmoothTask
@@ -25,15 +25,8 @@ from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.cells import ValueSums
 from calibrant.stats.common_draws import Stream
 from calibrant.stats.intervals import student_share, unseen_share, wilson_ends
-from calibrant.stats.isotonic import DistinctSums, isotonic_fit
-from calibrant.stats.units import (
-    MOST_SHARE,
-    UnitInfluence,
-    Units,
-    unequal_ratio,
-    unit_codes,
-    unit_sums,
-)
+from calibrant.stats.isotonic import isotonic_fit
+from calibrant.stats.units import MOST_SHARE, UnitInfluence, Units, unequal_ratio, unit_codes
 
 _RANKING = {
     "auroc": ranking.area_under_curve,
@@ -124,11 +117,7 @@ class MetricBlock:
         """Return value and interval."""
         return family.interval(self)
 
-    def losses(
-        self,
-        rows: RowLoss,
-        bend: tuple[float, float],  # noqa: ARG002
-    ) -> tuple[Floats, Callable[[], Floats]]:
+    def losses(self, rows: RowLoss, bend: Bend) -> tuple[Floats, Callable[[], Floats]]:  # noqa: ARG002
         """Return what every row costs, and how to get what it would with flipped outcomes."""
         c, y = self.confidence, self.data.correct
         return rows(c, y), lambda: rows(c, 1 - y)
@@ -226,10 +215,10 @@ class MetricBlock:
         return self.streams["gaps"].spawn(2)
 
     @cached_property
-    def distinct(self) -> DistinctSums:
+    def distinct(self) -> ranking.DistinctSums:
         """Sums at distinct scores, rising."""
         r = self.ranked
-        return DistinctSums(r.score[::-1], r.weight[::-1], r.outcome[::-1])
+        return ranking.DistinctSums(r.score[::-1], r.weight[::-1], r.outcome[::-1])
 
     @property
     def row_count(self) -> int:
@@ -264,14 +253,8 @@ class MetricBlock:
     @property
     def corp_task(self) -> CorpTask:
         """What the intervals of MCB and DSC are made from."""
-        return CorpTask(
-            self.distinct,
-            self.corp_parts,
-            self.fitted,
-            self.row_count,
-            self.gaps.inflation,
-            self.streams["corp"],
-        )
+        noise = self.row_count, self.gaps.inflation, self.streams["corp"]
+        return CorpTask(self.distinct, self.corp_parts, self.fitted, *noise)
 
     @cached_property
     def corp_ends(self) -> CorpIntervals:
@@ -307,11 +290,8 @@ class MetricBlock:
     @cached_property
     def mean_gap(self) -> Estimate:
         """Mean confidence minus accuracy."""
-        return gap_of_means(
-            self._pulled_mean(self.data.confidence),
-            self._pulled_mean(self.data.correct),
-            self.level,
-        )
+        confidence, accuracy = map(self._pulled_mean, self.data[:2])
+        return gap_of_means(confidence, accuracy, self.level)
 
     def _pulled_mean(self, rows: Array) -> tuple[float, UnitInfluence]:
         values = rows.astype(np.float64, copy=False)
@@ -346,7 +326,7 @@ class MetricBlock:
         """
         if self.data.weights is not None:
             influence = influence * self.weight
-        sums, scale = unit_sums(influence, self.units), self.units.count / self.data.total
+        sums, scale = self.units.sums(influence), self.units.count / self.data.total
         found = sums if scale == 1 else sums * scale
         if self.shares is not None:
             found = found / (1 - np.minimum(self.shares, MOST_SHARE))

@@ -11,8 +11,9 @@ from calibrant.core.arrays import Floats
 from calibrant.metrics.binned import bin_statistics
 from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.inputs import check, check_bins, check_choice
-from calibrant.stats.isotonic import distinct_sums, isotonic_fit
+from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.logistic import logistic_fit
+from calibrant.stats.ranking import DistinctSums
 
 
 def _logits(values: Floats, edge: float) -> Floats:
@@ -221,7 +222,7 @@ class IsotonicCalibrator(Calibrator):
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
         """Fit the step function."""
         data = check(confidence, correct, weights, probability=False).present()
-        sums = distinct_sums(*data)
+        sums = DistinctSums.of(*data)
         rates = isotonic_fit(sums.weight, sums.outcome)
         # Inside a constant stretch only its ends are needed.
         keep = np.ones(rates.size, np.bool_)

@@ -17,22 +17,15 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.cell_bounds import middle_of_bend
-from calibrant.metrics.families import Ends, Family, RowLoss
+from calibrant.metrics.families import Bend, Ends, Family, RowLoss
 from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smooth import SmoothGrids
+from calibrant.stats import cell_sums
 from calibrant.stats.binning import width_edges
-from calibrant.stats.cell_sums import (
-    LOSS_UNIT,
-    OFFSET_BITS,
-    SQUARE_UNIT,
-    STEEP_CELLS,
-    CellGrid,
-    CellSums,
-)
 from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.units import UnitInfluence, Units
 
@@ -53,8 +46,8 @@ class CellBlock(MetricBlock):
 
     def __init__(
         self,
-        sums: CellSums,
-        grid: CellGrid,
+        sums: cell_sums.CellSums,
+        grid: cell_sums.CellGrid,
         *,
         level: float,
         resamples: int,
@@ -173,9 +166,7 @@ class CellBlock(MetricBlock):
         """Residuals on the grids of smooth ECE, each cell and outcome at its own mean."""
         return SmoothGrids(Checked(self.own_mean, self.data.correct, self.counts))
 
-    def losses(
-        self, rows: RowLoss, bend: tuple[float, float]
-    ) -> tuple[Floats, Callable[[], Floats]]:
+    def losses(self, rows: RowLoss, bend: Bend) -> tuple[Floats, Callable[[], Floats]]:
         """Return what rows of each cell and outcome cost on average, and with flipped outcomes."""
         y = self.data.correct
         # Rows with a confidence of 1 do not differ.
@@ -193,7 +184,8 @@ class CellBlock(MetricBlock):
         edges = width_edges(self.grid.cells)
         lower = edges[np.minimum(self.cell, self.grid.cells - 1)]
         upper = edges[np.minimum(self.cell + 1, self.grid.cells)]
-        steep = np.where(y, self.cell < STEEP_CELLS, self.cell >= self.grid.cells - STEEP_CELLS)
+        wide = cell_sums.STEEP_CELLS
+        steep = np.where(y, self.cell < wide, self.cell >= self.grid.cells - wide)
         # From here on the probability that was given to what happened.
         given = np.where(y, self.own_mean, 1 - self.own_mean)
         near, far = np.where(y, lower, 1 - upper), np.where(y, upper, 1 - lower)
@@ -204,15 +196,15 @@ class CellBlock(MetricBlock):
         chord = -(1 - share) * np.log(near) - share * np.log(far)
         loss, slack = (at_mean + chord) / 2, np.maximum(chord - at_mean, 0.0) / 2
         # Places inside a cell are rounded, which the slope at its steep end makes larger.
-        slack += self.width * 2.0**-OFFSET_BITS / near
+        slack += self.width * 2.0**-cell_sums.OFFSET_BITS / near
         square = loss**2
         for outcome in (0, 1):
             ours = steep & (self.outcome == outcome)
             rows = float(self.counts[ours].sum())
             if rows:
-                loss[ours] = float(self.sums.loss[outcome]) * LOSS_UNIT / rows
-                square[ours] = float(self.sums.squares[outcome]) * SQUARE_UNIT / rows
-                slack[ours] = LOSS_UNIT / 2
+                loss[ours] = float(self.sums.loss[outcome]) * cell_sums.LOSS_UNIT / rows
+                square[ours] = float(self.sums.squares[outcome]) * cell_sums.SQUARE_UNIT / rows
+                slack[ours] = cell_sums.LOSS_UNIT / 2
         return loss, square, slack
 
     def interval_of(self, family: Family) -> Ends:

@@ -284,12 +284,8 @@ class CellError(Struct, frozen=True, dict=True):
         z = self._bound.z_below(margin) if self.value <= margin else -math.inf
         reach = self._planned.z_below(_WITHIN_REACH * margin)
         p_value = self._p_value(z)
-        return WithinMargin(
-            p_value,
-            self._p_value(reach),
-            self._accuracy_agrees(margin),
-            p_value > 0.05 or structure_z(self.sums, self._plain) <= _STRUCTURE,
-        )
+        smooth = p_value > 0.05 or structure_z(self.sums, self._plain) <= _STRUCTURE
+        return WithinMargin(p_value, self._p_value(reach), self._accuracy_agrees(margin), smooth)
 
     def _accuracy_agrees(self, margin: float) -> bool:
         table = self.table
@@ -320,9 +316,8 @@ class CellError(Struct, frozen=True, dict=True):
         said = float(rows @ value) / count
         spread = float(rows @ np.square(value - said)) / max(count - 1, 1.0)
         reach = float(stdtrit(max(count - 1, 1.0), 0.9975)) * math.sqrt(spread / count)
-        return perfect_law.mean_p_value(
-            said, reach, round(float(self.sums.right.sum())), round(count)
-        )
+        right = round(float(self.sums.right.sum()))
+        return perfect_law.mean_p_value(said, reach, right, round(count))
 
     @cached_property
     def _law(self) -> tuple[Floats, Floats, Floats, Floats, float]:
@@ -346,9 +341,8 @@ class CellError(Struct, frozen=True, dict=True):
             return self.clusters.cells_p_value
         factor, chance, seen, times, _ = self._law
         tilt = 1 - 2 * chance
-        spiegelhalter = perfect_law.sum_p_value(
-            factor * tilt, chance, float((seen * tilt).sum()), times
-        )
+        score = float((seen * tilt).sum())
+        spiegelhalter = perfect_law.sum_p_value(factor * tilt, chance, score, times)
         cells = perfect_law.cells_p_value(self.sums, self.table)
         return perfect_law.combined_p_value([self.p_gap, spiegelhalter, cells])
 

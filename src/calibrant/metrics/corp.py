@@ -15,13 +15,8 @@ from calibrant.core.stored import Stored
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, batches
-from calibrant.stats.isotonic import (
-    DistinctSums,
-    distinct_sums,
-    isotonic_fit,
-    isotonic_fits,
-    pooled_sums,
-)
+from calibrant.stats.isotonic import isotonic_fit, isotonic_fits, pooled_sums
+from calibrant.stats.ranking import DistinctSums
 
 # Cells of nearly equal confidences that the band is made for, and simulations behind it.
 BAND_CELLS = 512
@@ -194,7 +189,7 @@ def reliability_curve(
             f"a curve needs points >= 2 and resamples >= 20, got {points} and {resamples}"
         )
     data = check(confidence, correct, weights).present()
-    sums = distinct_sums(*data)
+    sums = DistinctSums.of(*data)
     fitted = isotonic_fit(sums.weight, sums.outcome)
     return curve_of_sums(sums, fitted, data.rows, points, level, rng, resamples)
 
@@ -285,8 +280,5 @@ def merged_cells(sums: DistinctSums, most: int) -> DistinctSums:
     group = np.minimum((reached - sums.weight / 2) / reached[-1] * most, most - 1).astype(np.intp)
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     weight = np.add.reduceat(sums.weight, starts)
-    return DistinctSums(
-        np.add.reduceat(sums.confidence * sums.weight, starts) / weight,
-        weight,
-        np.add.reduceat(sums.outcome, starts),
-    )
+    confidence = np.add.reduceat(sums.confidence * sums.weight, starts) / weight
+    return DistinctSums(confidence, weight, np.add.reduceat(sums.outcome, starts))

@@ -25,8 +25,8 @@ from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.common_draws import CommonDraws, Stream, batches
 from calibrant.stats.intervals import normal_quantile
 from calibrant.stats.inversion import crossing, share_of, side_by_side
-from calibrant.stats.isotonic import DistinctSums, isotonic_fit, isotonic_fits
-from calibrant.stats.ranking import Influence
+from calibrant.stats.isotonic import isotonic_fit, isotonic_fits
+from calibrant.stats.ranking import DistinctSums, Influence
 
 CELLS = 100
 DRAWS = 150

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from calibrant.core import Estimate, RngLike, as_generator
 from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import require_known
-from calibrant.metrics.block import MetricBlock
+from calibrant.metrics.block import How, MetricBlock
 from calibrant.metrics.registry import METRICS, audited
 
 
@@ -73,17 +73,9 @@ def metric_estimates(
     """
     require_known(names or (), audited(), "there is no metric {} here")
     chosen = [METRICS[name] for name in names or audited()]
-    block = MetricBlock(
-        confidence,
-        correct,
-        weights,
-        units,
-        probability=any(metric.probability for metric in chosen),
-        bins=bins,
-        level=level,
-        resamples=resamples,
-        rng=as_generator(rng),
-    )
+    probability, stream = any(metric.probability for metric in chosen), as_generator(rng)
+    how = How(probability=probability, bins=bins, level=level, resamples=resamples, rng=stream)
+    block = MetricBlock(confidence, correct, weights, units, **how)
     return {metric.name: block.estimate(metric) for metric in chosen}
 
 

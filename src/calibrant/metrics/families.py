@@ -26,9 +26,11 @@ Ends: TypeAlias = tuple[float, float, float, str]
 Interval: TypeAlias = "Callable[[MetricBlock], Ends]"
 RowLoss: TypeAlias = Callable[[Floats, Array], Array]
 """What a row of confidence and outcome costs."""
+Bend: TypeAlias = tuple[float, float]
+"""Least and largest second derivative of a `RowLoss` in the confidence."""
 
 
-class Family(Struct, frozen=True, kw_only=True):
+class Family(Struct, frozen=True):
     """How a kind of metric is computed.
 
     Parameters
@@ -117,7 +119,7 @@ class Metric(Struct, frozen=True, kw_only=True):
 def mean_of(
     rows: RowLoss,
     *,
-    bend: tuple[float, float] = (0.0, 0.0),
+    bend: Bend = (0.0, 0.0),
     interval: Interval | None = None,
     cells: Callable[[CellBlock], Ends] | None = None,
     bound: Callable[[CellBlock], float] | None = None,
@@ -141,13 +143,9 @@ def mean_of(
         value = block.average(losses)
         return value, losses - value
 
-    return Family(
-        interval=interval or (lambda block: skewed_mean(block, *block.losses(rows, bend))),
-        cells=cells,
-        bound=bound or (lambda block: cell_bounds.of_bend(block, bend)),
-        influence=influence,
-        rows=rows,
-    )
+    interval = interval or (lambda block: skewed_mean(block, *block.losses(rows, bend)))
+    bound = bound or (lambda block: cell_bounds.of_bend(block, bend))
+    return Family(interval, bound, cells, influence, rows)
 
 
 def skewed_mean(block: MetricBlock, rows: Floats, flipped: Callable[[], Floats]) -> Ends:
@@ -210,11 +208,6 @@ def mean_gap(block: MetricBlock) -> Ends:
 
 
 # Calibration errors: their intervals hold what a test does not contradict.
-
-
-def error_of(interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
-    """Return the family of a calibration error, or of a part of the Brier score."""
-    return Family(interval=interval, bound=bound)
 
 
 def cell_error(block: MetricBlock) -> Ends:
@@ -317,9 +310,7 @@ def uncertainty(block: MetricBlock) -> Ends:
 
 def ranking_of(name: str, interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
     """Return the family of a measure of the order; `name` as in `MetricBlock.ranking_rows`."""
-    return Family(
-        interval=interval, bound=bound, influence=lambda block: block.ranking_influence(name)
-    )
+    return Family(interval, bound, influence=lambda block: block.ranking_influence(name))
 
 
 def area_under_roc(block: MetricBlock) -> Ends:

@@ -17,7 +17,7 @@ from calibrant.metrics.inputs import Checked, check, check_choice
 from calibrant.stats import intervals
 from calibrant.stats.few_numbers import erf
 from calibrant.stats.inversion import Search, rooting, side_by_side
-from calibrant.stats.units import MOST_SHARE, UnitInfluence, Units, freedom, unit_sums
+from calibrant.stats.units import MOST_SHARE, UnitInfluence, Units, freedom
 
 # Level at which the reach of Student's law stands for that of the normal one, and shares that are
 # equal but for rounding.
@@ -126,7 +126,7 @@ def gap_model(data: Checked, units: Units, *, bins: int) -> GapModel:
     if data.weights is None and units.codes is None:
         return GapModel(stats, data.rows, 1.0, None)
     heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
-    shares = unit_sums(heavy, units) / heavy.sum()
+    shares = units.sums(heavy) / heavy.sum()
     covariance = _unit_covariance(data, units, heavy, shares, bins)
     residual = stats.mass * stats.gap
     single = (stats.mass * (shrunk_variance(stats, 1.0) + stats.gap**2) - residual**2) / data.rows

@@ -11,7 +11,8 @@ from calibrant.core.arrays import Array, Floats, Ints, MaybeArray
 from calibrant.metrics.binned import ece
 from calibrant.metrics.inputs import check, check_weights
 from calibrant.metrics.scoring import log_loss
-from calibrant.stats.isotonic import distinct_sums, isotonic_fit
+from calibrant.stats.isotonic import isotonic_fit
+from calibrant.stats.ranking import DistinctSums
 
 
 def rms_calibration_error(
@@ -107,7 +108,7 @@ def ks_calibration_error(
     >>> round(ks_calibration_error([0.9, 0.9, 0.5, 0.5], [1, 0, 1, 0]), 3)
     0.2
     """
-    sums = distinct_sums(*check(confidence, correct, weights).present())
+    sums = DistinctSums.of(*check(confidence, correct, weights).present())
     apart = np.cumsum(sums.weight * sums.confidence - sums.outcome)
     return float(np.abs(apart).max() / sums.weight.sum())
 
@@ -146,7 +147,7 @@ def log_loss_decomposition(
     (0.511, 0.693, 0.0)
     """
     data = check(confidence, correct, weights).present()
-    sums = distinct_sums(*data)
+    sums = DistinctSums.of(*data)
     fitted = isotonic_fit(sums.weight, sums.outcome)
     total = float(sums.weight.sum())
     mean = float(sums.outcome.sum()) / total

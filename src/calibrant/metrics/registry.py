@@ -15,7 +15,7 @@ from calibrant.metrics import named, scoring
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
 from calibrant.metrics.cell_error import error
 from calibrant.metrics.corp import dsc, mcb, unc
-from calibrant.metrics.families import Family, Metric, error_of, mean_of, ranking_of
+from calibrant.metrics.families import Family, Metric, mean_of, ranking_of
 from calibrant.metrics.gap_model import ece_debiased
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
 from calibrant.metrics.smooth import smooth_ece
@@ -29,10 +29,10 @@ def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = Non
 
 # What computes a metric's value, and with its interval from rows and from cells.
 _COMPUTED: dict[str, tuple[Callable[..., float], Family | None]] = {
-    "error": (error, error_of(by.cell_error, off.of_cells)),
-    "ece": (ece, error_of(by.binned_error, off.of_place)),
-    "ece_debiased": (ece_debiased, error_of(by.debiased_error, off.of_place)),
-    "smooth_ece": (smooth_ece, error_of(by.smooth_error, off.of_smooth)),
+    "error": (error, Family(by.cell_error, off.of_cells)),
+    "ece": (ece, Family(by.binned_error, off.of_place)),
+    "ece_debiased": (ece_debiased, Family(by.debiased_error, off.of_place)),
+    "smooth_ece": (smooth_ece, Family(by.smooth_error, off.of_smooth)),
     "brier": (scoring.brier, mean_of(lambda c, y: np.square(c - y), bend=(2.0, 2.0))),
     "log_loss": (
         scoring.log_loss,
@@ -50,12 +50,12 @@ _COMPUTED: dict[str, tuple[Callable[..., float], Family | None]] = {
         scoring.mean_confidence,
         mean_of(lambda c, y: c + 0.0 * y, interval=by.student_mean, bound=off.of_place),
     ),
-    "over_confidence": (over_confidence, error_of(by.over_half, off.of_place)),
-    "under_confidence": (under_confidence, error_of(by.under_half, off.of_place)),
-    "mcb": (mcb, error_of(by.miscalibration, off.of_miscalibration)),
-    "dsc": (dsc, error_of(by.discrimination, off.of_discrimination)),
-    "unc": (unc, error_of(by.uncertainty, off.nothing)),
-    "confidence_gap": (_gap, error_of(by.mean_gap, off.of_place)),
+    "over_confidence": (over_confidence, Family(by.over_half, off.of_place)),
+    "under_confidence": (under_confidence, Family(by.under_half, off.of_place)),
+    "mcb": (mcb, Family(by.miscalibration, off.of_miscalibration)),
+    "dsc": (dsc, Family(by.discrimination, off.of_discrimination)),
+    "unc": (unc, Family(by.uncertainty, off.nothing)),
+    "confidence_gap": (_gap, Family(by.mean_gap, off.of_place)),
     "rms_calibration_error": (named.rms_calibration_error, None),
     "mce": (named.mce, None),
     "adaptive_ece": (named.adaptive_ece, None),

@@ -91,11 +91,7 @@ def _of_rows(function: Function, data: inputs.Checked, rows: Indices) -> float:
 
 
 def _short_cut(
-    metric: str,
-    data: inputs.Checked,
-    resamples: int,
-    rng: np.random.Generator,
-    **options: Any,
+    metric: str, data: inputs.Checked, resamples: int, rng: np.random.Generator, **options: Any
 ) -> Floats | None:
     y = data.correct
     binary = not inputs.is_graded(y)
@@ -200,16 +196,8 @@ def bootstrap_interval(
     """
     inputs.check_choice("kind", kind, KINDS)
     inputs.check_level(level)
-    replicates = bootstrap_distribution(
-        metric,
-        confidence,
-        correct,
-        weights=weights,
-        units=units,
-        resamples=resamples,
-        rng=rng,
-        **options,
-    )
+    resampled = partial(bootstrap_distribution, metric, confidence, correct, weights=weights)
+    replicates = resampled(units=units, resamples=resamples, rng=rng, **options)
     data = inputs.check(confidence, correct, weights, probability=False)
     value = _metric(metric, **options)(confidence, correct, weights=weights)
     found = unit_codes(units, data.rows)

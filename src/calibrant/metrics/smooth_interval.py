@@ -252,11 +252,7 @@ def _largest_spread(at: Floats, gap: Floats) -> Floats:
 
 
 def _lines(
-    smoothed: Floats,
-    density: Floats,
-    error: Floats,
-    observed: Floats,
-    sizes: Sequence[int],
+    smoothed: Floats, density: Floats, error: Floats, observed: Floats, sizes: Sequence[int]
 ) -> tuple[Floats, Floats]:
     """Return the two lines of candidates, as in `gap_intervals`; `sizes` are points per block."""
     whole = observed[:, None]

@@ -1,37 +1,13 @@
 """Isotonic regression of outcomes on confidences, from rows or from sums over cells."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from calibrant.core.arrays import Array, Floats, Indices
-from calibrant.stats.ranking import sums_in_order
+from calibrant.stats.ranking import DistinctSums, sums_in_order
 
 # Curves of real answers take 4 to 15 passes over what is left; a long rise before a fall takes one
 # for each of its values.
 _MOST_PASSES = 40
-
-
-class DistinctSums(NamedTuple):
-    """Weight and summed outcome at each distinct confidence, in rising order."""
-
-    confidence: Floats
-    weight: Floats
-    outcome: Floats
-
-
-def distinct_sums(confidence: Array, correct: Array, weights: Array | None) -> DistinctSums:
-    """Return the sums at distinct confidences: equal confidences must get equal fits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sums = distinct_sums(np.array([0.5, 0.2, 0.5]), np.array([1, 0, 0]), None)
-    >>> sums.confidence.tolist(), sums.weight.tolist(), sums.outcome.tolist()
-    ([0.2, 0.5], [1.0, 2.0], [0.0, 1.0])
-    """
-    pieces = sums_in_order(confidence, correct, weights)
-    return DistinctSums(*map(np.concatenate, zip(*pieces, strict=True)))
 
 
 def pooled_sums(
@@ -51,9 +27,9 @@ def pooled_sums(
     squares = products = 0.0
     parts = []
     for sums in sums_in_order(confidence, correct, weights):
-        squares += float(sums.weight @ sums.score**2)
-        products += float(sums.score @ sums.outcome)
-        parts.append(_blocks(sums.score * sums.weight, sums.weight, sums.outcome))
+        squares += float(sums.weight @ sums.confidence**2)
+        products += float(sums.confidence @ sums.outcome)
+        parts.append(_blocks(sums.confidence * sums.weight, sums.weight, sums.outcome))
     mass, weight, outcome = _blocks(*map(np.concatenate, zip(*parts, strict=True)))
     return DistinctSums(mass / weight, weight, outcome), squares, products
 
@@ -73,21 +49,21 @@ def rising_fit(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
 
 def _pooled(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
     """Return the means of the blocks of the rising fit, and where they begin."""
-    means, held, total = values, weights, values * weights
+    means, mass, total = values, weights, values * weights
     starts = np.arange(values.size)
     for _ in range(_MOST_PASSES):
         rises = np.flatnonzero(np.append(means[:1] > -np.inf, means[1:] > means[:-1]))
         if rises.size == means.size:
             return means, starts
         # Each block takes all that follow it without rising: any order of pooling ends alike.
-        total, held = np.add.reduceat(total, rises), np.add.reduceat(held, rises)
-        means, starts = total / held, starts[rises]
+        total, mass = np.add.reduceat(total, rises), np.add.reduceat(mass, rises)
+        means, starts = total / mass, starts[rises]
     # Loaded here: it takes a third of a second, a hundred times what the passes take.
     from scipy.optimize import isotonic_regression
 
-    found = isotonic_regression(values, weights=weights)
-    starts = np.asarray(found.blocks[:-1])
-    return found.x[starts], starts
+    fit = isotonic_regression(values, weights=weights)
+    starts = np.asarray(fit.blocks[:-1])
+    return fit.x[starts], starts
 
 
 def _blocks(*sums: Floats) -> list[Floats]:

@@ -14,17 +14,30 @@ from calibrant.stats.few_numbers import digamma, xlogy
 PIECE = 65_536
 
 
-class ScoreSums(NamedTuple):
-    """Weight and summed outcome at distinct scores."""
+class DistinctSums(NamedTuple):
+    """Weight and summed outcome at each distinct confidence, or other score, in order."""
 
-    score: Floats
+    confidence: Floats
     weight: Floats
     outcome: Floats
+
+    @classmethod
+    def of(cls, confidence: Array, correct: Array, weights: Array | None) -> DistinctSums:
+        """Return the sums at distinct confidences, rising: equal ones must get equal fits.
+
+        Examples
+        --------
+        >>> sums = DistinctSums.of(np.array([0.5, 0.2, 0.5]), np.array([1, 0, 0]), None)
+        >>> sums.confidence.tolist(), sums.weight.tolist(), sums.outcome.tolist()
+        ([0.2, 0.5], [1.0, 2.0], [0.0, 1.0])
+        """
+        pieces = sums_in_order(confidence, correct, weights)
+        return cls(*map(np.concatenate, zip(*pieces, strict=True)))
 
 
 def sums_in_order(
     score: Array, correct: Array, weights: Array | None, *, falling: bool = False
-) -> Iterator[ScoreSums]:
+) -> Iterator[DistinctSums]:
     """Yield the sums at distinct scores in rising (or falling) order, piece by piece.
 
     A score never appears in two pieces. Only the order of the rows is held as a whole.
@@ -32,27 +45,27 @@ def sums_in_order(
     Examples
     --------
     >>> pieces = sums_in_order(np.array([0.5, 0.2, 0.5]), np.array([1, 0, 0]), None)
-    >>> [(p.score.tolist(), p.weight.tolist(), p.outcome.tolist()) for p in pieces]
+    >>> [(p.confidence.tolist(), p.weight.tolist(), p.outcome.tolist()) for p in pieces]
     [([0.2], [1.0], [0.0]), ([0.5], [2.0], [1.0])]
     """
     order = np.argsort(score)
     if falling:
         order = order[::-1]
-    last: ScoreSums | None = None
+    last: DistinctSums | None = None
     for start in range(0, order.size, PIECE):
         rows = order[start : start + PIECE]
         sums = _sums(score[rows], correct[rows], None if weights is None else weights[rows])
         if last is not None:
             sums = _joined(last, sums)
         # The next piece may go on with the last score.
-        if sums.score.size > 1:
-            yield ScoreSums(*(column[:-1] for column in sums))
-        last = ScoreSums(*(column[-1:] for column in sums))
+        if sums.confidence.size > 1:
+            yield DistinctSums(*(column[:-1] for column in sums))
+        last = DistinctSums(*(column[-1:] for column in sums))
     if last is not None:
         yield last
 
 
-def _sums(ordered: Array, correct: Array, weights: Array | None) -> ScoreSums:
+def _sums(ordered: Array, correct: Array, weights: Array | None) -> DistinctSums:
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     outcome = correct.astype(np.float64)
     if weights is None:
@@ -61,15 +74,15 @@ def _sums(ordered: Array, correct: Array, weights: Array | None) -> ScoreSums:
         heavy = weights.astype(np.float64)
         outcome *= heavy
         mass = np.add.reduceat(heavy, starts)
-    return ScoreSums(ordered[starts].astype(np.float64), mass, np.add.reduceat(outcome, starts))
+    return DistinctSums(ordered[starts].astype(np.float64), mass, np.add.reduceat(outcome, starts))
 
 
-def _joined(last: ScoreSums, sums: ScoreSums) -> ScoreSums:
-    if last.score[0] == sums.score[0]:
+def _joined(last: DistinctSums, sums: DistinctSums) -> DistinctSums:
+    if last.confidence[0] == sums.confidence[0]:
         sums.weight[0] += last.weight[0]
         sums.outcome[0] += last.outcome[0]
         return sums
-    return ScoreSums(*(np.concatenate(pair) for pair in zip(last, sums, strict=True)))
+    return DistinctSums(*(np.concatenate(pair) for pair in zip(last, sums, strict=True)))
 
 
 class Influence(Struct, frozen=True):

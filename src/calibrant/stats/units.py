@@ -21,6 +21,12 @@ class Units(Struct, frozen=True):
     count: int
     rows: int
 
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum of `values` in each unit."""
+        if self.codes is None:
+            return values
+        return np.bincount(self.codes, values, self.count).astype(np.float64, copy=False)
+
 
 # A unit that is nearly all there is would be put right without bound.
 MOST_SHARE = 0.9
@@ -131,13 +137,6 @@ def unit_codes(units: MaybeArray, rows: int) -> Units:
         )
         count = len(table)
     return Units(None if count == rows else codes.astype(np.intp, copy=False), count, rows)
-
-
-def unit_sums(values: Floats, units: Units) -> Floats:
-    """Return the sum of `values` in each unit."""
-    if units.codes is None:
-        return values
-    return np.bincount(units.codes, values, units.count).astype(np.float64, copy=False)
 
 
 def freedom(shares: Floats) -> float:

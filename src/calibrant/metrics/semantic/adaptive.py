@@ -7,11 +7,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
-from calibrant.metrics.semantic.theory import (
-    selection_bias,
-    selection_error_bound,
-    standardised_margin,
-)
+from calibrant.metrics.semantic import theory
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,7 @@ class AdaptiveRule:
         ranked = np.sort(np.column_stack([table, np.full(n.size, 0.5)]), axis=1)[:, ::-1]
         first, second = ranked[:, 0] / (n + 0.5), ranked[:, 1] / (n + 0.5)
         classes = (table > 0).sum(axis=1) + 1
-        bound = selection_error_bound(first - second, first + second, classes, np.maximum(n, 1))
+        bound = theory.selection_error_bound(first - second, first + second, classes, n.clip(1))
         enough = n >= self.minimum
         return np.asarray((enough & (bound <= self.target)) | (n >= self.maximum))
 
@@ -135,8 +131,8 @@ def best_selection_size(
     sizes = np.arange(1, pool)
     costs = []
     for n in sizes:
-        lam = standardised_margin(margin, p, n) / 2
-        bias = np.sqrt(p / n) * selection_bias(lam)
+        lam = theory.standardised_margin(margin, p, n) / 2
+        bias = np.sqrt(p / n) * theory.selection_bias(lam)
         spread = 0.0 if goal == "bias" else p1 * (1 - p1) / (pool - n)
         costs.append(float(np.mean(np.abs(bias) if goal == "bias" else bias**2 + spread)))
     return int(sizes[int(np.argmin(costs))])

@@ -173,12 +173,7 @@ class _Kinds(NamedTuple):
 
 
 def unlimited_draws_ece(
-    pool: DrawPool,
-    *,
-    bins: int = 10,
-    level: float = 0.95,
-    resamples: int = 100,
-    rng: RngLike = 0,
+    pool: DrawPool, *, bins: int = 10, level: float = 0.95, resamples: int = 100, rng: RngLike = 0
 ) -> UnlimitedDraws:
     """Return the calibration error that unlimited draws would show, with its interval.
 

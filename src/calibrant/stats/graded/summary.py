@@ -75,11 +75,7 @@ FORETOLD_CHECKS, _CELLS = 60, 10
 
 
 def grading_summary(
-    checked: Checked,
-    rng: np.random.Generator,
-    *,
-    probability: bool = True,
-    level: float = 0.95,
+    checked: Checked, rng: np.random.Generator, *, probability: bool = True, level: float = 0.95
 ) -> dict[str, Any]:
     """Return accuracy, gap, error and AUROC with grading error, and what more checks would do.
 
