@@ -133,6 +133,8 @@ def bench_mace(
     )
     if out is not None:
         write_questions(benchmark.questions, out)
+    call = Call("bench check", out, triples=list(triples), domain_files=list(domain_files))
+    check = {"why": "Check every question again, with a second source", "command": call.text()}
     settings = {"k": list(k), **recorded(locals(), "per_k rules limit cap single_cap")}
     return BenchResult(
         {
@@ -143,17 +145,9 @@ def bench_mace(
             "results": list(benchmark.statistics),
             "filters": list(benchmark.filters),
             "page_views": views.summary() if views is not None else [],
-            "next": None if out is None else _check_step(out, triples, domain_files),
+            "next": check if out is not None else None,
         }
     )
-
-
-def _check_step(
-    out: str | Path, triples: Sequence[str | Path], domain_files: Sequence[str | Path]
-) -> dict[str, str]:
-    """Return the command that looks at the questions again, with the facts behind them."""
-    call = Call("bench check", out, triples=list(triples), domain_files=list(domain_files))
-    return {"why": "Check every question again, with a second source", "command": call.text()}
 
 
 def _broken(document: Mapping[str, Any]) -> str | None:

@@ -84,13 +84,7 @@ def build_benchmark(
             pools, repeated = _pools(known[name], ks, cap, foreign.get(name, frozenset()), seed)
             candidates = {k: len(pool) for k, pool in pools.items()}
             chosen = {
-                k: choose(
-                    pool,
-                    per_k,
-                    strata=strata,
-                    embed=embed,
-                    rng=named_stream(seed, "choose", name, k),
-                )
+                k: choose(pool, per_k, strata, embed, rng=named_stream(seed, "choose", name, k))
                 for k, pool in pools.items()
             }
             by_k = _with_siblings(chosen, known[name])

@@ -7,38 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.bench.questions.facts import Fact, FactSet
+from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.wording import Bounds
 from calibrant.core.errors import InputError, require_known
-
-
-def inside(facts: Collection[Fact], bounds: Bounds, *, touching: bool) -> set[str] | None:
-    """Return the answers within the bounds, or None when a value is only partly inside.
-
-    With `touching`, an uncertain value that shares an end with the window counts as partly
-    inside; without it (rounded areas), sharing an end is no overlap.
-
-    Examples
-    --------
-    >>> areas = [Fact("X", "A", 10.0, 20.0), Fact("X", "B", 20.0, 30.0)]
-    >>> inside(areas, (10.0, 20.0), touching=False)
-    {'a'}
-    >>> inside(areas, (10.0, 25.0), touching=False) is None
-    True
-    """
-    lower, upper = bounds
-    found = set()
-    for fact in facts:
-        low, high = _span(fact)
-        if lower <= low and high <= upper:
-            found.add(fact.key)
-        elif low == high or touching:
-            if low <= upper and high >= lower:
-                return None
-        elif low < upper and high > lower:
-            return None
-    return found
 
 
 def window_candidates(
@@ -53,7 +25,7 @@ def window_candidates(
     found = [
         (subject, bounds)
         for subject in facts.facts
-        for bounds in _windows(facts, subject, k, frozenset(foreign))
+        for bounds in _windows(facts, subject, k, foreign)
     ]
     if len(found) > cap:
         chosen = np.sort(rng.choice(len(found), size=cap, replace=False))
@@ -61,39 +33,26 @@ def window_candidates(
     return [_window_question(facts, subject, bounds) for subject, bounds in found]
 
 
-def _windows(facts: FactSet, subject: str, k: int, foreign: frozenset[str]) -> Iterator[Bounds]:
+def _windows(facts: FactSet, subject: str, k: int, foreign: Collection[str]) -> Iterator[Bounds]:
     members = facts.facts[subject]
-    touching = facts.wording.unit != "area"
-    lows = sorted({_span(fact)[0] for fact in members})
-    highs = sorted({_span(fact)[1] for fact in members})
+    yearly = facts.relation == "awarded_to"
+    lows = sorted({fact.span[0] for fact in members})
+    highs = sorted({fact.span[1] for fact in members})
     for lower in lows:
         for upper in (high for high in highs if high >= lower):
             if upper == lower and not facts.wording.words_one_value:
                 continue
-            certain = {f.key for f in members if lower <= _span(f)[0] and _span(f)[1] <= upper}
-            if len(certain) > k:
+            certain = {f.key for f in members if lower <= f.span[0] and f.span[1] <= upper}
+            gap = yearly and sum(lower <= year <= upper for year in lows) != upper - lower + 1
+            if len(certain) > k or gap:
                 break
-            if facts.relation == "awarded_to" and not _recorded(lows, lower, upper):
-                break
-            if len(certain) == k and not certain & foreign:
-                answers = inside(members, (lower, upper), touching=touching)
-                if answers is not None:
-                    yield lower, upper
-
-
-def _recorded(years: list[float], lower: float, upper: float) -> bool:
-    return sum(lower <= year <= upper for year in years) == upper - lower + 1
-
-
-def _span(fact: Fact) -> Bounds:
-    if fact.low is None or fact.high is None:
-        raise AssertionError(f"a window needs facts with values, got {fact}")
-    return fact.low, fact.high
+            alone = len(certain) == k and certain.isdisjoint(foreign)
+            if alone and facts.inside(subject, (lower, upper)) is not None:
+                yield lower, upper
 
 
 def _window_question(facts: FactSet, subject: str, bounds: Bounds) -> Question:
-    touching = facts.wording.unit != "area"
-    keys = inside(facts.facts[subject], bounds, touching=touching) or set()
+    keys = facts.inside(subject, bounds) or set()
     names = facts.answers(subject)
     text = facts.wording.window_text(subject, bounds)
     meta = {"subjects": [subject], "lower": bounds[0], "upper": bounds[1]}
@@ -123,28 +82,24 @@ def union_candidates(
     rng
         Source of randomness.
     """
-    sets = _usable(facts, k, frozenset(foreign))
-    chosen: dict[tuple[str, ...], None] = {}
-    for subjects in _subject_sets(sets, k, cap, rng):
-        chosen.setdefault(subjects)
-        if len(chosen) >= cap:
-            break
-    return [_union_question(facts, subjects) for subjects in chosen]
-
-
-def _usable(facts: FactSet, k: int, foreign: frozenset[str]) -> dict[str, frozenset[str]]:
-    sets = {subject: frozenset(facts.answers(subject)) for subject in facts.facts}
-    return {
+    every = {subject: frozenset(facts.answers(subject)) for subject in facts.facts}
+    usable = {
         subject: answers
-        for subject, answers in sets.items()
-        if 0 < len(answers) <= k and not answers & foreign
+        for subject, answers in every.items()
+        if 0 < len(answers) <= k and answers.isdisjoint(foreign)
     }
+    chosen = list(dict.fromkeys(_subject_sets(usable, k, cap, rng)))[:cap]
+    return [_union_question(facts, subjects) for subjects in chosen]
 
 
 def _subject_sets(
     sets: dict[str, frozenset[str]], k: int, cap: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, ...]]:
     """Yield subject sets whose united answers number k, by turns of one, two and three."""
+
+    def disjoint(subjects: tuple[str, ...]) -> bool:
+        return all(not sets[a] & sets[b] for a, b in combinations(subjects, 2))
+
     names = list(sets)
     if not names:
         return
@@ -155,13 +110,9 @@ def _subject_sets(
         draws = rng.integers(len(names), size=(cap * _TRIES, many))
         rows = draws[sizes[draws].sum(axis=1) == k][: 4 * cap]
         found = (tuple(sorted(names[index] for index in row)) for row in rows)
-        kinds.append([subjects for subjects in found if _disjoint(sets, subjects)])
+        kinds.append([subjects for subjects in found if disjoint(subjects)])
     for turn in zip_longest(*kinds):
         yield from (subjects for subjects in turn if subjects is not None)
-
-
-def _disjoint(sets: dict[str, frozenset[str]], subjects: tuple[str, ...]) -> bool:
-    return all(not sets[a] & sets[b] for a, b in combinations(subjects, 2))
 
 
 def _union_question(facts: FactSet, subjects: tuple[str, ...]) -> Question:
@@ -199,9 +150,9 @@ def repetitions(questions: Iterable[Question]) -> Iterator[tuple[Question, str]]
 def choose(
     candidates: Sequence[Question],
     count: int,
-    *,
     strata: str,
     embed: Embed | None = None,
+    *,
     rng: np.random.Generator,
 ) -> list[Question]:
     """Return `count` of the candidates, or all when there are no more.

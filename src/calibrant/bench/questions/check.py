@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from calibrant.bench.questions.candidates import inside, repetitions
+from calibrant.bench.questions.candidates import repetitions
 from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.math_rule import KINDS, NUMBER_NAMES, members
 from calibrant.bench.questions.question import Question, normalised
 from calibrant.bench.questions.second_look import second_look
 from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.bench.questions.triples import DOMAIN_RELATION
-from calibrant.bench.questions.wording import Bounds, read_math, read_published
+from calibrant.bench.questions.wording import read_math, read_published
 
 _LISTED = 200
 _Answers = dict[str, tuple[str, ...]]
@@ -25,18 +25,6 @@ class _Finding:
     problem: str
     detail: str = ""
     by_alias: bool = False
-    overlapping: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Derived:
-    """The answers, or the problem that kept them from being derived.
-
-    `overlapping` says that united subjects share an answer: k is exact, the rule is broken.
-    """
-
-    answers: _Answers | None
-    problem: str = ""
     overlapping: bool = False
 
 
@@ -142,60 +130,18 @@ class _Facts:
 
 
 def _check(question: Question, known: _Facts) -> _Finding:
-    derived = _derive_math(question) if question.domain == "math" else _derive(question, known)
-    if derived.answers is None:
-        return _Finding(question, derived.problem)
-    return _compare(question, derived.answers, overlapping=derived.overlapping)
-
-
-def _derive_math(question: Question) -> _Derived:
-    parsed = read_math(question.text) or read_published(question.text, "math", ())
-    names = {name: kind for kind, name in NUMBER_NAMES.items()}
-    kind = names.get(parsed.subjects[0], parsed.subjects[0].lower()) if parsed else ""
-    if parsed is None or parsed.bounds is None or kind not in KINDS:
-        return _Derived(None, "text not understood")
-    lower, upper = parsed.bounds
-    return _Derived({str(n): (str(n),) for n in members(kind, int(lower), int(upper))})
-
-
-def _derive(question: Question, known: _Facts) -> _Derived:
-    relation = question.subtype or DOMAIN_RELATION.get(question.domain, "")
-    facts = known.get(question.domain, relation)
-    if facts is None:
-        return _Derived(None, "subject not in the facts")
-    parsed = facts.wording.read(question.text, facts.facts)
-    parsed = parsed or read_published(question.text, facts.relation, facts.facts)
-    if parsed is None:
-        return _Derived(None, "text not understood")
-    if any(subject not in facts.facts for subject in parsed.subjects):
-        return _Derived(None, "subject not in the facts")
-    if parsed.bounds is not None:
-        return _window(facts, parsed.subjects[0], parsed.bounds)
-    sets = [facts.answers(subject) for subject in dict.fromkeys(parsed.subjects)]
-    return _Derived(
-        {key: names for answers in sets for key, names in answers.items()},
-        overlapping=any(a.keys() & b.keys() for a, b in combinations(sets, 2)),
-    )
-
-
-def _window(facts: FactSet, subject: str, bounds: Bounds) -> _Derived:
-    touching = facts.wording.unit != "area"
-    keys = inside(facts.facts[subject], bounds, touching=touching)
-    if keys is None:
-        return _Derived(None, "value across a bound")
-    answers = facts.answers(subject)
-    return _Derived({key: names for key, names in answers.items() if key in keys})
-
-
-def _compare(question: Question, derived: _Answers, *, overlapping: bool) -> _Finding:
     """Match every reference with one derived answer: by main name first, then by any name."""
-    left = dict(derived)
-    unmatched = []
-    for names in question.references:
-        key = normalised(names[0])
-        if left.pop(key, None) is None:
-            unmatched.append({normalised(name) for name in names})
-    alias = bool(unmatched)
+    sets = _derive_math(question) if question.domain == "math" else _derive(question, known)
+    if isinstance(sets, str):
+        return _Finding(question, sets)
+    # United subjects that share an answer: k is exact, the rule is broken.
+    overlapping = any(a.keys() & b.keys() for a, b in combinations(sets, 2))
+    left = {key: names for answers in sets for key, names in answers.items()}
+    unmatched = [
+        {normalised(name) for name in names}
+        for names in question.references
+        if left.pop(normalised(names[0]), None) is None
+    ]
     wrong = []
     for forms in unmatched:
         match = next((k for k, n in left.items() if forms & {normalised(x) for x in n}), None)
@@ -204,13 +150,44 @@ def _compare(question: Question, derived: _Answers, *, overlapping: bool) -> _Fi
         else:
             del left[match]
     if not wrong and not left:
-        return _Finding(question, "", by_alias=alias, overlapping=overlapping)
+        return _Finding(question, "", by_alias=bool(unmatched), overlapping=overlapping)
     missing = [names[0] for names in left.values()]
     parts = [f"not an answer: {', '.join(wrong)}" if wrong else "",
              f"missing: {', '.join(missing)}" if missing else ""]  # fmt: skip
     problem = _PROBLEMS[5] if wrong and missing else _PROBLEMS[3] if wrong else _PROBLEMS[4]
     detail = "; ".join(part for part in parts if part)
     return _Finding(question, problem, detail, overlapping=overlapping)
+
+
+def _derive_math(question: Question) -> list[_Answers] | str:
+    parsed = read_math(question.text) or read_published(question.text, "math", ())
+    names = {name: kind for kind, name in NUMBER_NAMES.items()}
+    kind = names.get(parsed.subjects[0], parsed.subjects[0].lower()) if parsed else ""
+    if parsed is None or parsed.bounds is None or kind not in KINDS:
+        return "text not understood"
+    lower, upper = parsed.bounds
+    return [{str(n): (str(n),) for n in members(kind, int(lower), int(upper))}]
+
+
+def _derive(question: Question, known: _Facts) -> list[_Answers] | str:
+    """Return the answers of each subject asked about, or why they cannot be derived."""
+    relation = question.subtype or DOMAIN_RELATION.get(question.domain, "")
+    facts = known.get(question.domain, relation)
+    if facts is None:
+        return "subject not in the facts"
+    parsed = facts.wording.read(question.text, facts.facts)
+    parsed = parsed or read_published(question.text, facts.relation, facts.facts)
+    if parsed is None:
+        return "text not understood"
+    if any(subject not in facts.facts for subject in parsed.subjects):
+        return "subject not in the facts"
+    sets = [facts.answers(subject) for subject in dict.fromkeys(parsed.subjects)]
+    if parsed.bounds is None:
+        return sets
+    keys = facts.inside(parsed.subjects[0], parsed.bounds)
+    if keys is None:
+        return "value across a bound"
+    return [{key: names for key, names in sets[0].items() if key in keys}]
 
 
 def _shared(questions: Iterable[Question]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from calibrant.bench.questions.question import Question, normalised
-from calibrant.bench.questions.wording import WORDINGS, Wording
+from calibrant.bench.questions.wording import WORDINGS, Bounds, Wording
 from calibrant.core.errors import InputError
 
 
@@ -29,6 +29,13 @@ class Fact:
     def key(self) -> str:
         """The object's name in the form that decides identity."""
         return normalised(self.obj)
+
+    @property
+    def span(self) -> Bounds:
+        """The ends of the value."""
+        if self.low is None or self.high is None:
+            raise AssertionError(f"a window needs facts with values, got {self}")
+        return self.low, self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,34 @@ class FactSet:
     def answers(self, subject: str) -> dict[str, tuple[str, ...]]:
         """Return the subject's objects by key, each with all its names."""
         return _names(self.facts[subject])
+
+    def inside(self, subject: str, bounds: Bounds) -> set[str] | None:
+        """Return the keys of the subject's objects within bounds; None where one is partly inside.
+
+        An uncertain value that shares an end with the window counts as partly inside. For areas,
+        which are rounded, sharing an end is no overlap.
+
+        Examples
+        --------
+        >>> areas = (Fact("X", "A", 10.0, 20.0), Fact("X", "B", 20.0, 30.0))
+        >>> regions = FactSet("region", "division_of", "a list", {"X": areas})
+        >>> regions.inside("X", (10.0, 20.0))
+        {'a'}
+        >>> regions.inside("X", (10.0, 25.0)) is None
+        True
+        """
+        (lower, upper), touching = bounds, self.wording.unit != "area"
+        found = set()
+        for fact in self.facts[subject]:
+            low, high = fact.span
+            if lower <= low and high <= upper:
+                found.add(fact.key)
+            elif low == high or touching:
+                if low <= upper and high >= lower:
+                    return None
+            elif low < upper and high > lower:
+                return None
+        return found
 
     def question(
         self, text: str, references: Iterable[tuple[str, ...]], meta: Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import isqrt
 from typing import Any
@@ -266,7 +266,8 @@ def second_look(
         seen["only_listed"] += found == UNSEEN and question.domain != "math"
         if found not in (None, UNSEEN):
             problems.append(("another source", str(found)))
-        findings.extend(_entries(question, problems))
+        about = {name: getattr(question, name) for name in ("question_id", "domain", "text")}
+        findings += [{**about, "rule": rule, "detail": detail} for rule, detail in problems]
     counts = {name: seen[name] for name in ("looked_at", "not_covered", "only_listed")}
     return {**counts, "findings": findings}
 
@@ -313,14 +314,3 @@ def _contradiction(question: Question, facts: FactSet | None) -> str | None:
         return look(question)
     except MissingDependencyError:
         return UNSEEN  # the package with the other source is not installed
-
-
-def _entries(question: Question, problems: Iterable[tuple[str, str]]) -> Iterable[dict[str, Any]]:
-    for rule, detail in problems:
-        yield {
-            "question_id": question.question_id,
-            "domain": question.domain,
-            "text": question.text,
-            "rule": rule,
-            "detail": detail,
-        }

@@ -124,7 +124,8 @@ def shipped_language() -> list[FactSet]:
     for code in (set(listed.states) | set(listed.left_out)) - set(agreed):
         uncertain |= listed.left_out.get(code, frozenset()) | official.get(code, frozenset())
         uncertain |= listed.states.get(code, frozenset())
-    source = f"{listed.source} ({listed.date}), agreeing with {cldr_source()}"
+    cldr = f"{_core().get_cldr_version()} as in babel {importlib.metadata.version('babel')}"
+    source = f"{listed.source} ({listed.date}), agreeing with Unicode CLDR {cldr}"
     other = {code: listed.also_called.get(code, ()) for code in languages}
     of_state = [
         Fact(states[code][0], languages[tongue], aliases=other[tongue])
@@ -174,12 +175,6 @@ def cldr_official() -> _Sets:
         )
         for code, entries in territories.items()
     }
-
-
-def cldr_source() -> str:
-    """Return which CLDR this is, in words."""
-    version = importlib.metadata.version("babel")
-    return f"Unicode CLDR {_core().get_cldr_version()} as in babel {version}"
 
 
 def state_names() -> dict[str, tuple[str, ...]]:
@@ -237,6 +232,7 @@ def shipped_region() -> list[FactSet]:
     """
     iso = iso_divisions()
     source, divisions = listed_divisions()
+    version = importlib.metadata.version("pycountry")
     facts: dict[str, tuple[Fact, ...]] = {}
     for division in divisions:
         subject = f"{division.kind} of {in_a_sentence(division.country)}"
@@ -251,7 +247,7 @@ def shipped_region() -> list[FactSet]:
         FactSet(
             domain="region",
             relation="iso_division_of",
-            source=f"{iso_source()}, agreeing with {source}",
+            source=f"ISO 3166-2 as in pycountry {version}, agreeing with {source}",
             facts=facts,
             dropped={"completeness": reasons},
             stages={"raw": len(iso), "complete": len(facts)},
@@ -270,12 +266,6 @@ def iso_divisions() -> dict[tuple[str, str], tuple[str, ...]]:
         name = getattr(country, "common_name", country.name)
         found[_key(name, entry.type)].append(entry.name)
     return {key: tuple(names) for key, names in found.items()}
-
-
-def iso_source() -> str:
-    """Return which ISO 3166-2 this is, in words."""
-    _pycountry()
-    return f"ISO 3166-2 as in pycountry {importlib.metadata.version('pycountry')}"
 
 
 def _pycountry() -> Any:
@@ -305,7 +295,10 @@ def _agreed(division: Division, iso: tuple[str, ...]) -> list[Fact] | None:
 
 def _fact(subject: str, name: str, names: tuple[str, ...]) -> Fact:
     aliases = tuple(dict.fromkeys((*_plain_spellings(name), *names)))
-    initials = [ord(text[0].upper()) - ord("A") for text in _spellings(name, names)]
+    every = map(strip_accents, (name, *_plain_spellings(name), *names))
+    # Marks before the first letter do not count.
+    bare = (re.sub(r"^[^0-9A-Za-z]+", "", text) for text in every)
+    initials = [ord(text[0].upper()) - ord("A") for text in bare]
     return Fact(subject, name, float(min(initials)), float(max(initials)), aliases)
 
 
@@ -330,14 +323,6 @@ def _plain_spellings(name: str) -> Iterator[str]:
             yield head
         elif part != name:
             yield part.strip()
-
-
-def _spellings(name: str, others: tuple[str, ...]) -> list[str]:
-    """Return every spelling without accents and marks before the first letter."""
-    return [
-        re.sub(r"^[^0-9A-Za-z]+", "", strip_accents(text))
-        for text in (name, *_plain_spellings(name), *others)
-    ]
 
 
 SHIPPED: dict[str, Callable[[], list[FactSet]]] = {

@@ -113,20 +113,19 @@ def spot_check(
         "found_wrong": sorted(name for name, verdict in first.items() if not verdict),
     }
     if second is not None:
-        both = sorted(first.keys() & second.keys())
-        document["agreement"] = _agreement([first[i] for i in both], [second[i] for i in both])
+        document["agreement"] = _agreement(first, second)
     return document
 
 
-def _agreement(a: Sequence[bool], b: Sequence[bool]) -> dict[str, Any]:
+def _agreement(first: Mapping[str, bool], second: Mapping[str, bool]) -> dict[str, Any]:
     """Return the share of equal verdicts and Cohen's kappa; no kappa where nobody varies."""
-    if not a:
+    pairs = Counter((first[i], second[i]) for i in first.keys() & second.keys())
+    if not pairs:
         raise InputError("the two people judged no question in common")
-    pairs = Counter(zip(a, b, strict=True))
     table = [[pairs[x, y] for y in (True, False)] for x in (True, False)]
     kappa = cohen_kappa(table)
-    equal = (table[0][0] + table[1][1]) / len(a)
-    return {"questions": len(a), "equal": equal, "kappa": None if isnan(kappa) else kappa}
+    equal = (table[0][0] + table[1][1]) / pairs.total()
+    return {"questions": pairs.total(), "equal": equal, "kappa": None if isnan(kappa) else kappa}
 
 
 def spot_page(sample: Sequence[Question]) -> str:
