@@ -48,14 +48,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.rng import RngLike, as_generator
 
-__all__ = [
-    "LEAST_QUESTIONS",
-    "Pool",
-    "TableReader",
-    "Watch",
-    "compare_models",
-    "compare_parts",
-]
+__all__ = ["LEAST_QUESTIONS", "Pool", "TableReader", "Watch", "compare_models", "compare_parts"]
 
 
 # Is told what is being done, how much of it is done, and of how much.
@@ -237,9 +230,7 @@ class TableReader:
     """
 
     def __init__(
-        self,
-        wholes: Sequence[QuestionBlock],
-        streams: Sequence[Callable[[], np.random.Generator]],
+        self, wholes: Sequence[QuestionBlock], streams: Sequence[Callable[[], np.random.Generator]]
     ) -> None:
         self.wholes = list(wholes)
         self.kept = all(whole.size <= BLOCK_QUESTIONS for whole in wholes)

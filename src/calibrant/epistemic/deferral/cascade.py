@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats, Ints
-from calibrant.core.errors import InputError, did_you_mean, require_choice
+from calibrant.core.errors import InputError, require_choice, require_known
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers, gather_answers, model_matrix
 from calibrant.epistemic.deferral.stage import RULES, Aim, Stage
@@ -172,11 +172,9 @@ class Cascade(SavedPolicy):
         f, y = answers.confidence[known, position], answers.correct[known, position]
         if self.rule == "calibration":
             return Stage(name, price, fit_recalibrator(self.recalibration, f, y), None)
+        rng, least = named_stream(self.seed, "cascade", name), self.min_samples_leaf
         calibration, fitting, evaluation = three_parts(
-            y,
-            named_stream(self.seed, "cascade", name),
-            shares=self.shares,
-            min_samples_leaf=self.min_samples_leaf,
+            y, rng, shares=self.shares, min_samples_leaf=least
         )
         recalibrator = fit_recalibrator(self.recalibration, f[calibration], y[calibration])
         residual = y - recalibrator.transform(f)
@@ -211,22 +209,14 @@ class Cascade(SavedPolicy):
 
     def risk(self, answers: Answers) -> Floats:
         """Return the risk of every model's answer, shape (queries, models)."""
-        return np.stack(
-            [
-                stage.risk(
-                    answers.known_after(stage.name), answers.confidence[:, position], self.aim
-                )
-                for position, stage in enumerate(self.stages_)
-            ],
-            axis=1,
-        )
+        risks = [
+            stage.risk(answers.known_after(stage.name), said, self.aim)
+            for stage, said in zip(self.stages_, answers.confidence.T, strict=True)
+        ]
+        return np.stack(risks, axis=1)
 
     def route_batch(
-        self,
-        features: Any,
-        confidence: Any,
-        *,
-        answer_features: Mapping[str, Any] | None = None,
+        self, features: Any, confidence: Any, *, answer_features: Mapping[str, Any] | None = None
     ) -> Choice:
         """Return who answers each of many queries; a model's risk is computed where it is asked."""
         frame = as_frame(features)
@@ -264,7 +254,11 @@ class Cascade(SavedPolicy):
         """
         asked = len(answers_so_far)
         if list(answers_so_far) != self.models[:asked]:
-            raise self._wrong_order(list(answers_so_far))
+            require_known(answers_so_far, self.models, "the cascade has no model {}")
+            raise InputError(
+                "answers so far must come in the order of the cascade, "
+                f"{' -> '.join(self.models)}, got {', '.join(answers_so_far)}"
+            )
         if asked == 0:
             return Step("ask", self.models[0])
         risk = self._risk_of(features, answers_so_far, asked - 1)
@@ -285,18 +279,6 @@ class Cascade(SavedPolicy):
             return float("inf")
         query = {**features, **answer} if isinstance(answer, Mapping) else features
         return self.stages_[position].risk_one(query, confidence, self.aim)
-
-    def _wrong_order(self, given: list[str]) -> InputError:
-        unknown = [name for name in given if name not in self.models]
-        if unknown:
-            return InputError(
-                f"the cascade has no model {unknown[0]!r}",
-                hint=did_you_mean(unknown[0], self.models),
-            )
-        return InputError(
-            f"answers so far must come in the order of the cascade, {' -> '.join(self.models)}, "
-            f"got {', '.join(given)}"
-        )
 
     def with_dial(self, dial: Any) -> Cascade:
         """Return the fitted policy with another tolerance."""

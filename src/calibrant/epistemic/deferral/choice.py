@@ -112,13 +112,10 @@ def choose_policy(
     _refuse_few(n)
     order = named_stream(seed, "choose policy").permutation(n)
     kept = round(n * _CERTIFY) if target.margin is not None else 0
-    choosing = answers.rows(order[kept:])
+    choosing, apart = answers.rows(order[kept:]), answers.rows(order[:kept])
     if target.margin is None:
         return _best(_judged(choosing, [], options, seed), choosing, target, seed)
-    apart = answers.rows(order[:kept])
-    return _certified(
-        _judged(choosing, [apart], options, seed), choosing, target, margin=target.margin
-    )
+    return _certified(_judged(choosing, [apart], options, seed), choosing, target, target.margin)
 
 
 def given_tolerance(
@@ -327,7 +324,7 @@ def _reason(other: mixing.Mix, mix: mixing.Mix, winner: str) -> str:
 
 
 def _certified(
-    judged: dict[str, _Judged], answers: Answers, target: Target, *, margin: float
+    judged: dict[str, _Judged], answers: Answers, target: Target, margin: float
 ) -> ChosenPolicy:
     """Test the settings of one strategy in the order of their accuracy on other rows."""
     one, singles = judged[target.strategy or next(iter(judged))], judged["single"]

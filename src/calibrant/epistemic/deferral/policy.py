@@ -58,8 +58,9 @@ class ValuePolicy(Stored):
         if not asked and not self.direct:
             return Step("ask", model.models[0])
         answers = {}
+        require_known(asked, self.models, "the policy has no model {}")
         for name, said in asked.items():
-            at = self._position(name)
+            at = model.models.index(name)
             row = said if isinstance(said, Mapping) else {}
             answers[at] = model.answer_one(at, stated_confidence(said), row)
         chance, cost = model.expected_one(model.question_one(question), answers)
@@ -72,10 +73,6 @@ class ValuePolicy(Stored):
                 risk = None if at_hand < 0 else 1.0 - chance[at_hand]
                 return Step("ask", model.models[first + best], risk)
         return Step("answer", model.models[at_hand], 1.0 - chance[at_hand])
-
-    def _position(self, name: str) -> int:
-        require_known([name], self.models, "the policy has no model {}")
-        return self.model.models.index(name)
 
     def with_dial(self, dial: Any) -> ValuePolicy:
         """Return the policy with another price and start."""

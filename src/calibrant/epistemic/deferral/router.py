@@ -160,8 +160,7 @@ class Router(SavedPolicy):
             numbers = answers.features.select(cs.numeric())
             if not numbers.width:
                 raise InputError(
-                    "nearest neighbours need numeric features",
-                    hint="give the embedding as columns",
+                    "nearest neighbours need numeric features", hint="give the embedding as columns"
                 )
             encoder = FeatureEncoder(unseen=self.unseen).fit(numbers, hits.mean(axis=1))
             matrix = encoder.transform(answers.features)

@@ -59,7 +59,17 @@ class SplitMeans:
         0.038 [0.002, 0.486]
         """
         mean, error, quantile = self._parts(values)
-        low, high = self._score(mean, error, quantile)
+        if not math.isfinite(error):
+            return self._estimate(mean, math.nan, math.nan, "resampled-score")
+        queries = self.n / self.test_share
+        spread = max(mean * (1 - mean), 0.0)
+        seen = spread / error**2 if error > 0 and spread > 0 else math.inf
+        size = quantile**2 / min(seen, queries)
+        centre = (mean + size / 2) / (1 + size)
+        reach = math.sqrt(size * spread + size**2 / 4) / (1 + size)
+        # At exactly 0 and 1 the end equals the value; rounding must not miss it.
+        low = min(max(centre - reach, 0.0), mean) if mean > 0 else 0.0
+        high = max(min(centre + reach, 1.0), mean) if mean < 1 else 1.0
         return self._estimate(mean, low, high, "resampled-score")
 
     def positive(self, values: npt.ArrayLike) -> Estimate:
@@ -103,20 +113,6 @@ class SplitMeans:
         factor = 1 / k + self.test_share / (1 - self.test_share)
         error = math.sqrt(factor * float(np.var(used, ddof=1)))
         return float(used.mean()), error, float(special.stdtrit(k - 1, 0.5 + self.level / 2))
-
-    def _score(self, mean: float, error: float, quantile: float) -> tuple[float, float]:
-        if not math.isfinite(error):
-            return math.nan, math.nan
-        queries = self.n / self.test_share
-        spread = max(mean * (1 - mean), 0.0)
-        seen = spread / error**2 if error > 0 and spread > 0 else math.inf
-        size = quantile**2 / min(seen, queries)
-        centre = (mean + size / 2) / (1 + size)
-        reach = math.sqrt(size * spread + size**2 / 4) / (1 + size)
-        # At exactly 0 and 1 the end equals the value; rounding must not miss it.
-        low = min(max(centre - reach, 0.0), mean) if mean > 0 else 0.0
-        high = max(min(centre + reach, 1.0), mean) if mean < 1 else 1.0
-        return low, high
 
     def _estimate(self, mean: float, low: float, high: float, kind: str) -> Estimate:
         return Estimate(mean, low, high, n=self.n, level=self.level, interval=kind)

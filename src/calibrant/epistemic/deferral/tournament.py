@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -38,6 +38,8 @@ from calibrant.epistemic.deferral.strategies import (
 BUDGETS = (0.25, 0.5, 0.75, 1.0)
 # With fewer, a part that fits, chooses or measures may hold no question at all.
 _FEWEST = 20
+# Accuracy of a setting, its gain over the largest model, and its cost as a share of that one's.
+Measured: TypeAlias = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,6 @@ class _Run:
     """What one split gave: curves on the test part, and numbers by model, strategy and setting.
 
     `paths`: what the cheapest and the dearest path cost, as shares of the largest model's cost.
-    A setting has an accuracy, a gain over the largest model, and a cost as a share of its cost.
     """
 
     curves: dict[str, Curve]
@@ -65,7 +66,7 @@ class _Run:
     cost: Floats
     paths: dict[str, Floats]
     areas: dict[str, float]
-    points: dict[str, dict[str, tuple[float, float, float]]]
+    points: dict[str, dict[str, Measured]]
 
     @property
     def relative_cost(self) -> Floats:
@@ -97,14 +98,8 @@ def tournament(
     means = SplitMeans(n, plan.test_share, plan.level)
     strategies = _marked([_strategy(name, runs, means) for name in options.strategies], runs)
     first, *others = options.strategies
-    comparisons = [
-        Comparison(
-            a=first,
-            b=other,
-            area=means.plain([run.areas[first] - run.areas[other] for run in runs]),
-        )
-        for other in others
-    ]
+    leads = ((other, [run.areas[first] - run.areas[other] for run in runs]) for other in others)
+    comparisons = [Comparison(a=first, b=other, area=means.plain(lead)) for other, lead in leads]
     after = {name for table in answers.answer_features.values() for name in table.columns}
     return CascadeEntry(
         n=len(answers),
@@ -177,7 +172,7 @@ def _area(curves: list[Curve], low: float, high: float) -> float:
 
 def _points(
     curves: list[Curve], wanted: float, largest: float, largest_cost: float
-) -> dict[str, tuple[float, float, float]]:
+) -> dict[str, Measured]:
     """Return settings picked on the choice part, as measured on the test part."""
     choice, judged = curves
     settings: dict[str, int | None] = {}
@@ -228,14 +223,14 @@ def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
 
 
 def _point(
-    found: list[tuple[float, float, float]],
+    runs: list[Measured],
     point: str,
     least: Floats,
     most: Floats,
     means: SplitMeans,
 ) -> ChosenPoint:
     """Return one chosen setting: accuracy and cost keep to their range, a gain has either sign."""
-    accuracy, gain, cost = np.array(found).T
+    accuracy, gain, cost = np.array(runs).T
     known = np.isfinite(cost)
     # A budget is set, not found: it is the same in all splits, or cannot be spent in some.
     fixed = point.startswith("budget") and np.ptp(cost) == 0

@@ -73,11 +73,7 @@ def word_vectors(texts: Sequence[str], *, seed: int = 0) -> Floats:
 
 
 def text_groups(
-    vectors: Floats,
-    texts: Sequence[str] | None = None,
-    *,
-    count: int | None = None,
-    seed: int = 0,
+    vectors: Floats, texts: Sequence[str] | None = None, *, count: int | None = None, seed: int = 0
 ) -> TextGroups:
     """Group rows whose vectors are close; no outcome enters.
 

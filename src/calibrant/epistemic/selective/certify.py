@@ -113,12 +113,7 @@ def chance_of_so_few(errors: Floats, rows: Floats, max_error: float) -> Floats:
 
 
 def certify(
-    score: Floats,
-    wrong: Floats,
-    *,
-    max_error: float,
-    delta: float,
-    mix: TrafficMix | None = None,
+    score: Floats, wrong: Floats, *, max_error: float, delta: float, mix: TrafficMix | None = None
 ) -> Certified:
     """Return the thresholds whose error among the answered is at most `max_error`.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.core.stored import Stored
@@ -123,19 +123,14 @@ def partition_loss(region: Ints, residual: Floats, count: int) -> PartitionLoss:
     share = n_j / n
     square = mean**2 - variance / n_j
     value = float(share @ square)
-    mixed, fourth, noise = _products(pooled_region, residual, count + 1, used, square, variance)
+    mixed, fourth, noise = _products(pooled_region, residual, used, square, variance)
     first = 4 * float(share @ mixed) + float(share @ fourth) - value**2
     second = 2 * float(np.sum(noise * n_j / (n_j - 1))) / n**2
     return PartitionLoss(value, max(first, 0.0) / n + second, n, int(used.sum()), empty, pooled)
 
 
 def _products(
-    region: Ints,
-    residual: Floats,
-    count: int,
-    used: npt.NDArray[np.bool_],
-    square: Floats,
-    variance: Floats,
+    region: Ints, residual: Floats, used: Mask, square: Floats, variance: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return unbiased estimates of mu^2 s^2, mu^4 and s^4 per region.
 
@@ -143,9 +138,9 @@ def _products(
     will not do: the variance of a 0/1 outcome is a function of its mean, so the two are tied.
     Regions with fewer than four rows have no such average and take the plug-in.
     """
+    count = len(used)
     s1, s2, s3, s4 = (
-        np.bincount(region, weights=residual**power, minlength=count)[used]
-        for power in (1, 2, 3, 4)
+        np.bincount(region, residual**power, minlength=count)[used] for power in (1, 2, 3, 4)
     )
     n = np.bincount(region, minlength=count)[used].astype(np.float64)
     few = n < 4
@@ -265,7 +260,16 @@ class HonestTree(Stored):
             max_depth=self.max_depth,
             seed=self.seed,
         )
-        return self._fill(self._evaluation_leaves(fill), fill_target)
+        leaves, count = self._evaluation_leaves(fill), self.tree_.n_leaves
+        known = leaves >= 0
+        self.leaf_ = regions(leaves[known], fill_target[known], count)
+        self.loss_ = partition_loss(np.where(known, leaves, count), fill_target, count + 1)
+        self.values_ = self.leaf_.mean.copy()
+        if (self.leaf_.n < 2).any():
+            self._borrow_from_ancestors(leaves[known], fill_target[known])
+        if self.shrink:
+            self.values_ *= self.shrinkage()
+        return self
 
     def _evaluation_leaves(self, fill: Any) -> npt.NDArray[np.int32]:
         """Return the leaf of each evaluation row; a category that only this part holds is known.
@@ -277,18 +281,6 @@ class HonestTree(Stored):
         leaves = self.tree_.apply(self.encoder_.transform(fill))
         self.encoder_.unseen = rule
         return leaves
-
-    def _fill(self, leaves: npt.NDArray[np.int32], target: Floats) -> HonestTree:
-        known = leaves >= 0
-        count = self.tree_.n_leaves
-        self.leaf_ = regions(leaves[known], target[known], count)
-        self.loss_ = partition_loss(np.where(known, leaves, count), target, count + 1)
-        self.values_ = self.leaf_.mean.copy()
-        if (self.leaf_.n < 2).any():
-            self._borrow_from_ancestors(leaves[known], target[known])
-        if self.shrink:
-            self.values_ *= self.shrinkage()
-        return self
 
     def shrinkage(self) -> Floats:
         """Return the factor per leaf that its mean deserves; 0 where nothing is found at all."""

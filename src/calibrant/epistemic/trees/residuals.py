@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -54,13 +54,17 @@ class _SumOfTrees(Stored):
     encoder_: FeatureEncoder = field(init=False)
     trees_: list[Tree] = field(init=False)
 
-    def fit(self, features: Any, target: npt.ArrayLike) -> _SumOfTrees:
+    def fit(self, features: Any, target: npt.ArrayLike) -> Self:
         """Learn from all rows."""
+        frame, values = as_frame(features), np.asarray(target, dtype=np.float64)
+        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(frame, values)
+        self._learn(self.encoder_.transform(frame), values)
+        return self
+
+    def _learn(self, matrix: Floats, target: Floats) -> None:
         raise NotImplementedError
 
-    def fit_parts(
-        self, shape: Any, shape_target: Floats, fill: Any, fill_target: Floats
-    ) -> _SumOfTrees:
+    def fit_parts(self, shape: Any, shape_target: Floats, fill: Any, fill_target: Floats) -> Self:
         """Learn from the first part and measure the bound on the second."""
         self.fit(shape, shape_target)
         rule, self.encoder_.unseen = self.encoder_.unseen, "calibration"
@@ -83,14 +87,13 @@ class _SumOfTrees(Stored):
         if any(value != value for value in row):
             return 0.0
         total = self.start_
-        for tree, values in zip(self.trees_, self._leaf_values(), strict=True):
+        for tree, values in zip(self.trees_, self._leaf_values, strict=True):
             total += self.weight_ * values[tree.apply_one(row)]
         return total
 
+    @cached_property
     def _leaf_values(self) -> list[list[float]]:
-        if not hasattr(self, "_values"):
-            self._values = [tree.leaf_values().tolist() for tree in self.trees_]
-        return self._values
+        return [tree.leaf_values().tolist() for tree in self.trees_]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -111,14 +114,10 @@ class BoostedResiduals(_SumOfTrees):
     depth: int = 4
     min_samples_leaf: int = 15
 
-    def fit(self, features: Any, target: npt.ArrayLike) -> BoostedResiduals:
-        """Learn from all rows."""
-        frame, values = as_frame(features), np.asarray(target, dtype=np.float64)
-        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(frame, values)
-        matrix, growth = self.encoder_.transform(frame), Growth(self.depth, self.min_samples_leaf)
-        self.trees_ = boosted_trees(matrix, values, growth, self.iterations, self.learning_rate)
-        self.start_ = float(values.mean())
-        return self
+    def _learn(self, matrix: Floats, target: Floats) -> None:
+        growth = Growth(self.depth, self.min_samples_leaf)
+        self.trees_ = boosted_trees(matrix, target, growth, self.iterations, self.learning_rate)
+        self.start_ = float(target.mean())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -141,14 +140,9 @@ class HonestForest(_SumOfTrees):
     feature_share: float = 0.7
     min_samples_leaf: int = 15
 
-    def fit(self, features: Any, target: npt.ArrayLike) -> HonestForest:
-        """Learn from all rows."""
-        frame, values = as_frame(features), np.asarray(target, dtype=np.float64)
-        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(frame, values)
-        matrix = self.encoder_.transform(frame)
-        self.trees_ = [self._grow(matrix, values, number) for number in range(self.trees)]
+    def _learn(self, matrix: Floats, target: Floats) -> None:
+        self.trees_ = [self._grow(matrix, target, number) for number in range(self.trees)]
         self.weight_ = 1.0 / self.trees
-        return self
 
     def _grow(self, matrix: Floats, target: Floats, number: int) -> Tree:
         rng = named_stream(self.seed, "honest forest", number)

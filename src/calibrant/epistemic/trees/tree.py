@@ -166,18 +166,15 @@ def grow_tree(
     >>> tree.n_leaves, tree.apply(np.array([[3.0], [80.0]])).tolist()
     (2, [0, 1])
     """
-    limits = {
-        "min_samples_leaf": min_samples_leaf,
-        "max_leaf_nodes": max_leaf_nodes,
-        "max_depth": max_depth,
-    }
     from sklearn.tree import DecisionTreeRegressor
 
     edges: list[Floats] = []
     if len(target) > _EXACT_UP_TO:
         edges = [bin_edges(column, _MOST_BINS) for column in matrix.T]
         matrix = np.column_stack(list(map(np.searchsorted, edges, matrix.T)))
-    nodes = DecisionTreeRegressor(**limits, random_state=seed).fit(matrix, target).tree_
+    limits = {"max_leaf_nodes": max_leaf_nodes, "max_depth": max_depth, "random_state": seed}
+    grower = DecisionTreeRegressor(min_samples_leaf=min_samples_leaf, **limits)
+    nodes = grower.fit(matrix, target).tree_
     inner = nodes.children_left >= 0
     threshold = nodes.threshold.copy()
     for feature, ends in enumerate(edges):
