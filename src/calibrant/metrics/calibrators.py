@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.binned import bin_statistics
 from calibrant.metrics.estimator import Calibrator
 from calibrant.metrics.inputs import check, check_bins, check_choice
@@ -188,7 +188,8 @@ class BetaCalibrator(Calibrator):
                 self.intercept_, found = logistic_fit(one, y, w, self.penalty)
                 slopes[column] = max(float(found[0]), 0.0)
             if not (slopes > 0).any():
-                self.intercept_ = _base_logit(y, w)
+                # One imagined right and one wrong half-answer keep the base rate inside (0, 1).
+                self.intercept_ = float(special.logit((w @ y + 0.5) / (w.sum() + 1)))
         self.slopes_ = slopes
 
     def _features(self, values: Floats) -> Floats:
@@ -319,17 +320,8 @@ class HistogramCalibrator(Calibrator):
 
 
 def _doubles(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    weights: ArrayLike | None,
-    *,
-    probability: bool = True,
+    confidence: ArrayLike, correct: ArrayLike, weights: MaybeArray, *, probability: bool = True
 ) -> tuple[Floats, Floats, Floats]:
     data = check(confidence, correct, weights, probability=probability).present()
     heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
     return data.confidence.astype(np.float64), data.correct.astype(np.float64), heavy
-
-
-def _base_logit(y: Floats, w: Floats) -> float:
-    # One imagined right and one wrong half-answer keep the base rate inside (0, 1).
-    return float(special.logit((w @ y + 0.5) / (w.sum() + 1)))

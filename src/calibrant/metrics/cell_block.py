@@ -26,6 +26,8 @@ from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats import cell_sums
 from calibrant.stats.binning import width_edges
+from calibrant.stats.cell_sums import CellGrid, CellSums
+from calibrant.stats.common_draws import Stream
 from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.units import UnitInfluence, Units
 
@@ -45,13 +47,7 @@ class CellBlock(MetricBlock):
     """
 
     def __init__(
-        self,
-        sums: cell_sums.CellSums,
-        grid: cell_sums.CellGrid,
-        *,
-        level: float,
-        resamples: int,
-        rng: np.random.Generator,
+        self, sums: CellSums, grid: CellGrid, *, level: float, resamples: int, rng: Stream
     ) -> None:
         self.sums, self.grid = sums, grid
         self.n = int(sums.rows.sum())
@@ -258,7 +254,8 @@ class CellBlock(MetricBlock):
         held = np.flatnonzero(self.sums.rows.sum(axis=0))[::-1]
         # Any number above the cell below keeps the same rows.
         below = np.append(largest[held[1:]], -1.0)
-        return threshold_counts(self.ranked, least[held], below, level=self.level, rows=self.n)
+        ends = least[held], below
+        return threshold_counts(self.ranked, *ends, level=self.level, rows=self.n, units=None)
 
     def verification_sums(self) -> dict[str, Floats]:
         """Return what the verification block needs: sums over 60 cells, and means with weights."""

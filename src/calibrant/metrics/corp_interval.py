@@ -150,11 +150,9 @@ def _joined(line: _Line, low: float, high: float, spread: Floats, level: float) 
 
     # The draws keep the confidences; what those vary is added to the distance of the ends.
     drawn_too = normal_quantile(level) ** 2 * of_confidences((cells.confidence - fitted) ** 2)
-    return CorpIntervals(
-        _widened(low**2, high**2, task.parts.mcb, drawn_too),
-        2 * line.seen.dsc - float(spread.mean()),
-        float(spread.var(ddof=1)) + of_confidences((fitted - share @ fitted) ** 2),
-    )
+    mcb = _widened(low**2, high**2, task.parts.mcb, drawn_too)
+    dsc_variance = float(spread.var(ddof=1)) + of_confidences((fitted - share @ fitted) ** 2)
+    return CorpIntervals(mcb, 2 * line.seen.dsc - float(spread.mean()), dsc_variance)
 
 
 class _Drawn:

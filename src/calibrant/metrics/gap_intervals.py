@@ -128,12 +128,10 @@ def _gap_intervals(
 
     lows = np.minimum(np.reshape(side_by_side(searches, share), seen.shape), seen)
     highs = _upper(up[:, None], above, [(0, number) for number in range(observed.size)], level)
-    ends = np.stack([seen, lows], axis=-1).tolist()
+    totals, overs, unders = np.stack([seen, lows], axis=-1).tolist()
     return [
         GapIntervals((*total, high), tuple(over), tuple(under))
-        for *total, high, over, under in (
-            (*ends[0][k], highs[k], ends[1][k], ends[2][k]) for k in range(observed.size)
-        )
+        for total, high, over, under in zip(totals, highs, overs, unders, strict=True)
     ]
 
 

@@ -210,14 +210,9 @@ def _held_bins(
     trials, right = trials[used], _sums(pair, heavy * data.correct)[used]
     # Rounding of a mean of ones must not make a chance above 1.
     chance = np.minimum(_sums(pair, heavy * c)[used] / trials, 1.0)
-    return _Bins(
-        home=home,
-        trials=trials,
-        chance=chance,
-        variance=None if whole else _sums(pair, heavy**2 * c * (1 - c))[used],
-        mass=_sums(home, trials),
-        gap=_sums(home, trials * chance - right),
-    )
+    variance = None if whole else _sums(pair, heavy**2 * c * (1 - c))[used]
+    gap = _sums(home, trials * chance - right)
+    return _Bins(home, trials, chance, variance, _sums(home, trials), gap)
 
 
 def _sums(place: np.ndarray, values: Floats) -> Floats:
@@ -242,16 +237,8 @@ def _computed(held: _Bins, rows: int, law: error_law.Lattice | FewLaw) -> Calibr
         # A product of long vectors is shared among threads, and its last digit by who is free.
         expected = float((at * law.probability).sum())
         usual = float(np.interp(0.95, np.cumsum(law.probability), at))
-    return CalibrationTest(
-        statistic=gap / mass,
-        expected=expected,
-        high=usual,
-        p_value=min(max(high, LEAST_P), 1.0),
-        p_low=low if low > LEAST_P else 0.0,
-        p_high=min(max(high, LEAST_P), 1.0),
-        n=rows,
-        simulations=0,
-    )
+    p_low, p_high = low if low > LEAST_P else 0.0, min(max(high, LEAST_P), 1.0)
+    return CalibrationTest(gap / mass, expected, usual, p_high, p_low, p_high, rows, simulations=0)
 
 
 def _parts(held: _Bins) -> list[Atoms]:

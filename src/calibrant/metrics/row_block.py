@@ -62,12 +62,9 @@ class RowBlock(MetricBlock):
 
     def estimates(self, names: Sequence[str] | None = None) -> dict[str, Estimate]:
         """Return metrics with their intervals; of a score that is no probability, rankings."""
-        chosen = [METRICS[name] for name in names or audited()]
-        return {
-            metric.name: self.estimate(metric)
-            for metric in chosen
-            if self.probability or not metric.probability
-        }
+        chosen = (METRICS[name] for name in names or audited())
+        able = [metric for metric in chosen if self.probability or not metric.probability]
+        return {metric.name: self.estimate(metric) for metric in able}
 
     @cached_property
     def calibration_test(self) -> CalibrationTest:

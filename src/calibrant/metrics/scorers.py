@@ -223,12 +223,9 @@ class ReliabilityDisplay:
                 f"the outcomes are labels such as {outcomes[0]!r}", hint="name one as pos_label"
             )
         words = {"uniform": "width", "quantile": "mass"}
+        score, strategy = score_column(y_prob), words.get(strategy, strategy)
         bins = reliability_bins(
-            score_column(y_prob),
-            outcomes,
-            bins=n_bins,
-            strategy=words.get(strategy, strategy),
-            weights=sample_weight,
+            score, outcomes, bins=n_bins, strategy=strategy, weights=sample_weight
         )
         made = cls(bins, name=name)
         return made.plot(ax=ax) if plot or ax is not None else made

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.inputs import check
-from calibrant.stats import ranking
 from calibrant.stats.intervals import student_share, wilson_interval
+from calibrant.stats.ranking import Ranked, average_risk_value
 
 # Steps of the share answered, and of the threshold itself, that are told apart.
 _STEPS = 100
@@ -47,7 +47,7 @@ def aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = Non
     0.111...
     """
     data = check(confidence, correct, weights, probability=False).present()
-    return ranking.average_risk_value(*data, data.total)
+    return average_risk_value(*data, data.total)
 
 
 def e_aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
@@ -63,8 +63,8 @@ def e_aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = N
     0.5
     """
     data = check(confidence, correct, weights, probability=False).present()
-    value = ranking.average_risk_value(*data, data.total)
-    best = ranking.average_risk_value(data.correct, data.correct, data.weights, data.total)
+    value = average_risk_value(*data, data.total)
+    best = average_risk_value(data.correct, data.correct, data.weights, data.total)
     return max(value - best, 0.0)
 
 
@@ -95,7 +95,7 @@ def accuracy_at_coverage(
     if not 0 < coverage <= 1:
         raise InputError(f"coverage is in (0, 1], got {coverage!r}")
     data = check(confidence, correct, weights, probability=False).present()
-    ranked = ranking.Ranked.of(*data)
+    ranked = Ranked.of(*data)
     kept: Floats = np.clip(
         coverage * ranked.total - (np.cumsum(ranked.weight) - ranked.weight), 0.0, ranked.weight
     )
@@ -195,13 +195,7 @@ class RowUnits(NamedTuple):
 
 
 def threshold_counts(
-    ranked: ranking.Ranked,
-    at: Floats,
-    below: Floats,
-    *,
-    level: float,
-    rows: int,
-    units: RowUnits | None = None,
+    ranked: Ranked, at: Floats, below: Floats, *, level: float, rows: int, units: RowUnits | None
 ) -> ThresholdCounts:
     """Return counts and intervals at the thresholds that matter.
 
@@ -231,7 +225,7 @@ def threshold_counts(
     return ThresholdCounts(np.array(list(short)), n, wrong, low, high)
 
 
-def _worth(ranked: ranking.Ranked, chosen: Indices, units: RowUnits) -> tuple[Floats, Floats]:
+def _worth(ranked: Ranked, chosen: Indices, units: RowUnits) -> tuple[Floats, Floats]:
     """Return how many independent rows the kept ones are worth, and how many equal units.
 
     The variance of the share of wrong answers is that between units. A row changes the squared

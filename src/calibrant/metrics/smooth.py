@@ -235,13 +235,9 @@ class Published:
             residual, weight, drawn = sums
             # Places of the grid without rows have no residual and no noise.
             filled = np.flatnonzero(weight)
-            self._nodes[key] = Nodes(
-                kernels.even_steps(weight.size)[filled],
-                residual[filled],
-                weight[filled],
-                np.maximum(drawn[filled], 0.0) * whole.weight.sum(),
-                self._draws(weight.size)[filled],
-            )
+            at, draws = kernels.even_steps(weight.size)[filled], self._draws(weight.size)[filled]
+            noisy = np.maximum(drawn[filled], 0.0) * whole.weight.sum()
+            self._nodes[key] = Nodes(at, residual[filled], weight[filled], noisy, draws)
         return self._nodes[key]
 
 

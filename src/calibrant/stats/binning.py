@@ -88,7 +88,7 @@ def residual_sums(confidence: Array, correct: Array, weights: Array | None, bins
     rows = confidence.shape[0]
     place = width_index(bins, confidence.dtype)
     index, residual = _scratch()
-    total: Floats | None = None
+    total = np.zeros(bins + 1)
     for start in range(0, rows, PIECE):
         stop = min(start + PIECE, rows)
         values = confidence[start:stop]
@@ -98,9 +98,7 @@ def residual_sums(confidence: Array, correct: Array, weights: Array | None, bins
         np.subtract(values, correct[start:stop], out=out, dtype=np.float64)
         if weights is not None:
             np.multiply(out, weights[start:stop], out=out)
-        sums: Floats = np.bincount(here, out, bins + 1).astype(np.float64, copy=False)
-        total = sums if total is None else total + sums
-    assert total is not None
+        total += np.bincount(here, out, bins + 1)
     total[bins - 1] += total[bins]
     return total[:bins]
 
@@ -179,21 +177,9 @@ def mass_edges(confidence: Array, weights: Array | None, bins: int) -> Array:
         order = np.argsort(confidence, kind="stable")
         ordered = confidence[order]
         reached = np.cumsum(weights[order], dtype=np.float64)
-        positions = _positions(reached, bins)
-    return _closed(ordered[positions])
-
-
-def _positions(reached: Floats, bins: int) -> Indices:
-    # The slack keeps a sum such as 0.1 + 0.2 from passing the target 0.3 by rounding alone.
-    targets = np.arange(1, bins) * (reached[-1] / bins) * (1 + 1e-12)
-    found: Indices = np.searchsorted(reached, targets, side="right")
-    return np.minimum(found, reached.size - 1)
-
-
-def _closed(inner: Array) -> Array:
-    inner = np.unique(inner)
-    zero, one = inner.dtype.type(0), inner.dtype.type(1)
-    inner = inner[inner > zero]
-    return np.concatenate([[zero], inner, [max(one, inner[-1]) if inner.size else one]]).astype(
-        inner.dtype
-    )
+        # The slack keeps a sum such as 0.1 + 0.2 from passing the target 0.3 by rounding alone.
+        targets = np.arange(1, bins) * (reached[-1] / bins) * (1 + 1e-12)
+        positions = np.searchsorted(reached, targets, side="right").clip(max=reached.size - 1)
+    inner = np.unique(ordered[positions])
+    inner = inner[inner > 0]
+    return np.concatenate([[0], inner, [inner.max(initial=1)]]).astype(inner.dtype)

@@ -102,10 +102,9 @@ def cell_replicates(
     return drawn, sums
 
 
-def mean_replicates(
-    values: Floats, resamples: int, rng: np.random.Generator, cells: int = 64
-) -> Floats:
+def mean_replicates(values: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """Return bootstrap replicates of a mean, from cells of similar values."""
+    cells = 64
     low, high = float(values.min()), float(values.max())
     if low == high:
         return np.full(resamples, low)

@@ -38,25 +38,18 @@ def side_by_side(
     >>> [round(end, 3) for end in found]
     [0.75, 0.5]
     """
-    found = [np.nan] * len(searches)
-    asking: dict[int, Any] = {}
-    for number, search in enumerate(searches):
-        _advance(search, None, number, asking, found)
-    while asking:
+    ends = [np.nan] * len(searches)
+    answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
+    while answers:
+        asking: dict[int, Any] = {}
+        for number, here in answers.items():
+            try:
+                asking[number] = searches[number].send(here)
+            except StopIteration as end:
+                ends[number] = end.value
         numbers, places = list(asking), list(asking.values())
-        asking = {}
-        for number, here in zip(numbers, answer(numbers, places), strict=True):
-            _advance(searches[number], here, number, asking, found)
-    return found
-
-
-def _advance(
-    search: Search, here: Any, number: int, asking: dict[int, Any], found: list[float]
-) -> None:
-    try:
-        asking[number] = search.send(here)
-    except StopIteration as end:
-        found[number] = end.value
+        answers = dict(zip(numbers, answer(numbers, places), strict=True)) if asking else {}
+    return ends
 
 
 def _alone(search: Search, share: Callable[[Any], float]) -> float:
@@ -167,10 +160,7 @@ def halving(inside: float, outside: float, tail: float, steps: int = 7) -> Searc
 
 
 def root_between(
-    function: Callable[[float], float],
-    low: tuple[float, float],
-    high: tuple[float, float],
-    tolerance: float = 1e-14,
+    function: Callable[[float], float], low: tuple[float, float], high: tuple[float, float]
 ) -> float:
     """Return where a function passes 0, from two places with values of unlike sign.
 
@@ -182,27 +172,23 @@ def root_between(
     function
         Continuous between the ends.
     low, high
-        Two places, each with the value there.
-    tolerance
-        How near two places are that count as one.
+        Two places, each with the value there. Nearer than 1e-14 they count as one.
 
     Examples
     --------
     >>> round(root_between(lambda x: x * x - 2, (0.0, -2.0), (2.0, 2.0)), 12)
     1.414213562373
     """
-    return _alone(rooting(low, high, tolerance), function)
+    return _alone(rooting(low, high), function)
 
 
-def rooting(
-    low: tuple[float, float], high: tuple[float, float], tolerance: float = 1e-14
-) -> Search:
+def rooting(low: tuple[float, float], high: tuple[float, float]) -> Search:
     """Look for where a function passes 0, see `root_between`."""
     (a, at_a), (b, at_b) = low, high
     for _ in range(100):
         c = b - at_b * (b - a) / (at_b - at_a)
         at_c = yield c
-        if at_c == 0 or abs(c - b) < tolerance or abs(c - a) < tolerance:
+        if at_c == 0 or min(abs(c - b), abs(c - a)) < 1e-14:
             return c
         if (at_c < 0) != (at_b < 0):
             a, at_a = b, at_b

@@ -7,10 +7,10 @@ the block to break the tie would bias the held-out frequency.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from calibrant.core.arrays import Floats, Ints, Mask, MaybeArray
@@ -19,6 +19,10 @@ from calibrant.core.rng import RngLike, as_generator
 
 # Numbers that one chunk of random splits holds at once: a megabyte stays in the cache.
 _CHUNK = 250_000
+
+
+# Chance of each class, its held-out share, and the chance of a tie, by question.
+_Law: TypeAlias = tuple[Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class _Ranked(NamedTuple):
         return full
 
 
-def exact_cost(counts: npt.ArrayLike, block: npt.ArrayLike) -> float:
+def exact_cost(counts: ArrayLike, block: ArrayLike) -> float:
     """Return roughly how many multiplications :func:`split_law` needs.
 
     Examples
@@ -89,9 +93,7 @@ def exact_cost(counts: npt.ArrayLike, block: npt.ArrayLike) -> float:
     return float(np.sum(classes * size**3))
 
 
-def split_law(
-    counts: npt.ArrayLike, block: npt.ArrayLike, *, selectable: MaybeArray = None
-) -> SplitLaw:
+def split_law(counts: ArrayLike, block: ArrayLike, *, selectable: MaybeArray = None) -> SplitLaw:
     """Work out the law of a random split exactly.
 
     Parameters
@@ -152,9 +154,7 @@ def _distinct(keys: Ints) -> tuple[Ints, Ints]:
     return keys[first], inverse.reshape(-1)
 
 
-def _law_of_one_size(
-    counts: Ints, others: Ints, pool: int, block: int
-) -> tuple[Floats, Floats, Floats]:
+def _law_of_one_size(counts: Ints, others: Ints, pool: int, block: int) -> _Law:
     """Law for questions that share pool size, block size and number of classes."""
     weight = _binomial_table(pool, block)
     total = weight[pool, block]
@@ -230,8 +230,8 @@ def _times(poly: Floats, weight: Floats, counts: Ints, top: int, u: Floats) -> F
 
 
 def sample_splits(
-    counts: npt.ArrayLike,
-    block: npt.ArrayLike,
+    counts: ArrayLike,
+    block: ArrayLike,
     *,
     splits: int = 200,
     rng: RngLike = 0,
@@ -280,7 +280,7 @@ def sample_splits(
 
 def _split_chunk(
     counts: Ints, pool: int, block: int, splits: int, rng: np.random.Generator
-) -> tuple[Floats, Floats, Floats]:
+) -> _Law:
     """Split questions of one pool size: the same positions for all, each in an order of its own.
 
     Every question's draws are put into a random order of their own, so that a set of positions
@@ -301,9 +301,7 @@ def _split_chunk(
     return _tallied(taken, counts, pool - block)
 
 
-def _tallied(
-    taken: npt.NDArray[np.float32], counts: Ints, left: int
-) -> tuple[Floats, Floats, Floats]:
+def _tallied(taken: NDArray[np.float32], counts: Ints, left: int) -> _Law:
     """Mean shares, held-out sums and ties; `taken` is (splits, classes, questions)."""
     lead = taken.max(axis=1)
     leaders = taken == lead[:, None, :]
@@ -328,7 +326,7 @@ def _ranked(table: Ints, size: Ints, allowed: Mask) -> _Ranked:
 
 
 def _checked(
-    counts: npt.ArrayLike, block: npt.ArrayLike, selectable: MaybeArray
+    counts: ArrayLike, block: ArrayLike, selectable: MaybeArray
 ) -> tuple[Ints, Ints, Mask]:
     table = np.asarray(counts, dtype=np.int64)
     if table.ndim != 2:
@@ -345,11 +343,7 @@ def _checked(
             f"{int(size[row])} of {int(pool[row])}",
             row=row + 1,
         )
-    allowed = (
-        np.ones(table.shape, dtype=bool)
-        if selectable is None
-        else np.asarray(selectable, dtype=bool)
-    )
+    allowed = np.ones(table.shape, bool) if selectable is None else np.asarray(selectable, bool)
     if allowed.shape != table.shape:
         raise InputError(
             f"selectable must have the shape of counts {table.shape}, got {allowed.shape}"

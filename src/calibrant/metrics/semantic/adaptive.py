@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
@@ -38,7 +38,7 @@ class AdaptiveRule:
     maximum: int = 25
     batch: int = 5
 
-    def settled(self, counts: npt.ArrayLike) -> Mask:
+    def settled(self, counts: ArrayLike) -> Mask:
         """Return, per question, whether its selection block may stop.
 
         One class is added to those seen and half a draw given to it, so that a question whose
@@ -66,9 +66,7 @@ class AdaptiveScores:
     draws: Ints
 
 
-def adaptive_scores(
-    classes: npt.ArrayLike, rule: AdaptiveRule, *, evaluation: int
-) -> AdaptiveScores:
+def adaptive_scores(classes: ArrayLike, rule: AdaptiveRule, *, evaluation: int) -> AdaptiveScores:
     """Replay the rule over draws in the order in which they would have been made.
 
     Parameters
@@ -105,7 +103,7 @@ def adaptive_scores(
 
 
 def best_selection_size(
-    top: npt.ArrayLike, margin: npt.ArrayLike, mass: npt.ArrayLike, pool: int, *, goal: str
+    top: ArrayLike, margin: ArrayLike, mass: ArrayLike, pool: int, *, goal: str
 ) -> int:
     """Return how many of `pool` draws Sem2 should select on; the others evaluate.
 

@@ -4,9 +4,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
+from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from calibrant.core.estimate import Estimate
@@ -208,9 +208,9 @@ _SMALLEST_CURVE, _HARDEST = 20, 20
 
 
 def sem_ece_block(
-    question_id: npt.ArrayLike,
-    class_id: npt.ArrayLike,
-    correct: npt.ArrayLike,
+    question_id: ArrayLike,
+    class_id: ArrayLike,
+    correct: ArrayLike,
     *,
     bins: int = 10,
     splits: estimators.Splits = 200,
@@ -237,6 +237,7 @@ def sem_ece_block(
         "jensen": 2 * theory.JENSEN_BOUNDARY / float(np.sqrt(draws)),
         "large_margin": float(np.sqrt(np.log(max(classes, 2)) / draws)),
     }
+    unlimited = partial(unlimited_draws_ece, pool, bins=bins, level=level, rng=generator)
     return {
         "questions": int(scores.ids.size),
         "draws": int(draws),
@@ -265,11 +266,7 @@ def sem_ece_block(
         "oracle_advantage": _oracle(scores),
         "leading": leading_answer(scores, level=level),
         "noise_floor": noise_floor(pool, bins=bins, rng=generator),
-        "unlimited_draws": (
-            unlimited_draws_ece(pool, bins=bins, level=level, rng=generator)
-            if unlimited_draws
-            else None
-        ),
+        "unlimited_draws": unlimited() if unlimited_draws else None,
     }
 
 

@@ -1,11 +1,12 @@
 """Sem1 and Sem2: confidence read off the frequencies of meanings, and its calibration error."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.errors import InputError
@@ -91,19 +92,14 @@ def _gaps(sums: Floats, questions: int, close: int, bins: int, level: float) -> 
     near = None
     if close:
         near = percentile_estimate(close_gap[held] / size[held, 0], close, level)
-    return PairedGaps(
-        confidence=percentile_estimate(mean[:, 0] / questions, questions, level),
-        ece=percentile_estimate(ece_gap / questions, questions, level),
-        ece_close=near,
-    )
+    confidence = percentile_estimate(mean[:, 0] / questions, questions, level)
+    return PairedGaps(confidence, percentile_estimate(ece_gap / questions, questions, level), near)
 
 
 def percentile_estimate(values: Floats, n: int, level: float) -> Estimate:
     """Return the first value, with the percentiles of the others as its interval."""
-    low, high = np.quantile(values[1:], [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(
-        float(values[0]), float(low), float(high), n, level, interval="bootstrap-percentile"
-    )
+    low, high = np.quantile(values[1:], [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return Estimate(float(values[0]), low, high, n, level, interval="bootstrap-percentile")
 
 
 Splits: TypeAlias = int | Literal["exact"]
@@ -159,7 +155,7 @@ class QuestionScores:
         return standardised_margin(self.margin, self.mass, self.n)
 
     @property
-    def regime(self) -> npt.NDArray[np.str_]:
+    def regime(self) -> NDArray[np.str_]:
         """Regime of each question, plug-in."""
         return regimes(self.margin, self.mass, self.classes, self.n)
 
@@ -201,9 +197,9 @@ class SemEce:
 
 
 def sem_ece(
-    question_id: npt.ArrayLike,
-    class_id: npt.ArrayLike,
-    correct: npt.ArrayLike,
+    question_id: ArrayLike,
+    class_id: ArrayLike,
+    correct: ArrayLike,
     *,
     bins: int = 10,
     splits: Splits = 200,
@@ -255,16 +251,9 @@ def sem_ece(
     >>> result.questions.sem1.tolist(), result.questions.sem2.round(4).tolist()
     ([0.75, 0.25], [0.5, 0.0])
     """
-    return sem_ece_of_pool(
-        pool_draws(question_id, class_id, correct, conflicts=conflicts),
-        bins=bins,
-        splits=splits,
-        rng=rng,
-        label=label,
-        selection_share=selection_share,
-        level=level,
-        resamples=resamples,
-    )
+    pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
+    answers = partial(sem_ece_of_pool, pool, label=label, selection_share=selection_share)
+    return answers(bins=bins, splits=splits, rng=rng, level=level, resamples=resamples)
 
 
 def sem_ece_of_pool(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from calibrant.core.arrays import Array, Floats, Ints
@@ -68,9 +68,7 @@ class Judged:
 
 
 def judge_errors(
-    question_id: npt.ArrayLike,
-    first: tuple[npt.ArrayLike, npt.ArrayLike],
-    second: tuple[npt.ArrayLike, npt.ArrayLike],
+    question_id: ArrayLike, first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike]
 ) -> JudgeErrors:
     """Measure how often a second judge, taken for right, finds the first one wrong.
 
@@ -103,15 +101,11 @@ def judge_errors(
     )
     differ = np.abs(grades[0] - grades[1]) > 0.5
     wrong = np.bincount(question, weights=differ)[questions] > 0
-    return JudgeErrors(
-        apart=float((in_both > of_second).mean()),
-        together=float((in_both > of_first).mean()),
-        grade=float(wrong.mean()),
-        questions=int(questions.size),
-    )
+    apart, together = float((in_both > of_second).mean()), float((in_both > of_first).mean())
+    return JudgeErrors(apart, together, float(wrong.mean()), questions.size)
 
 
-def _codes(class_id: npt.ArrayLike) -> Ints:
+def _codes(class_id: ArrayLike) -> Ints:
     values = np.asarray(class_id)
     if values.dtype.kind in "iuf":
         missing = np.isnan(values.astype(np.float64)) | (values < 0)
@@ -263,9 +257,9 @@ class ClusteringShift:
 
 
 def clustering_shift(
-    question_id: npt.ArrayLike,
-    first: tuple[npt.ArrayLike, npt.ArrayLike],
-    second: tuple[npt.ArrayLike, npt.ArrayLike],
+    question_id: ArrayLike,
+    first: tuple[ArrayLike, ArrayLike],
+    second: tuple[ArrayLike, ArrayLike],
     *,
     bins: int = 10,
     splits: Splits = "exact",
@@ -297,9 +291,7 @@ def clustering_shift(
     return ClusteringShift(shift1.ece, shift2.ece, same, int(common.size))
 
 
-def _same_partition(
-    question: Array, first: npt.ArrayLike, second: npt.ArrayLike, common: Any
-) -> float:
+def _same_partition(question: Array, first: ArrayLike, second: ArrayLike, common: Any) -> float:
     """Return the share of questions on which both judges put the same draws together.
 
     Two partitions are equal exactly if there are as many pairs of classes as classes in each.
@@ -307,7 +299,7 @@ def _same_partition(
     names, code = np.unique(question, return_inverse=True)
     code = code.reshape(-1)
 
-    def together(owner: Array, values: npt.ArrayLike) -> tuple[Any, Any]:
+    def together(owner: Array, values: ArrayLike) -> tuple[Any, Any]:
         """Return the owner of each distinct pair (owner, value), and the pair of each row."""
         value = np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1)
         span = int(value.max()) + 1

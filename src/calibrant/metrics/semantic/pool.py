@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.errors import InputError
@@ -74,11 +74,7 @@ class DrawPool:
 
 
 def pool_draws(
-    question_id: npt.ArrayLike,
-    class_id: npt.ArrayLike,
-    correct: npt.ArrayLike,
-    *,
-    conflicts: str = "error",
+    question_id: ArrayLike, class_id: ArrayLike, correct: ArrayLike, *, conflicts: str = "error"
 ) -> DrawPool:
     """Count classes per question from one row per draw.
 
@@ -130,7 +126,7 @@ def _codes(values: Array) -> tuple[Array, Ints]:
     return distinct[order], rank[inverse.reshape(-1)]
 
 
-def _meanings(class_id: npt.ArrayLike) -> Ints:
+def _meanings(class_id: ArrayLike) -> Ints:
     values = np.asarray(class_id)
     if values.dtype.kind in "iu":
         return np.asarray(np.where(values < 0, -1, values).astype(np.int64))
@@ -143,7 +139,7 @@ def _meanings(class_id: npt.ArrayLike) -> Ints:
     return np.where(missing, -1, codes)
 
 
-def _grades(correct: npt.ArrayLike) -> Floats:
+def _grades(correct: ArrayLike) -> Floats:
     values = np.asarray(correct)
     if values.dtype == object:
         values = np.array([np.nan if value is None else value for value in values])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
@@ -30,9 +30,9 @@ class VerEce:
 
 
 def ver_ece(
-    question_id: npt.ArrayLike,
-    stated: npt.ArrayLike,
-    correct: npt.ArrayLike,
+    question_id: ArrayLike,
+    stated: ArrayLike,
+    correct: ArrayLike,
     *,
     bins: int = 10,
     impute: float | None = None,

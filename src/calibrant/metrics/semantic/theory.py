@@ -1,7 +1,7 @@
 """What the theory of Sem-ECE predicts: biases, regimes and bounds."""
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ndtr
 
 from calibrant.core.arrays import Floats, Ints, MaybeArray
@@ -17,7 +17,7 @@ The root of phi(2 lam) = 4 lam Phi(-2 lam).
 """
 
 
-def jensen_bias(half_margin: npt.ArrayLike) -> Floats:
+def jensen_bias(half_margin: ArrayLike) -> Floats:
     """Return J(lam) = phi(2 lam) - 2 lam Phi(-2 lam), the leading upward bias of Sem1.
 
     In units of sqrt(p/n): E[c1 - c*] = sqrt(p/n) J(lam).
@@ -28,7 +28,7 @@ def jensen_bias(half_margin: npt.ArrayLike) -> Floats:
     return np.asarray(density - selection_bias(half_margin))
 
 
-def selection_bias(half_margin: npt.ArrayLike) -> Floats:
+def selection_bias(half_margin: ArrayLike) -> Floats:
     """Return S(lam) = 2 lam Phi(-2 lam), the leading downward bias of Sem2.
 
     In units of sqrt(p/n): E[c2 - c*] = -sqrt(p/n) S(lam).
@@ -37,14 +37,14 @@ def selection_bias(half_margin: npt.ArrayLike) -> Floats:
     return np.asarray(twice * ndtr(-twice))
 
 
-def standardised_margin(margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike) -> Floats:
+def standardised_margin(margin: ArrayLike, mass: ArrayLike, n: ArrayLike) -> Floats:
     """Return D / sqrt(p / n): the top-two margin in units of its leading standard error."""
     spread = np.sqrt(np.asarray(mass, dtype=np.float64) / np.asarray(n, dtype=np.float64))
     return np.asarray(margin, dtype=np.float64) / spread
 
 
 def predicted_gap(
-    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, *, selection_n: MaybeArray = None
+    margin: ArrayLike, mass: ArrayLike, n: ArrayLike, *, selection_n: MaybeArray = None
 ) -> float:
     """Return the leading-order Sem1-ECE minus Sem2-ECE under over-confidence.
 
@@ -55,7 +55,7 @@ def predicted_gap(
 
 
 def predicted_gaps(
-    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, *, selection_n: MaybeArray = None
+    margin: ArrayLike, mass: ArrayLike, n: ArrayLike, *, selection_n: MaybeArray = None
 ) -> Floats:
     """Return the leading-order E[c1 - c2] of each question (Theorem 5.6).
 
@@ -68,21 +68,20 @@ def predicted_gaps(
 
 
 def _biases(
-    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, selection_n: MaybeArray
+    margin: ArrayLike, mass: ArrayLike, n: ArrayLike, selection_n: MaybeArray
 ) -> tuple[Floats, Floats]:
     """Return how far Sem1 is too high and Sem2 too low, to leading order."""
-    sizes = (n, n if selection_n is None else selection_n)
-    biases = (jensen_bias, selection_bias)
+    ways = (jensen_bias, n), (selection_bias, n if selection_n is None else selection_n)
     upward, downward = (
         np.sqrt(np.asarray(mass, dtype=np.float64) / np.asarray(size, dtype=np.float64))
         * bias(standardised_margin(margin, mass, size) / 2)
-        for size, bias in zip(sizes, biases, strict=True)
+        for bias, size in ways
     )
     return upward, downward
 
 
 def oracle_advantage(
-    margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike, *, selection_n: MaybeArray = None
+    margin: ArrayLike, mass: ArrayLike, n: ArrayLike, *, selection_n: MaybeArray = None
 ) -> Floats:
     """Return how much closer Sem2's confidence is to unlimited draws than Sem1's (Theorem 5.7).
 
@@ -100,8 +99,8 @@ def oracle_advantage(
 
 
 def regimes(
-    margin: npt.ArrayLike, mass: npt.ArrayLike, classes: npt.ArrayLike, n: npt.ArrayLike
-) -> npt.NDArray[np.str_]:
+    margin: ArrayLike, mass: ArrayLike, classes: ArrayLike, n: ArrayLike
+) -> NDArray[np.str_]:
     """Name the regime of each question: ``jensen``, ``low-margin`` or ``large-margin``.
 
     Jensen-dominated where lam < lam*; large margin where mt^2 >= log K; low margin between. A
@@ -120,7 +119,7 @@ def regimes(
 
 
 def selection_error_bound(
-    margin: npt.ArrayLike, mass: npt.ArrayLike, classes: npt.ArrayLike, n: npt.ArrayLike
+    margin: ArrayLike, mass: ArrayLike, classes: ArrayLike, n: ArrayLike
 ) -> Floats:
     """Return (K - 1) exp(-n D^2 / (2 p)), a bound on choosing another class than the mode.
 
@@ -132,12 +131,7 @@ def selection_error_bound(
 
 
 def pointwise_bias_bound(
-    margin: npt.ArrayLike,
-    mass: npt.ArrayLike,
-    classes: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    held_out: bool = False,
+    margin: ArrayLike, mass: ArrayLike, classes: ArrayLike, n: ArrayLike, *, held_out: bool = False
 ) -> Floats:
     """Return the bound of Theorem 5.1 on |E[c] - c*| of each question, cut at 1.
 
@@ -157,11 +151,11 @@ def pointwise_bias_bound(
 
 
 def confidence_error_bound(
-    top: npt.ArrayLike,
-    margin: npt.ArrayLike,
-    mass: npt.ArrayLike,
-    classes: npt.ArrayLike,
-    n: npt.ArrayLike,
+    top: ArrayLike,
+    margin: ArrayLike,
+    mass: ArrayLike,
+    classes: ArrayLike,
+    n: ArrayLike,
     *,
     evaluation_n: MaybeArray = None,
 ) -> Floats:
@@ -214,7 +208,7 @@ def pool_gap(pool: DrawPool, selection_n: Ints) -> float:
     return float(np.maximum(two, many).mean())
 
 
-def many_class_gaps(shares: npt.ArrayLike, n: npt.ArrayLike, selection_n: npt.ArrayLike) -> Floats:
+def many_class_gaps(shares: ArrayLike, n: ArrayLike, selection_n: ArrayLike) -> Floats:
     """Return E[c1 - c2] of each question where class counts are independent Poisson numbers.
 
     Parameters
@@ -262,7 +256,7 @@ def _poisson(shares: Floats, draws: int) -> tuple[Floats, Floats]:
 
 
 def ece_bound(
-    confidence: npt.ArrayLike, *, confidence_error: float, selection_error: float, bins: int = 10
+    confidence: ArrayLike, *, confidence_error: float, selection_error: float, bins: int = 10
 ) -> float:
     """Return the first form of Theorem 5.2, at the best eta and cut at 1.
 
@@ -285,7 +279,7 @@ def ece_bound(
 
 
 def density_bound(
-    confidence: npt.ArrayLike, *, confidence_error: float, selection_error: float, bins: int = 10
+    confidence: ArrayLike, *, confidence_error: float, selection_error: float, bins: int = 10
 ) -> float:
     """Return the second form of Theorem 5.2, cut at 1: ``d + e + 4 sqrt(2 M (L - 1) e)``.
 
@@ -305,7 +299,7 @@ def density_bound(
     return float(min(selection_error + confidence_error + crossing, 1.0))
 
 
-def near_an_edge(confidence: npt.ArrayLike, n: npt.ArrayLike, *, bins: int = 10) -> float:
+def near_an_edge(confidence: ArrayLike, n: ArrayLike, *, bins: int = 10) -> float:
     """Return the share of questions within a standard error of a bin's edge: condition (8).
 
     The leading-order theory of the gap asks that this be far below ``1 / sqrt(n)``.

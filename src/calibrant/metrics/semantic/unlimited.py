@@ -86,10 +86,9 @@ def largest_share(counts: Ints, splitter: Ints, rng: np.random.Generator) -> Flo
     total = seen.sum(axis=2) + small + unseen
     largest: Floats = seen.max(axis=2) / total
     # A class that no draw has seen can lead only where the unseen mass exceeds the largest.
-    open_cells = np.nonzero(unseen / total > largest)
-    broken = _largest_stick(
-        (unseen / total)[open_cells], room[open_cells], discount[open_cells], rng
-    )
+    left = unseen / total
+    open_cells = np.nonzero(left > largest)
+    broken = _largest_stick(left[open_cells], room[open_cells], discount[open_cells], rng)
     largest[open_cells] = np.maximum(largest[open_cells], broken)
     return largest
 
@@ -217,17 +216,14 @@ def unlimited_draws_ece(
     value, low, high = _inverted(sums[0], sums[1:], level)
     shift = -sums.sum(axis=1)
     below, above = np.quantile(shift[1:], [(1 - level) / 2, (1 + level) / 2])
-    return UnlimitedDraws(
-        _estimate(value, max(low - under, 0.0), high + over, questions, level),
-        _estimate(shift[0], below - under, above + under, questions, level),
-        None,
-    )
+    ece = _estimate(value, max(low - under, 0.0), high + over, questions, level)
+    gap = _estimate(shift[0], below - under, above + under, questions, level)
+    return UnlimitedDraws(ece, gap, None)
 
 
 def _estimate(value: float, low: float, high: float, n: int, level: float) -> Estimate:
-    return Estimate(
-        float(value), float(low), float(min(high, 1.0)), int(n), level, interval="model-based"
-    )
+    ends = float(low), float(min(high, 1.0))
+    return Estimate(float(value), *ends, int(n), level, interval="model-based")
 
 
 def _refusal(pool: DrawPool, rng: np.random.Generator) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
@@ -103,7 +103,7 @@ class Checked:
 
     graded: Graded
     rows: Indices
-    labels: npt.ArrayLike
+    labels: ArrayLike
 
     @cached_property
     def y(self) -> Floats:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
@@ -66,6 +67,10 @@ class GradedEstimate:
         return round(self.checks * self.from_grading / rest, 6)
 
 
+# Grades and checks of a model, and whether they are added or taken off.
+Signed: TypeAlias = tuple[Checked, float]
+
+
 def graded_accuracy(
     checked: Checked, rng: np.random.Generator, level: float = 0.95
 ) -> GradedEstimate:
@@ -111,11 +116,7 @@ def graded_difference(first: Checked, second: Checked, rng: np.random.Generator)
 
 
 def _corrected(
-    parts: Sequence[tuple[Checked, float]],
-    as_graded: float,
-    noise: float,
-    rng: np.random.Generator,
-    level: float,
+    parts: Sequence[Signed], as_graded: float, noise: float, rng: np.random.Generator, level: float
 ) -> GradedEstimate:
     """Correct a sum of graded accuracies, each with its sign, by the errors that checks found."""
     drawn = np.full(_DRAWS, as_graded)
@@ -128,17 +129,12 @@ def _corrected(
         correction += float(share @ (checked.errors[used] / np.maximum(checks, 1.0)))
         variance += float((share**2 * rate * (1 - rate) / (checks + 1.0)).sum())
     drawn = drawn + math.sqrt(noise) * rng.normal(size=_DRAWS)
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
     total = correction**2 + variance
     value = as_graded + (correction * correction**2 / total if total else 0.0)
-    return GradedEstimate(
-        value,
-        min(float(low), value),
-        max(float(high), value),
-        as_graded,
-        variance / (variance + noise) if variance + noise else 0.0,
-        sum(len(checked.rows) for checked, _ in parts),
-    )
+    from_grading = variance / (variance + noise) if variance + noise else 0.0
+    rows = sum(len(checked.rows) for checked, _ in parts)
+    return GradedEstimate(value, min(low, value), max(high, value), as_graded, from_grading, rows)
 
 
 # Checks of the spread that is expected or ordinary, added to those that were made.
@@ -158,19 +154,15 @@ def graded_auroc(checked: Checked, level: float = 0.95) -> GradedEstimate:
     expected = steepness * rate * (1 - rate) / (checks + 1.0)
     mean = np.bincount(place, weight * step, STRATA) / np.maximum(size, 1.0)
     squares = np.bincount(place, (weight * (step - mean[place])) ** 2, STRATA)
-    found = squares * checks / np.maximum(checks - 1.0, 1.0)
-    grading = float(((checks * found + _ADDED * expected) / (checks + _ADDED))[size > 0].sum())
+    spread = squares * checks / np.maximum(checks - 1.0, 1.0)
+    grading = float(((checks * spread + _ADDED * expected) / (checks + _ADDED))[size > 0].sum())
     noise = float(influence.var()) / graded.size
     reach = normal_quantile(level) * math.sqrt(grading + noise)
     value = min(max(value, 0.0), 1.0)
-    return GradedEstimate(
-        value,
-        max(value - reach, 0.0),
-        min(value + reach, 1.0),
-        soft_area(graded.confidence, graded.grade)[0],
-        grading / (grading + noise) if grading + noise else 0.0,
-        len(checked.rows),
-    )
+    low, high = max(value - reach, 0.0), min(value + reach, 1.0)
+    as_graded, *_ = soft_area(graded.confidence, graded.grade)
+    from_grading = grading / (grading + noise) if grading + noise else 0.0
+    return GradedEstimate(value, low, high, as_graded, from_grading, len(checked.rows))
 
 
 def soft_area(confidence: Floats, right: Floats) -> tuple[float, Floats, Floats]:
@@ -238,14 +230,9 @@ def graded_error(checked: Checked, cell: Indices, level: float = 0.95) -> Graded
     graded = checked.graded
     plain = np.bincount(cell, graded.confidence - graded.grade, share.size) / graded.size
     total = float((share**2 * variance).sum())
-    return GradedEstimate(
-        value,
-        low,
-        max(value, min(1.0, high, upper)),
-        float(np.abs(plain).sum()),
-        1.0 - float((share**2 * pool).sum()) / total if total else 0.0,
-        len(checked.rows),
-    )
+    high, as_graded = max(value, min(1.0, high, upper)), float(np.abs(plain).sum())
+    from_grading = 1.0 - float((share**2 * pool).sum()) / total if total else 0.0
+    return GradedEstimate(value, low, high, as_graded, from_grading, len(checked.rows))
 
 
 def cell_gaps(checked: Checked, cell: Indices) -> tuple[Floats, Floats, Floats, Floats]:
