@@ -38,13 +38,11 @@ def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     >>> table_settings({"confidence": "p", "model": None, "on_invalid": "drop"})
     {'on_invalid': 'drop', 'columns': {'confidence': 'p'}}
     """
-    rules = {name: value for name, value in given.items() if name in _RULES}
-    if "on_invalid" in rules:
-        rules["on_invalid"] = rules["on_invalid"] or "missing"
-    rules = {name: value for name, value in rules.items() if value is not None}
-    columns = {
-        name: value for name, value in given.items() if name not in _RULES and value is not None
-    }
+    if "on_invalid" in given:
+        given = {**given, "on_invalid": given["on_invalid"] or "missing"}
+    stated = {name: value for name, value in given.items() if value is not None}
+    rules = {name: value for name, value in stated.items() if name in _RULES}
+    columns = {name: value for name, value in stated.items() if name not in _RULES}
     if "mend" in rules:
         rules["mend"] = str(rules["mend"])
     return {**rules, "columns": columns}

@@ -1,5 +1,6 @@
 """Every model's confidence in every candidate answer, for candidate-aligned comparison."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,7 @@ from calibrant.semantics.options import Options
 
 _COLUMNS = ("question_id", "judge", "author", "method", "answer", "confidence", "correct")
 _CONSISTENCY = "consistency"
-_SCHEMA = {
-    name: pl.Float64 if name in ("confidence", "correct") else pl.String for name in _COLUMNS
-}
+_SCHEMA = dict.fromkeys(_COLUMNS, pl.String) | {"confidence": pl.Float64, "correct": pl.Float64}
 
 
 def candidate_scores(
@@ -79,10 +78,8 @@ def candidate_scores(
             ),
         ]
     ).drop("candidate_id", "place")
-    asked = places.join(questions, on="question_id", maintain_order="left").with_columns(
-        question_id="candidate_id"
-    )
-    asked = asked.drop("candidate_id", "place", "about")
+    asked = places.join(questions, on="question_id", maintain_order="left")
+    asked = asked.drop("question_id", "place", "about").rename({"candidate_id": "question_id"})
     marked, semantics = annotate(crossed, asked, options=options)
     scores = score_table(marked, semantics, methods=[method]).scores
     found = (
@@ -91,11 +88,8 @@ def candidate_scores(
         .join(places, on="candidate_id", maintain_order="left")
         .rename({"about": "answer"})
     )
-    return (
-        _with_key(found)
-        .join(_authors(draws), on=["question_id", "same"], maintain_order="left")
-        .select(_COLUMNS)
-    )
+    key = ["question_id", "same"]
+    return _with_key(found).join(_authors(draws), on=key, maintain_order="left").select(_COLUMNS)
 
 
 def consistency_candidates(draws: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame | None:
@@ -144,36 +138,24 @@ def consistency_candidates(draws: pl.DataFrame, scores: pl.DataFrame) -> pl.Data
     by_question = sampled.partition_by("question_id", as_dict=True, maintain_order=True)
     rows = [
         row
-        for (question,), own in wanted.partition_by(
-            "question_id", as_dict=True, maintain_order=True
-        ).items()
-        if (question,) in by_question
-        for row in _shares(own, by_question[(question,)])
+        for question, named in wanted.group_by("question_id", maintain_order=True)
+        if question in by_question
+        for row in _shares(named, by_question[question])
     ]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row") if rows else None
 
 
-def _shares(named: pl.DataFrame, drawn: pl.DataFrame) -> list[tuple[Any, ...]]:
-    """Return, for one question, how often each judge draws each author's answer."""
-    answers = [*named["answer"], *drawn["answer"]]
-    classes = cluster_answers(answers)
-    own, sampled = classes[: named.height], np.array(classes[named.height :])
-    judges = drawn["model"].to_numpy()
-    rows = []
+def _shares(named: pl.DataFrame, drawn: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Yield, for one question, how often each judge draws each author's answer."""
+    classes = cluster_answers([*named["answer"], *drawn["answer"]])
+    sampled, judges = np.array(classes[named.height :]), drawn["model"].to_numpy()
+    answers = named.select("question_id", "model", "answer", "correct").rows()
     for judge in dict.fromkeys(judges.tolist()):
         theirs = sampled[judges == judge]
-        rows += [
-            (question, judge, author, _CONSISTENCY, answer, float((theirs == number).mean()), grade)
-            for question, author, answer, grade, number in zip(
-                named["question_id"],
-                named["model"],
-                named["answer"],
-                named["correct"],
-                own,
-                strict=True,
-            )
-        ]
-    return rows
+        # What was drawn has classes of its own, behind those of the answers.
+        for (question, author, answer, grade), number in zip(answers, classes, strict=False):
+            share = float((theirs == number).mean())
+            yield question, judge, author, _CONSISTENCY, answer, share, grade
 
 
 def _authors(draws: pl.DataFrame) -> pl.DataFrame:

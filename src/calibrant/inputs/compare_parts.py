@@ -56,17 +56,14 @@ def streamed_source(data: str | Path, wanted: ComparisonRequest) -> Iterator[Com
         summed.refuse_many_broken(asked.on_invalid)
         parts_of = ((key, _cells(key, summed)) for key in _keys(total))
         sorted_out = comparisons(parts_of, wanted.models, _outcomes, _aligned)
-        keys = list(sorted_out.wholes)
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
         on_invalid = asked.on_invalid or "missing"
         stated = {"scale": asked.scale, "repeats": False, "on_invalid": on_invalid, "graded": False}
         yield CompareSource(
             summed.head("compare", seed=wanted.seed, settings=wanted.settings(stated)),
             summed.reading(parts=count),
-            keys,
-            sorted_out.refused,
-            sorted_out.taken_out,
-            PartReader(streamed, count, tuple(keys), wanted.seed),
+            sorted_out,
+            PartReader(streamed, count, tuple(sorted_out.wholes), wanted.seed),
             count,
             runner.map,
             partial(_verification, summed, wanted),
@@ -140,31 +137,24 @@ def _rows(streamed: Streamed, number: int, parts: int) -> pl.DataFrame:
     for file in parquet_files(streamed.source):
         lazy = scan_part(file, streamed.source)
         question = pl.col(str(streamed.question)).cast(pl.String)
-        dealt = lazy.filter((question.hash(0) % parts == number) | question.is_null())
+        sound = [(question.hash(0) % parts == number) | question.is_null()]
+        sound += [_named(name) for name in (plan.model, plan.method) if name is not None]
+        if plan.columns.answer is not None:
+            sound.append(pl.col(plan.columns.answer).is_not_null())
         tables += [
-            dealt.select(
+            lazy.filter(sound).select(
                 question.alias("question_id"),
                 _label(plan.model, "model").alias("model"),
                 _label(plan.method, name).alias("method"),
                 (pl.col(name).cast(pl.Float64) / (100 if plan.percent else 1)).alias("confidence"),
                 pl.col(plan.columns.correct).cast(pl.Float64).alias("correct"),
                 *(_label(column, "").alias(column) for column in plan.by),
-                _answered(plan.columns.answer).alias("_answered"),
-                (_named(plan.model) & _named(plan.method)).alias("_named"),
             )
             for name in plan.columns.confidence
         ]
-    frame = (
-        pl.concat(tables)
-        .filter(
-            "_answered",
-            "_named",
-            pl.col("confidence").is_between(0, 1),
-            (pl.col("correct") == 0) | (pl.col("correct") == 1),
-        )
-        .drop("_answered", "_named")
-        .collect(engine="streaming")
-    )
+    graded = (pl.col("correct") == 0) | (pl.col("correct") == 1)
+    rows = pl.concat(tables).filter(pl.col("confidence").is_between(0, 1), graded)
+    frame = rows.collect(engine="streaming")
     if frame["question_id"].null_count():
         raise InputError("a question has no id", source=streamed.source)
     # The order in which threads hand over rows must not show.
@@ -175,12 +165,8 @@ def _label(column: str | None, fixed: str) -> pl.Expr:
     return pl.lit(fixed) if column is None else pl.col(column).cast(pl.String).fill_null("None")
 
 
-def _named(column: str | None) -> pl.Expr:
-    return pl.lit(True) if column is None else pl.col(column).cast(pl.String).fill_null("") != ""
-
-
-def _answered(column: str | None) -> pl.Expr:
-    return pl.lit(True) if column is None else pl.col(column).is_not_null()
+def _named(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.String).fill_null("") != ""
 
 
 def _verification(

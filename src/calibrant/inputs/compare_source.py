@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -61,13 +61,8 @@ def _candidates(source: Any) -> pl.DataFrame:
         )
     # Judges x authors x questions rows: texts are kept once each, as categories.
     texts = [name for name in ("question_id", "judge", "author", "answer") if name in present]
-    table = collect(
-        lazy.with_columns(
-            pl.col(texts).cast(pl.String).cast(pl.Categorical),
-            pl.col("confidence").cast(pl.Float64),
-        ),
-        source,
-    )
+    names = pl.col(texts).cast(pl.String).cast(pl.Categorical)
+    table = collect(lazy.with_columns(names, pl.col("confidence").cast(pl.Float64)), source)
     for name in ("question_id", "judge", "author"):
         if table[name].null_count():
             raise InputError(
@@ -91,13 +86,8 @@ def _same_answers(table: pl.DataFrame) -> None:
     code = pl.col("answer").to_physical()
     # Methods have pools of their own, and may be about other answers.
     keys = ["question_id", "author", *(["method"] if "method" in table.columns else [])]
-    odd = (
-        table.lazy()
-        .group_by(keys)
-        .agg(code.min().alias("least"), code.max().alias("most"))
-        .filter(pl.col("least") != pl.col("most"))
-        .collect(engine="streaming")
-    )
+    answers = table.lazy().group_by(keys).agg(least=code.min(), most=code.max())
+    odd = answers.filter(pl.col("least") != pl.col("most")).collect(engine="streaming")
     if odd.height:
         first = odd.sort(pl.col("question_id", "author").cast(pl.String)).row(0, named=True)
         raise InputError(
@@ -160,17 +150,13 @@ def _graded_by_others(key: ComparisonKey, first: str, second: str) -> None:
 class CompareSource:
     """What a comparison works on, in memory or in parts.
 
-    `refused` names comparisons that cannot be made, each with its error, `taken_out` models that
-    are never right or never wrong, each with the reason. `grading` says how far the grades leave a
-    pair open, where the program made them itself. `verification` gives the block of one model of
-    one comparison.
+    `grading` says how far the grades leave a pair open, where the program made them itself.
+    `verification` gives the block of one model of one comparison.
     """
 
     head: dict[str, Any]
     reading: dict[str, object]
-    comparisons: list[ComparisonKey]
-    refused: list[tuple[ComparisonKey, InputError]]
-    taken_out: list[tuple[ComparisonKey, str, str]]
+    comparisons: Comparisons[Any, Any]
     read: BlockReader
     parts: int
     each: Each
@@ -230,19 +216,17 @@ def table_source(opened: Opened, candidates: Any, wanted: ComparisonRequest) -> 
         scores = load_scores(table, **structs.asdict(reading), **how)
     chosen = scores.only(model=wanted.models)
     sorted_out = comparisons(_split(scores, by), wanted.models, _outcomes, align_models)
-    keys = list(sorted_out.wholes)
-    streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key in keys]
-    read = TableReader(list(sorted_out.wholes.values()), streams)
+    wholes = sorted_out.wholes
+    streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key in wholes]
+    read = TableReader(list(wholes.values()), streams)
     source = CompareSource(
         head,
         {"way": "in memory", **scores.reading.to_dict()},
-        keys,
-        sorted_out.refused,
-        sorted_out.taken_out,
+        sorted_out,
         read,
         1,
         engine_named(wanted.engine).map,
-        partial(_verification, sorted_out.wholes, seed),
+        partial(_verification, wholes, seed),
         table_coverage(chosen, weighs_rows=False),
         opened.with_unreadable(scores).dropped,
         chosen.emptied,
@@ -250,7 +234,10 @@ def table_source(opened: Opened, candidates: Any, wanted: ComparisonRequest) -> 
     grades = opened.grades()
     if grades is not None:
         source.grading = partial(_pair_grading, grades, sorted_out.parts, seed)
-    for number, key in enumerate(keys):
+    else:
+        # For as long as models are compared, their rows are held for their grades alone.
+        sorted_out.parts.clear()
+    for number, key in enumerate(wholes):
         own = _own_pool(pool, key.method)
         if own is not None:
             source.pools[number] = read.pool(number, own, wanted.options["resamples"])
@@ -263,7 +250,11 @@ Whole = TypeVar("Whole", QuestionBlock, ComparisonKey)
 
 @dataclass
 class Comparisons(Generic[Part, Whole]):
-    """Comparisons by their rows and questions, those that are refused, and models taken out."""
+    """Comparisons by their rows and questions, those that are refused, and models taken out.
+
+    `refused` names comparisons that cannot be made, each with its error, `taken_out` models that
+    are never right or never wrong, each with the reason.
+    """
 
     parts: dict[ComparisonKey, Part] = field(default_factory=dict)
     wholes: dict[ComparisonKey, Whole] = field(default_factory=dict)
@@ -306,26 +297,24 @@ def comparisons(
 
 def _outcomes(frame: pl.DataFrame) -> dict[str, tuple[int, float]]:
     states = pl.col("confidence").cast(pl.Float64).is_not_nan().any()
-    facts = (pl.len(), pl.col("correct").mean(), states)
-    ends = frame.group_by("model", maintain_order=True).agg(facts)
+    models = frame.group_by("model", maintain_order=True)
+    ends = models.agg(pl.len(), pl.col("correct").mean(), states)
     # A model that never states a confidence has nothing to compare.
     return {str(name): (n, right) for name, n, right, said in ends.iter_rows() if said}
 
 
-def _split(scores: Scores, by: Sequence[str]) -> list[tuple[ComparisonKey, pl.DataFrame]]:
-    """Return a part per method, then per method and group; a grade without a confidence counts."""
-    parts: list[tuple[ComparisonKey, pl.DataFrame]] = []
+def _split(scores: Scores, by: Sequence[str]) -> Iterator[tuple[ComparisonKey, pl.DataFrame]]:
+    """Yield a part per method, then per method and group; a grade without a confidence counts."""
 
     def split(frame: pl.DataFrame, column: str) -> Iterable[tuple[str, pl.DataFrame]]:
         named = frame.partition_by(column, as_dict=True, maintain_order=True)
         return ((str(name), part) for (name,), part in named.items())
 
     for method, frame in split(scores.graded, "method"):
-        parts.append((ComparisonKey(method, None), frame))
+        yield ComparisonKey(method, None), frame
         for column in by:
-            groups = split(frame, column)
-            parts += [(ComparisonKey(method, (column, value)), part) for value, part in groups]
-    return parts
+            for value, part in split(frame, column):
+                yield ComparisonKey(method, (column, value)), part
 
 
 def _own_pool(pool: pl.DataFrame | None, method: str) -> pl.DataFrame | None:

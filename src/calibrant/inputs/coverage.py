@@ -1,6 +1,6 @@
 """What the input covers: rows and questions by model, what is missing, and whether that matters."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -115,21 +115,19 @@ def reading_warnings(
     likely_weights: str | None = None,
     paired: bool = False,
     reading: Reading | None = None,
-) -> list[DataWarning]:
+) -> Iterator[DataWarning]:
     """Say how rows were read: their weights, their ids, columns that were known by their names."""
-    found = []
     if weightless:
-        found.append(data.weightless_warning(weightless))
+        yield data.weightless_warning(weightless)
     if weights_unused:
-        found.append(data.unused_weights_warning())
+        yield data.unused_weights_warning()
     if likely_weights is not None:
-        found.append(data.likely_weights_warning(likely_weights))
+        yield data.likely_weights_warning(likely_weights)
     if paired:
-        found.append(data.paired_warning())
+        yield data.paired_warning()
     for text in () if reading is None else (reading.sentence, reading.repeats, reading.mended):
         if text is not None:
-            found.append(data.reading_note(text))
-    return found
+            yield data.reading_note(text)
 
 
 def _counted(kept: pl.DataFrame) -> dict[Key, _Counts]:
@@ -194,17 +192,6 @@ def _apart(asked: pl.DataFrame) -> list[Key]:
     return [(str(model), str(method)) for model, method in alone.select(_KEYS).rows()]
 
 
-def _difficulty(kept: pl.DataFrame) -> pl.DataFrame | None:
-    """Return how often each question is answered right, over all models."""
-    if kept["model"].n_unique() < 2:
-        return None
-    # In the order of the rows: sums in another order differ in their last digits.
-    once = kept.group_by("question_id", "model", maintain_order=True).agg(pl.col("correct").mean())
-    return once.group_by("question_id", maintain_order=True).agg(
-        pl.col("correct").sum().alias("_right"), pl.len().alias("_models")
-    )
-
-
 class _Rows:
     """The rows of each model and method, split when they are first looked at."""
 
@@ -230,15 +217,21 @@ class _Rows:
 
     @cached_property
     def _difficulty(self) -> pl.DataFrame | None:
-        return _difficulty(self._kept) if self._known else None
+        """How often each question is answered right, over all models."""
+        if not self._known or self._kept["model"].n_unique() < 2:
+            return None
+        # In the order of the rows: sums in another order differ in their last digits.
+        once = self._kept.group_by("question_id", "model", maintain_order=True)
+        shares = once.agg(pl.col("correct").mean())
+        questions = shares.group_by("question_id", maintain_order=True)
+        return questions.agg(_right=pl.col("correct").sum(), _models=pl.len())
 
     def repeated_texts(self, key: Key) -> int:
         """Return how many texts stand for several questions."""
         if self._text is None or self._kept.schema[self._text] != pl.String:
             return 0
         once = self._own[key].unique("question_id").drop_nulls(self._text)
-        counts = once[self._text].value_counts()
-        return int((counts["count"] > 1).sum())
+        return int((once[self._text].value_counts()["count"] > 1).sum())
 
     def related(self, key: Key, missing: int) -> _Related:
         """Compare the outcomes of missing rows with those of the rows that are kept."""

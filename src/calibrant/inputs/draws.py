@@ -58,9 +58,8 @@ def majority_grade(grade: str, same: Sequence[str]) -> pl.Expr:
     """
     share = pl.col(grade).mean().over(same)
     first = pl.col(grade).drop_nulls().first().over(same)
-    return (
-        pl.when(share > 0.5).then(True).when(share < 0.5).then(False).otherwise(first).alias(grade)
-    )
+    most = pl.when(share > 0.5).then(True).when(share < 0.5).then(False)
+    return most.otherwise(first).alias(grade)
 
 
 def divided_note(draws: pl.DataFrame, grade: str, same: Sequence[str]) -> list[str]:
@@ -72,9 +71,7 @@ def divided_note(draws: pl.DataFrame, grade: str, same: Sequence[str]) -> list[s
     >>> divided_note(table, "g", ["c"])[0][:55]
     'meanings with draws graded right and draws graded wrong'
     """
-    graded = (
-        draws.drop_nulls([*same, grade]).group_by(same).agg(pl.col(grade).mean().alias("share"))
-    )
+    graded = draws.drop_nulls([*same, grade]).group_by(same).agg(share=pl.col(grade).mean())
     divided = graded.filter(pl.col("share").is_between(0, 1, closed="none"))
     if not divided.height:
         return []
@@ -108,27 +105,16 @@ def meaning_scores(draws: pl.DataFrame, *, keep: Sequence[str] = ()) -> pl.DataF
 
     parts = []
     for part in draws.partition_by("model", maintain_order=True):
-        pool = pool_draws(
-            part["question_id"].to_numpy(),
-            class_numbers(part["class_id"]),
-            part["correct"].cast(pl.Float64).to_numpy(),
-        )
+        ids, classes = part["question_id"].to_numpy(), class_numbers(part["class_id"])
+        pool = pool_draws(ids, classes, part["correct"].cast(pl.Float64).to_numpy())
         found = question_scores(pool, splits="exact")
+        keys = {"question_id": found.ids.astype(str), "model": part["model"][0]}
         for method, confidence, grade in (
             ("sem1", found.sem1, found.label1),
             ("sem2", found.sem2, found.label2),
         ):
-            parts.append(
-                pl.DataFrame(
-                    {
-                        "question_id": found.ids.astype(str),
-                        "model": part["model"][0],
-                        "method": method,
-                        "confidence": confidence,
-                        "correct": grade,
-                    }
-                )
-            )
+            said = {"method": method, "confidence": confidence, "correct": grade}
+            parts.append(pl.DataFrame(keys | said))
     scores = pl.concat(parts)
     known = [name for name in keep if name in draws.columns and name not in scores.columns]
     if not known:
@@ -150,10 +136,8 @@ GRADE = "correct"
 
 def is_list(table: pl.DataFrame, name: str) -> bool:
     """Return whether a column holds lists, or JSON text of them as in a CSV file."""
-    if isinstance(table.schema[name], pl.List):
-        return True
     if table.schema[name] != pl.String:
-        return False
+        return isinstance(table.schema[name], pl.List)
     return parsed_list(table[name].drop_nulls().first()) is not None
 
 

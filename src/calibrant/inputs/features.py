@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -45,18 +47,12 @@ def describing_columns(frame: pl.DataFrame) -> list[str]:
             continue
         values = column.n_unique()
         text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
+        keys = (key for key in ("question_id", "model") if key in frame.columns)
         if 1 < values <= (column.len() / 3 if text else column.len()) and not any(
-            _names_the_same(frame, name, role, values) for role in ("question_id", "model")
+            frame[key].n_unique() == values == frame.select(name, key).n_unique() for key in keys
         ):
             found.append(name)
     return found
-
-
-def _names_the_same(frame: pl.DataFrame, name: str, role: str, values: int) -> bool:
-    """Return whether a column is one-to-one with the questions or the models."""
-    if role not in frame.columns or frame[role].n_unique() != values:
-        return False
-    return frame.select(name, role).n_unique() == values
 
 
 def features_hint(names: Sequence[str]) -> Hint:
@@ -69,16 +65,12 @@ def features_hint(names: Sequence[str]) -> Hint:
 def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | None) -> Scores:
     """Return the rows that have all features; others are left out and counted, or an error."""
     frame = scores.frame
-    missing = pl.any_horizontal(
-        *(_is_missing(name, frame.schema[name]) for name in columns), pl.lit(False)
-    )
-    bad = frame.select(missing.alias("bad"))["bad"]
+    missing = [_is_missing(frame[name]) for name in columns]
+    bad = reduce(or_, missing, pl.repeat(False, frame.height, eager=True))
     if not bad.any():
         return scores
     if on_invalid == "error":
-        name = next(
-            n for n in columns if frame.select(_is_missing(n, frame.schema[n])).to_series().any()
-        )
+        name = next(lacks.name for lacks in missing if lacks.any())
         raise InputError(
             f"the feature {name!r} is missing in {int(bad.sum())} of {frame.height} rows",
             source=scores.source,
@@ -103,9 +95,8 @@ def beside_methods(scores: Scores, methods: Sequence[str]) -> Scores:
     require_known(methods, frame["method"].unique().sort().to_list(), "there is no method {}")
     rows = frame.filter(pl.col("method") == methods[0])
     for name in methods[1:]:
-        other = frame.filter(pl.col("method") == name).select(
-            *keys, pl.col("confidence").alias(name)
-        )
+        other = frame.filter(pl.col("method") == name)
+        other = other.select(*keys, pl.col("confidence").alias(name))
         if other.select(keys).is_duplicated().any():
             raise InputError(
                 f"{name} has several confidences for one question",
@@ -116,10 +107,9 @@ def beside_methods(scores: Scores, methods: Sequence[str]) -> Scores:
     return replace(scores, frame=rows)
 
 
-def _is_missing(name: str, dtype: pl.DataType) -> pl.Expr:
-    missing = pl.col(name).is_null()
-    missing = missing | ~pl.col(name).is_finite() if dtype.is_float() else missing
-    return missing.alias(name)
+def _is_missing(column: pl.Series) -> pl.Series:
+    missing = column.is_null()
+    return missing | ~column.is_finite() if column.dtype.is_float() else missing
 
 
 def embed_texts(texts: pl.Series) -> tuple[Floats, str]:

@@ -171,16 +171,13 @@ class OpenLabels(Opened):
                 source=str(self.store),
                 hint=Hint("label some: {call}", call=Call("label serve", "TABLE")),
             )
-        chances = (
-            "drawn with equal chances"
-            if equal_chances(frame[WEIGHT])
-            else "drawn with unequal chances, which weights undo"
-        )
+        equal = equal_chances(frame[WEIGHT])
+        chances = "equal chances" if equal else "unequal chances, which weights undo"
         self.pool_rows = session.rows.height
         self.notes = [
             f"outcomes are {frame.height:,} labels of {session.rows.height:,} rows, by people; "
-            f"{chances}. `calibrant label status` also uses what the rows without a label say, so "
-            "that its numbers differ from these within the intervals"
+            f"drawn with {chances}. `calibrant label status` also uses what the rows without a "
+            "label say, so that its numbers differ from these within the intervals"
         ]
         return session, frame
 

@@ -95,10 +95,8 @@ def foreign_tables(
         them out, and a note says so.
     """
     tables = tables_of([read_log(path, options=options) for path in paths])
-    return tables if ranked or not tables.ranking else _probabilities(tables)
-
-
-def _probabilities(tables: ForeignTables) -> ForeignTables:
+    if ranked or not tables.ranking:
+        return tables
     names = sorted(tables.ranking)
     note = (
         f"{', '.join(names)} are no probabilities and are left out: import the log, and "
@@ -127,17 +125,14 @@ def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
     semantics = _semantics(draws, questions, notes)
     parts = [stated, _from_repeats(draws, semantics, questions, notes)]
     scores = pl.concat([part for part in parts if part is not None], how="diagonal_relaxed")
-    return ForeignTables(
-        tuple(logs), questions, draws, semantics, scores, tuple(dict.fromkeys(notes))
-    )
+    told = tuple(dict.fromkeys(notes))
+    return ForeignTables(tuple(logs), questions, draws, semantics, scores, told)
 
 
 def _named(frame: pl.DataFrame, several: bool) -> pl.DataFrame:
     if not several:
         return frame
-    return frame.with_columns(
-        pl.concat_str("task", "question_id", separator="/").alias("question_id")
-    )
+    return frame.with_columns(question_id=pl.concat_str("task", "question_id", separator="/"))
 
 
 def _refuse_repeated(draws: pl.DataFrame) -> None:
@@ -305,12 +300,10 @@ class OpenLog(Opened):
                 ),
             )
         if tables.scores.height == 0:
-            made_up = [note for note in tables.notes if "placeholder" in note]
-            why = made_up or [
-                "one reply per question, without token probabilities or a stated confidence"
-            ]
+            usual = "one reply per question, without token probabilities or a stated confidence"
+            why = next((note for note in tables.notes if "placeholder" in note), usual)
             raise InputError(
-                f"the log holds grades but no confidence: {why[0]}",
+                f"the log holds grades but no confidence: {why}",
                 source=tables.logs[0].source,
                 hint="run several epochs, ask for logprobs, or use calibrant's scorers; see the "
                 "recipes in the documentation",

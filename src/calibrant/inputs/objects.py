@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 STDIN = "-"
 """Stands for standard input where a path is expected."""
 
+NO_OUTCOMES = "an array of confidences needs an array of outcomes: audit(confidence, correct)"
 _KNOWN_COLUMNS = frozenset({"numpy", "pandas", "polars", "pyarrow"})
 """Libraries whose columns tables take as they are."""
 
@@ -105,9 +106,7 @@ def as_table(data: Any) -> Any:
     if isinstance(data, Mapping):
         return {name: _plain_column(values, name) for name, values in data.items()}
     if _is_column(data):
-        raise InputError(
-            "an array of confidences needs an array of outcomes: audit(confidence, correct)"
-        )
+        raise InputError(NO_OUTCOMES)
     return data
 
 

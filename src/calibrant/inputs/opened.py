@@ -71,17 +71,13 @@ class Opened(ABC):
         )
         return replace(options, table=table)
 
-    def scores(self, options: AuditOptions, non_probability: Collection[str]) -> Scores:
+    def scores(self, options: AuditOptions, rankings: Collection[str]) -> Scores:
         """Read and check the rows; `options` have the rules of this input, see `with_rules`."""
         try:
             with error_source(self.error_name):
-                table, asked, features = self.audited(options.table, options.by)
+                table, asked, kept = self.audited(options.table, options.by)
                 found = load_scores(
-                    table,
-                    **asdict(asked),
-                    features=features,
-                    by=options.by,
-                    non_probability=non_probability,
+                    table, **asdict(asked), features=kept, by=options.by, non_probability=rankings
                 )
         except InputError as error:
             raise with_way_out(error) from None

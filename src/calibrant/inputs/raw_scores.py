@@ -62,11 +62,8 @@ def _counts(
     if by in names and several:
         name = pl.concat_str([name, pl.lit(column)], separator=":")
     value = pl.col(column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
-    outside = (
-        value.is_finite()
-        & ~value.is_between(0, 100 if asked.scale == "percent" else 1)
-        & (value != _REFUSAL)
-    )
+    most = 100 if asked.scale == "percent" else 1
+    outside = value.is_finite() & ~value.is_between(0, most) & (value != _REFUSAL)
     numbers = scan_table(source).with_row_index("row", offset=1).select("row", value.alias("value"))
     far = numbers.filter(pl.col("value").is_finite() & (pl.col("value").abs() > _LARGEST)).head(1)
     for row, number in collect(far, source).iter_rows():
@@ -85,13 +82,7 @@ def with_way_out(error: InputError) -> InputError:
     """Return the error of a score outside [0, 1] with what to do where it is meant as a score."""
     if not isinstance(error, OutOfRangeError):
         return error
-    way = Hint(
-        "if it is a score and no probability, use {recalibrate}, which makes it one",
-        recalibrate="platt",
-    )
-    return InputError(
-        error.rule,
-        source=error.source,
-        row=error.row,
-        hint=error.hint + "; " + way if error.hint else way,
-    )
+    told = "if it is a score and no probability, use {recalibrate}, which makes it one"
+    way = Hint(told, recalibrate="platt")
+    hint = error.hint + "; " + way if error.hint else way
+    return InputError(error.rule, source=error.source, row=error.row, hint=hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -77,15 +77,7 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
     return AuditSource(
         head,
         {**_IN_MEMORY, **drawn, **scores.reading.to_dict()},
-        partial(
-            _blocks,
-            scores,
-            options,
-            rankings,
-            opened.notes,
-            _raw_notes(raw, options),
-            opened.grades(),
-        ),
+        partial(_blocks, scores, options, rankings, raw, opened.notes, opened.grades()),
         partial(table_coverage, scores),
         dict(scores.dropped),
         dict(scores.dropped_rows),
@@ -105,20 +97,12 @@ def _known_rankings(opened: Opened, options: AuditOptions) -> frozenset[str]:
     return ranking_methods()
 
 
-def _raw_notes(raw: dict[str, int], options: AuditOptions) -> dict[str, str]:
-    return {
-        name: f"{count:,} of the scores of {name} lie outside [0, 1]: they are taken as scores, "
-        f"and {options.recalibrate} turns them into probabilities"
-        for name, count in raw.items()
-    }
-
-
 def _blocks(
     scores: Scores,
     options: AuditOptions,
     rankings: Collection[str],
+    raw: Mapping[str, int],
     notes: Sequence[str],
-    notes_by_method: dict[str, str],
     grades: Grades | None,
 ) -> Iterator[SourceBlock]:
     for block in scores.blocks(by=options.by):
@@ -127,7 +111,12 @@ def _blocks(
         own = _untested(block) if probability else []
         if options.bins_of(method) != options.bins:
             own.append(f"its calibration error has {options.bins_of(method)} bins, as Sem-ECE has")
-        own += [*notes, *([notes_by_method[method]] if method in notes_by_method else [])]
+        own += notes
+        if method in raw:
+            own.append(
+                f"{raw[method]:,} of the scores of {method} lie outside [0, 1]: they are taken as "
+                f"scores, and {options.recalibrate} turns them into probabilities"
+            )
         made = partial(_block, block, options, probability)
         size, missing = int(block.confidence.size), _missing(block)
         accuracy = None if missing is None else partial(_accuracy, block, options)

@@ -319,9 +319,8 @@ class Rows:
         patience = patience if patience is None or search.done else patience / 4
         names = [*dict.fromkeys([*self.texts.values(), "question_id"])]
         pattern = f"(?i){pl.escape_regex(words)}"
-        holds = pl.any_horizontal(
-            pl.col(name).cast(pl.String).fill_null("").str.contains(pattern) for name in names
-        )
+        texts = pl.col(names).cast(pl.String).fill_null("")
+        holds = pl.any_horizontal(texts.str.contains(pattern))
         while search.done < self.height:
             some = self.stored.stretch(search.done, _STRETCH).select(holds).collect().to_series()
             search.found.append((some.arg_true().to_numpy() + search.done).astype(np.uint32))

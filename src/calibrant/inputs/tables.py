@@ -14,6 +14,7 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.method_words import METHOD_WORDS
 from calibrant.inputs.draws import with_silent
+from calibrant.inputs.objects import NO_OUTCOMES
 from calibrant.inputs.opened import AuditedTable, Opened
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.raw_scores import scores_outside
@@ -49,9 +50,7 @@ class OpenArrays(Opened):
 
     def __init__(self, confidence: Any, outcomes: Any) -> None:
         if outcomes is None:
-            raise InputError(
-                "an array of confidences needs an array of outcomes: audit(confidence, correct)"
-            )
+            raise InputError(NO_OUTCOMES)
         self.columns = {"confidence": confidence, "correct": outcomes}
 
     def head(self, kind: str, *, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
@@ -158,10 +157,8 @@ class OpenTables(Opened):
         if not tables or not self._hold_draws(asked):
             return None
         models = models_by_file(tables) if len(tables) > 1 else [None]
-        read = [
-            _table_draws(table, asked, model or "model")
-            for table, model in zip(tables, models, strict=True)
-        ]
+        named = zip(tables, models, strict=True)
+        read = [_table_draws(table, asked, model or "model") for table, model in named]
         return pl.concat(read, how="diagonal_relaxed")
 
     def holds_only_draws(self, asked: ReadingOptions) -> bool:
@@ -178,9 +175,8 @@ class OpenTables(Opened):
         for source in self.tables:
             table = with_fields(scan_table(source), [correct])
             names = column_names(table, source)
-            column = correct or (
-                "correct" if "correct" in names else guessed_column("correct", names)
-            )
+            usual = "correct" if "correct" in names else guessed_column("correct", names)
+            column = correct or usual
             if column is None or column not in names:
                 continue
             # Both questions stop at the first row that answers them.

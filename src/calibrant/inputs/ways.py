@@ -66,23 +66,19 @@ def _holds_draws(source: str) -> bool:
     if is_url(source) or find_spec("pyarrow") is None:
         return False
     try:
-        names = _columns(source)
+        # Parquet files say their columns without a library for tables.
+        if not Path(source).is_file() or file_format(Path(source)) == "parquet":
+            from calibrant.records.batches import named_columns, parquet_files
+
+            names = named_columns(parquet_files(source), source)
+        else:
+            from calibrant.records.tables import column_names, scan_table
+
+            names = column_names(scan_table(source), source)
     except (InputError, OSError):
         # What cannot be read is reported where it is read.
         return False
     return "class_id" in names and "confidence" not in names
-
-
-def _columns(source: str) -> list[str]:
-    """Return the names of the columns; parquet files say them without a library for tables."""
-    path = Path(source)
-    if not path.is_file() or file_format(path) == "parquet":
-        from calibrant.records.batches import named_columns, parquet_files
-
-        return named_columns(parquet_files(source), source)
-    from calibrant.records.tables import column_names, scan_table
-
-    return column_names(scan_table(source), source)
 
 
 def is_large(data: Any, *, rows: int | None = None) -> bool:
@@ -96,9 +92,8 @@ def is_large(data: Any, *, rows: int | None = None) -> bool:
         from calibrant.records.batches import named_columns, number_of_rows, parquet_files
 
         files = parquet_files(source)
-        return number_of_rows(files) > (rows or STREAM_ROWS) and "weights" not in named_columns(
-            files, source
-        )
+        many = number_of_rows(files) > (rows or STREAM_ROWS)
+        return many and "weights" not in named_columns(files, source)
     except (InputError, OSError):
         # What cannot be read is reported where it is read.
         return False

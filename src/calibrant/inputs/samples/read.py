@@ -134,7 +134,10 @@ def _from_table(table: pl.DataFrame, wanted: SampleColumns, model: str, *, known
         raise InputError("the table holds no rows")
     roles, guessed = _roles(table, wanted)
     table = listed_cells(table, roles["samples"])
-    if _has_grades(table, wanted, roles, known=known):
+    if wanted.correct is not None:
+        require_known([wanted.correct], table.columns, "there is no column {}")
+    # Grades are taken where they are named, or there while no right answer is.
+    if wanted.correct or (GRADE in table.columns and "reference" not in roles and not known):
         roles[GRADE] = wanted.correct or GRADE
         guessed += () if wanted.correct else (GRADE,)
         table = with_grades(table, roles)
@@ -162,8 +165,8 @@ def _roles(table: pl.DataFrame, wanted: SampleColumns) -> tuple[dict[str, str], 
             require_known([told], table.columns, rule)
             roles[role] = told
             continue
-        free = [name for name in names if name in table.columns and name not in roles.values()]
-        free = [name for name in free if name not in _named(wanted)]
+        taken = {*roles.values(), *astuple(wanted)}
+        free = [name for name in names if name in table.columns and name not in taken]
         if role == "samples":
             # A list is a better guess than a text: `answer` may be the reference.
             free.sort(key=lambda name: not is_list(table, name))
@@ -176,21 +179,6 @@ def _roles(table: pl.DataFrame, wanted: SampleColumns) -> tuple[dict[str, str], 
             hint=Hint("name it: {samples} COLUMN, or leave out {references} and {reference}"),
         )
     return roles, tuple(guessed)
-
-
-def _named(wanted: SampleColumns) -> set[str]:
-    """Return the columns that the caller named."""
-    return {name for name in astuple(wanted) if name is not None}
-
-
-def _has_grades(
-    table: pl.DataFrame, wanted: SampleColumns, roles: Mapping[str, str], *, known: bool
-) -> bool:
-    """Return whether grades were given: named, or there while no right answer is."""
-    if wanted.correct is not None:
-        require_known([wanted.correct], table.columns, "there is no column {}")
-        return True
-    return GRADE in table.columns and "reference" not in roles and not known
 
 
 def _with_ids(table: pl.DataFrame, roles: dict[str, str], listed: bool) -> pl.DataFrame:
@@ -227,9 +215,8 @@ def _draws(table: pl.DataFrame, roles: Mapping[str, str], listed: bool) -> pl.Da
     told = draws.schema.get("draw")
     if told is None or not told.is_integer() or draws.select(*key, "draw").is_duplicated().any():
         draws = draws.with_columns(number.alias("draw"))
-    return draws.with_columns(
-        pl.col("draw").cast(pl.Int64), pl.col("text").cast(pl.String).fill_null("")
-    )
+    text = pl.col("text").cast(pl.String).fill_null("")
+    return draws.with_columns(pl.col("draw").cast(pl.Int64), text)
 
 
 def _questions(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
@@ -241,18 +228,13 @@ def _questions(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
         for name, kind in first.schema.items()
         if name not in used and (name == _SIBLINGS or not isinstance(kind, pl.List | pl.Struct))
     ]
-    cells: dict[str, Any] = {"question_id": first["__id"]}
-    text = (
-        first[roles["text"]].cast(pl.String)
-        if "text" in roles
-        else pl.Series([""]).new_from_index(0, first.height)
-    )
-    cells["text"] = text.fill_null("")
+    text = pl.col(roles["text"]).cast(pl.String).fill_null("") if "text" in roles else pl.lit("")
+    known = first.select(question_id="__id", text=text)
     if "reference" in roles:
-        found = [as_references(cell) for cell in first[roles["reference"]].to_list()]
-        cells["references"] = pl.Series(found, dtype=pl.List(pl.List(pl.String)))
-    taken = set(cells)
-    return pl.DataFrame(cells).with_columns(first[name] for name in features if name not in taken)
+        cells = [as_references(cell) for cell in first[roles["reference"]].to_list()]
+        references = pl.Series("references", cells, dtype=pl.List(pl.List(pl.String)))
+        known = known.with_columns(references)
+    return known.with_columns(first[name] for name in features if name not in known.columns)
 
 
 def as_references(cell: Any) -> list[list[str]] | None:
@@ -325,16 +307,8 @@ def match_references(found: Samples, questions: pl.DataFrame) -> Samples:
             f"{', '.join(missing[:_SHOWN])}, the references for {', '.join(ids[:_SHOWN])}",
             hint="give both the same question ids",
         )
-    table = pl.DataFrame(
-        {"question_id": list(renamed), "__known": list(renamed.values())},
-        schema={"question_id": pl.String, "__known": pl.String},
-    )
-    draws = (
-        found.draws.join(table, on="question_id", how="left", maintain_order="left")
-        .filter(pl.col("__known").is_not_null())
-        .with_columns(pl.col("__known").alias("question_id"))
-        .drop("__known")
-    )
+    name = pl.col("question_id").replace_strict(renamed, return_dtype=pl.String)
+    draws = found.draws.with_columns(name).drop_nulls("question_id")
     key = ["question_id", "model"]
     if draws.select(*key, "draw").is_duplicated().any():
         draws = draws.with_columns(pl.int_range(pl.len()).over(key).alias("draw"))

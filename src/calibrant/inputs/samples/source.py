@@ -27,6 +27,7 @@ from calibrant.inputs.samples.read import SampleColumns, Samples, read_samples
 from calibrant.inputs.tables import OpenTables
 from calibrant.records.formats import is_study
 from calibrant.records.study import Study
+from calibrant.records.tables import with_question_columns
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
 
@@ -60,16 +61,13 @@ class GradedSamples:
     @property
     def with_classes(self) -> pl.DataFrame:
         """One row per sampled answer with its class, grade, stated confidence and question."""
-        own = self.draws.filter(pl.col("purpose") == "answer")
-        stated = own.select(*_KEY, "answer", "stated_confidence")
-        wanted = [name for name in self.questions.columns if name not in ("text", "references")]
-        return (
-            self.semantics.filter(pl.col("purpose") == "answer")
-            .join(stated, on=_KEY, how="left", maintain_order="left")
-            .join(
-                self.questions.select(wanted), on="question_id", how="left", maintain_order="left"
-            )
-        )
+        answers = self.draws.filter(pl.col("purpose") == "answer")
+        stated = answers.select(*_KEY, "answer", "stated_confidence")
+        classes = self.semantics.filter(pl.col("purpose") == "answer")
+        classes = classes.join(stated, on=_KEY, how="left", maintain_order="left")
+        known = ("question_id", "text", "references")
+        wanted = [name for name in self.questions.columns if name not in known]
+        return with_question_columns(classes, self.questions, wanted)
 
     @property
     def several_right(self) -> tuple[int, int]:
@@ -118,15 +116,8 @@ def grade_samples(
         "guessed": list(samples.guessed),
         "notes": notes,
     } | ({} if samples.beside is None else {"references_file": samples.beside})
-    return GradedSamples(
-        samples.questions,
-        draws,
-        semantics,
-        scored.scores,
-        how,
-        annotated.document,
-        tuple(scored.availability),
-    )
+    tables = (samples.questions, draws, semantics, scored.scores)
+    return GradedSamples(*tables, how, annotated.document, tuple(scored.availability))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,6 @@ from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blo
 from calibrant.stats.cell_sums import CellGrid, CellSums
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from calibrant.metrics.cell_block import CellBlock
 
 
@@ -277,21 +275,20 @@ def _refuse_repeats(streamed: streaming.Streamed, rows: int) -> None:
         return
     share = -(-rows // LOOKED_AT)
     keys = [name for name in (streamed.plan.model, streamed.plan.method) if name is not None]
-    tables = [
-        _questions(file, streamed.source, streamed.question, keys, share)
-        for file in parquet_files(streamed.source)
-    ]
-    if any(table is None for table in tables):
+    files = parquet_files(streamed.source)
+    scans = [streaming.scan_part(file, streamed.source) for file in files]
+    if any(streamed.question not in scan.collect_schema().names() for scan in scans):
         return
     import polars as pl
 
-    counted = (
-        pl.concat([table for table in tables if table is not None])
-        .group_by("_all", *keys)
-        .agg(pl.len().alias("_rows"), pl.col("_question").n_unique().alias("_questions"))
-        .filter(pl.col("_rows") > SURELY_REPEATED * pl.col("_questions"))
-        .collect(engine="streaming")
+    ids, names = pl.col(streamed.question).cast(pl.String), pl.col(keys).cast(pl.String)
+    dealt, columns = ids.hash(0) % share == 0, (names, ids.alias("_question"))
+    asked = pl.concat(scan.filter(dealt).select(*columns, _all=pl.lit("")) for scan in scans)
+    counts = asked.group_by("_all", *keys).agg(
+        _rows=pl.len(), _questions=pl.col("_question").n_unique()
     )
+    repeated = counts.filter(pl.col("_rows") > SURELY_REPEATED * pl.col("_questions"))
+    counted = repeated.collect(engine="streaming")
     if counted.height:
         many, questions = counted.sort("_rows").select("_rows", "_questions").row(-1)
         part = "" if share == 1 else f" (one question in {share:,} was looked at)"
@@ -304,20 +301,3 @@ def _refuse_repeats(streamed: streaming.Streamed, rows: int) -> None:
                 repeats=True,
             ),
         )
-
-
-def _questions(
-    file: str, source: str, question: str, keys: list[str], share: int
-) -> pl.LazyFrame | None:
-    """Return the rows of one question in `share`; None where the file has no questions."""
-    import polars as pl
-
-    scan = streaming.scan_part(file, source)
-    if question not in scan.collect_schema().names():
-        return None
-    ids = pl.col(question).cast(pl.String)
-    return scan.filter(ids.hash(0) % share == 0).select(
-        pl.lit("").alias("_all"),
-        ids.alias("_question"),
-        *(pl.col(key).cast(pl.String) for key in keys),
-    )

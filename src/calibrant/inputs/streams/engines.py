@@ -177,9 +177,8 @@ _START = (
     "from calibrant.inputs.streams.engines import serve; serve()"
 )
 # Each has one core to itself.
-_ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
-}
+_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+_ONE_THREAD = dict.fromkeys(_LIMITS, "1")
 # Each holds the libraries in memory, about 150 MB.
 _MOST = 8
 

@@ -95,24 +95,14 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
         ",".join(roles[role]) or None for role in ("model", "method", "question_id", "answer")
     )
     labels = tuple(dict.fromkeys(name for name in (model, method, *by) if name is not None))
-    read = batches.Columns(
-        tuple(roles["confidence"]),
-        roles["correct"][0],
-        labels,
-        None if answer is None or _never_null(answer, files) else answer,
-    )
+    if answer is not None and _never_null(answer, files):
+        answer = None
+    read = batches.Columns(tuple(roles["confidence"]), roles["correct"][0], labels, answer)
     guessed = asked.scale is None and _in_percent(source, read, files)
-    plan = SumPlan(
-        read,
-        cell_grid(bins),
-        model,
-        method,
-        by,
-        guessed or asked.scale == PERCENT,
-        asked.on_invalid or "missing",
-    )
+    percent, on_invalid = guessed or asked.scale == PERCENT, asked.on_invalid or "missing"
+    plan = SumPlan(read, cell_grid(bins), model, method, by, percent, on_invalid)
     told = {role: ",".join(found) for role, found in roles.columns.items() if found}
-    written = PERCENT if plan.percent else FRACTION
+    written = PERCENT if percent else FRACTION
     ways = (*roles.guessed, *(["scale"] if guessed else []))
     return Streamed(source, plan, question, Reading(told, ways, written, same=roles.same))
 
@@ -161,18 +151,15 @@ def _looks_like_percent(values: Array) -> bool:
 
 def _never_null(column: str, files: list[str]) -> bool:
     """Return whether the files' own statistics say that the column has no missing value."""
-    return all(
-        found and found.has_null_count and not found.null_count
-        for found in _statistics(column, files)
-    )
+    groups = _statistics(column, files)
+    return all(group and group.has_null_count and not group.null_count for group in groups)
 
 
 def _at_most_1(column: str, files: list[str]) -> bool:
     """Return whether the first file's own statistics say that no value is above 1."""
-    return all(
-        found and found.has_min_max and isinstance(found.max, float | int) and found.max <= 1
-        for found in _statistics(column, files[:1])
-    )
+    groups = _statistics(column, files[:1])
+    most = (group.max if group and group.has_min_max else None for group in groups)
+    return all(isinstance(value, float | int) and value <= 1 for value in most)
 
 
 def _statistics(column: str, files: list[str]) -> Iterator[Any]:
