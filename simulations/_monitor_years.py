@@ -154,7 +154,7 @@ def _sums_of_batches(baseline, rows, arrives):
     code = np.array([place.get(name, -1) for name in rows.names])[rows.code]
     kept &= code >= 0
     p, y, code, batch = rows.p[kept], rows.y[kept], code[kept], batch[kept]
-    terms = terms_of(p, code, len(detector.groups))
+    terms = terms_of(p, np.equal.outer(code, np.arange(len(detector.groups))))
     rest = y - np.clip(detector.theta[0] + terms @ detector.theta[1:], 0.0, 1.0)
     ones = np.ones(len(p))
     # Every row is a question of its own here: its square, its cross term, and one unit.

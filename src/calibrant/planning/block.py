@@ -114,9 +114,8 @@ def verification_of(
     from calibrant.metrics.row_block import RowBlock
 
     if isinstance(block, RowBlock):
-        return verification_block(
-            *block.given, weights=block.given_weights, units=block.given_units, rng=rng
-        )
+        weights, units = block.given_weights, block.given_units
+        return verification_block(*block.given, weights=weights, units=units, rng=rng)
     if isinstance(rng, CommonDraws):
         raise TypeError("merged sums draw from a generator of their own")
     sums, generator = block.verification_sums(), as_generator(rng)
@@ -140,10 +139,8 @@ def verifications_of(
         else:
             verified[number] = verification_of(block, rng=stream)
     for (stream, _), some in alike.items():
-        p, y = (
-            np.stack([block.given[side] for block in some.values()]).astype(np.float64)
-            for side in (0, 1)
-        )
+        given = [block.given for block in some.values()]
+        p, y = (np.stack(side).astype(np.float64) for side in zip(*given, strict=True))
         verified |= zip(some, _of_few(p, y, _RESAMPLES, stream), strict=True)
     return [verified[number] for number in range(len(blocks))]
 
@@ -260,11 +257,9 @@ def _block(error_rate: Estimate, steep: cells.Steepness, spread: cells.Spread) -
     # The accuracy floor is largest at an error rate of 1/2, which may lie inside the interval.
     inside = error_rate.low <= 0.5 <= error_rate.high
     half = [floors.accuracy_floor(error_rate=0.5, labels=labels)] if inside else []
-    bins = None
-    if error_rate.value > 0 and slopes[0] == slopes[0]:
-        bins = floors.optimal_bins(
-            error_rate=error_rate.value, labels=labels, lipschitz=float(slopes[0])
-        )
+    bins, rate, slope = None, error_rate.value, float(slopes[0])
+    if rate > 0 and slope == slope:
+        bins = floors.optimal_bins(error_rate=rate, labels=labels, lipschitz=slope)
     return VerificationBlock(
         labels,
         error_rate,

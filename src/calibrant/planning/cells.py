@@ -30,6 +30,13 @@ class Cells(Struct, frozen=True):
     hits: Floats
     confidence: Floats
 
+    @property
+    def mean(self) -> Floats:
+        """Mean confidence of each cell of the first row, 0 where it is empty."""
+        said, weight = self.confidence[0], self.weight[0]
+        mean: Floats = np.divide(said, weight, out=np.zeros(CELLS), where=weight > 0)
+        return mean
+
     def merged(self, bins: int) -> Cells:
         """Return the sums over `bins` bins of equal width."""
         width = CELLS // bins
@@ -63,8 +70,7 @@ def resample_cells(
     share = np.concatenate([hits, weight - hits]) / n
     draws = _multinomial(n, share / share.sum(), resamples, generator)
     count = draws[:, :CELLS] + draws[:, CELLS:]
-    mean = np.divide(observed.confidence[0], weight, out=np.zeros(CELLS), where=weight > 0)
-    return Cells(count, draws[:, :CELLS], count * mean)
+    return Cells(count, draws[:, :CELLS], count * observed.mean)
 
 
 def _multinomial(n: int, share: Floats, draws: int, generator: np.random.Generator) -> Floats:
@@ -84,10 +90,6 @@ def resample_rows(
     """Resample whole units, with their weights; cell means of confidence held fixed."""
     index = np.arange(p.size) if u is None else u
     size, cell = int(index.max()) + 1, cell_of(p)
-    means = observed_cells(p, y, w)
-    mean = np.divide(
-        means.confidence[0], means.weight[0], out=np.zeros(CELLS), where=means.weight[0] > 0
-    )
     weight, hits = np.empty((resamples, CELLS)), np.empty((resamples, CELLS))
     if isinstance(generator, CommonDraws):
         drawn = iter(generator.resampled(size, resamples))
@@ -98,7 +100,7 @@ def resample_rows(
         times = np.bincount(rows, minlength=size)[index] * w
         weight[draw] = np.bincount(cell, weights=times, minlength=CELLS)
         hits[draw] = np.bincount(cell, weights=times * y, minlength=CELLS)
-    return Cells(weight, hits, weight * mean)
+    return Cells(weight, hits, weight * observed_cells(p, y, w).mean)
 
 
 _SLOPE_BINS = (20, 10)
@@ -143,13 +145,9 @@ def steepness(samples: tuple[Cells, Cells] | None, labels: int) -> Steepness:
             slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
             if slope.pairs:
                 low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
-        estimate = Estimate(
-            slope.value,
-            min(low, slope.value),
-            max(high, slope.value),
-            n=labels,
-            interval="percentile of the slopes' own ends",
-        )
+        ends = min(low, slope.value), max(high, slope.value)
+        how = "percentile of the slopes' own ends"
+        estimate = Estimate(slope.value, *ends, n=labels, interval=how)
         entries.append(SlopeEntry(bins, estimate, slope.pairs, slope.capped))
     chosen = next((entry for entry in entries if entry.pairs), entries[0])
     return Steepness(chosen.estimate, entries, _slope_note(chosen))

@@ -135,15 +135,14 @@ def _check(goal: Goal) -> None:
         raise InputError(f"the unit of time is one of {', '.join(_UNIT_DAYS)}, got {goal.per!r}")
 
 
-def _passive(goal: Goal, precision: float) -> int | None:
-    if math.isinf(goal.steepness):
-        return None
-    raw = goal.steepness * goal.error_rate * goal.multiplier / precision**3
-    return max(1, floors.ceil(raw))
-
-
-def _active(goal: Goal, precision: float) -> int:
-    return max(1, floors.ceil(goal.error_rate * goal.multiplier / precision**2))
+def _labels(goal: Goal, precision: float) -> dict[str, float | None]:
+    """Return the labels for a precision; None where no number of passive ones reaches it."""
+    passive = None
+    if not math.isinf(goal.steepness):
+        raw = goal.steepness * goal.error_rate * goal.multiplier / precision**3
+        passive = max(1, floors.ceil(raw))
+    active = max(1, floors.ceil(goal.error_rate * goal.multiplier / precision**2))
+    return {"passive_labels": passive, "active_labels": active}
 
 
 def _costs(goal: Goal) -> dict[str, float | None]:
@@ -151,7 +150,7 @@ def _costs(goal: Goal) -> dict[str, float | None]:
     d, eps = goal.precision, goal.error_rate
     found: dict[str, float | None] = dict.fromkeys(PlanStep.__struct_fields__[1:])
     if d is not None:
-        found |= {"passive_labels": _passive(goal, d), "active_labels": _active(goal, d)}
+        found |= _labels(goal, d)
         if 0.0 < eps < 1.0:
             seen = goal.multiplier * floors.detection_labels(d, error_rate=eps)
             found["detection_labels"] = floors.ceil(seen)
@@ -193,10 +192,7 @@ def _rows(goal: Goal) -> list[dict[str, str | float | None]]:
 def _curve(goal: Goal) -> list[dict[str, float | None]]:
     centre = goal.precision or 0.02
     grid = np.geomspace(centre / 10, min(centre * 10, 0.5), _CURVE_POINTS).tolist()
-    return [
-        {"precision": d, "passive_labels": _passive(goal, d), "active_labels": _active(goal, d)}
-        for d in grid
-    ]
+    return [{"precision": d, **_labels(goal, d)} for d in grid]
 
 
 def _expiry(goal: Goal) -> PlanExpiry | None:

@@ -160,9 +160,8 @@ def scaling_labels(
     >>> scaling_labels(1e4), scaling_labels(1e6)
     (100.0, 1000.0)
     """
-    rate = require_positive(scale, "scale") * require_positive(size, "size") ** -require_positive(
-        exponent, "exponent"
-    )
+    alpha = require_positive(exponent, "exponent")
+    rate = require_positive(scale, "scale") * require_positive(size, "size") ** -alpha
     return 1.0 / (require_rate(min(rate, 1.0)) * require_positive(share, "share") ** 2)
 
 
@@ -242,9 +241,8 @@ def general_floor(
     >>> round(general_floor(noise=0.1, labels=10_000, share=0.05, active=True), 4)
     0.0141
     """
-    size = require_positive(labels, "labels") * require_positive(
-        require_rate(share, "share"), "share"
-    )
+    part = require_positive(require_rate(share, "share"), "share")
+    size = require_positive(labels, "labels") * part
     spread = require_rate(noise, "noise")
     if active:
         return math.sqrt(spread / size)

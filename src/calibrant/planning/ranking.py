@@ -290,14 +290,10 @@ def _apart(own: list[Estimate]) -> Mask:
 
 
 def _pairs(names: list[str], order: Indices, gaps: Gaps, better: Mask) -> list[RankedPair]:
+    shown = better | better.T
     return [
-        RankedPair(
-            a=names[a],
-            b=names[b],
-            gap=_turned(gaps, int(a), int(b)),
-            tie=not (better[a, b] or better[b, a]),
-        )
-        for a, b in combinations(order, 2)
+        RankedPair(a=names[a], b=names[b], gap=_turned(gaps, a, b), tie=not shown[a, b])
+        for a, b in combinations(order.tolist(), 2)
     ]
 
 
@@ -316,9 +312,7 @@ def _instability(
     own = np.argsort(np.argsort(value, kind="stable"), kind="stable")
     moved = ranks != own
     upper = np.triu_indices(len(value), 1)
-    flips = np.sign(draws[:, :, None] - draws[:, None, :]) != np.sign(
-        value[:, None] - value[None, :]
-    )
+    flips = np.sign(draws[:, :, None] - draws[:, None, :]) != np.sign(value[:, None] - value)
     return Instability(
         share=share,
         resamples=len(draws),

@@ -97,10 +97,9 @@ def _over_time(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str
         found["dynamics"] = dynamics
     if theory.transfer is not None:
         eps = _need(error_rate, "error_rate", "transfer")
-        needed = formulas.transfer_labels(
-            theory.transfer, error_rate=eps, shift_lipschitz=goal.lipschitz
-        )
-        found["transfer"] = {"shift": theory.transfer, "labels": needed}
+        shift, steepness = theory.transfer, goal.lipschitz
+        needed = formulas.transfer_labels(shift, error_rate=eps, shift_lipschitz=steepness)
+        found["transfer"] = {"shift": shift, "labels": needed}
     return found
 
 

@@ -146,10 +146,9 @@ class LabelPool:
             return np.full(lab.size, self.confidence.size / max(lab.size, 1))
         found = design_weights(self.draws)[lab]
         if not (found > 0).all():
-            row = int(lab[int(np.argmin(found > 0))]) + 1
             raise InputError(
                 "an item has a label but was never drawn, so nobody knows how it was chosen",
-                row=row,
+                row=int(lab[np.argmin(found > 0)]) + 1,
                 hint="keep only labels that calibrant drew",
             )
         return found
@@ -182,9 +181,7 @@ def design_weights(draws: Draws) -> Floats:
             continue
         inside = np.isin(draws.wave, np.array(group) + 1)
         first = draws.waves[group[0]]
-        pi = np.full(draws.wave.size, drawn[number] / first.frame)
-        if not first.uniform:
-            pi = np.where(inside, draws.pi, 1.0)
+        pi = drawn[number] / first.frame if first.uniform else np.where(inside, draws.pi, 1.0)
         returned = drawn[number] / made[number]
         weight = np.where(inside, returned * (share[number] / pi + later[number]), weight)
     return weight
@@ -251,14 +248,10 @@ def peer_agreement(frame: pl.DataFrame) -> pl.Series:
     rows = frame.select("question_id", "model", said.alias("said"))
     votes = rows.unique().group_by("question_id", "said").agg(votes=pl.len())
     others = rows.group_by("question_id").agg(others=pl.col("model").n_unique() - 1)
-    joined = rows.join(votes, on=["question_id", "said"], how="left", maintain_order="left").join(
-        others, on="question_id", how="left", maintain_order="left"
-    )
-    agreed = (
-        pl.when(pl.col("said").is_null() | (pl.col("others") == 0))
-        .then(0.0)
-        .otherwise((pl.col("votes") - 1) / pl.col("others"))
-    )
+    joined = rows.join(votes, on=["question_id", "said"], how="left", maintain_order="left")
+    joined = joined.join(others, on="question_id", how="left", maintain_order="left")
+    alone = pl.col("said").is_null() | (pl.col("others") == 0)
+    agreed = pl.when(alone).then(0.0).otherwise((pl.col("votes") - 1) / pl.col("others"))
     return joined.select(agreed.fill_null(0.0).alias("peers")).to_series()
 
 
@@ -307,10 +300,8 @@ def cross_fitted(x: Floats, lab: Indices, y: Floats, weight: Floats) -> Floats:
     if lab.size < _FEWEST:
         return np.full(len(x), (float(y.sum()) + 1.0) / (lab.size + 2.0))
     # Multiplying by an odd number spreads neighbours over folds without a seed.
-    fold = (lab * 2654435761 % 2**32) // (2**32 // _FOLDS)
-    fold = np.minimum(fold, _FOLDS - 1)
+    fold = np.minimum((lab * 2654435761 % 2**32) // (2**32 // _FOLDS), _FOLDS - 1)
     mean, own = np.zeros(len(x)), np.zeros(lab.size)
-    used = 0
     for k in range(_FOLDS):
         inside = fold == k
         if inside.all():
@@ -319,8 +310,7 @@ def cross_fitted(x: Floats, lab: Indices, y: Floats, weight: Floats) -> Floats:
         rate = _predict(_fit(x[lab[~inside]], y[~inside], weight[~inside]), x)
         mean += rate
         own[inside] = rate[lab[inside]]
-        used += 1
-    mean /= used
+    mean /= _FOLDS
     mean[lab] = own
     return mean
 

@@ -204,16 +204,12 @@ class LabelSession:
             pl.Series(name, values[self.item_of], dtype=pl.Float64, nan_to_null=name == ALONG)
             for name, values in own.items()
         )
-        designs = np.array(["", *self._designs()], dtype=object)
-        labelled = labelled.with_columns(
-            pl.Series(DESIGN, designs[draws.wave[self.item_of]], dtype=pl.String)
-        )
-        return labelled.filter(pl.col("correct").is_not_nan())
-
-    def _designs(self) -> list[str]:
-        """Return the design of every wave, outcomes that came with the table first."""
+        # Outcomes that came with the table are the first draw.
         came = ["random"] if self.existing_items else []
-        return came + [wave.design for wave in self.store.waves()]
+        waves = [wave.design for wave in self.store.waves()]
+        designs = np.array(["", *came, *waves], dtype=object)[draws.wave[self.item_of]]
+        labelled = labelled.with_columns(pl.Series(DESIGN, designs, dtype=pl.String))
+        return labelled.filter(pl.col("correct").is_not_nan())
 
     def _drawn_from(self) -> LabelPool:
         """Return what the next wave is drawn from: the items, or the questions of the items."""
@@ -236,9 +232,8 @@ class LabelSession:
         if self.side is not None:
             side = np.column_stack([mean(column) for column in self.side.T])
         stratum = self.rows["model"].cast(pl.String).rank("dense").to_numpy()[first]
-        return LabelPool(
-            np.clip(mean(self.confidence), 0, 1), correct, side, self.bins, draws, stratum
-        )
+        said = np.clip(mean(self.confidence), 0, 1)
+        return LabelPool(said, correct, side, self.bins, draws, stratum)
 
     # -- giving out -----------------------------------------------------------------------
 
@@ -309,9 +304,8 @@ def people_of(known: list[ItemState]) -> People:
     """Return what the states of items show of those who labelled them."""
     count = Counter(who for state in known for who in state.labels)
     sure = [[x for x in s.labels.values() if x in ("right", "wrong")] for s in known]
-    first, second = (
-        [float(both[place] == "right") for both in sure if len(both) >= 2] for place in (0, 1)
-    )
+    pairs = [both for both in sure if len(both) >= 2]
+    first, second = ([float(both[place] == "right") for both in pairs] for place in (0, 1))
     status = [state.status for state in known]
     return People(
         labels=dict(sorted(count.items())),
@@ -319,7 +313,7 @@ def people_of(known: list[ItemState]) -> People:
         decided=status.count("decided"),
         conflicts=status.count("conflict"),
         unsure=status.count("unsure"),
-        pairs=len(first),
+        pairs=len(pairs),
         kappa=cohen_kappa(first, second) if first else None,
         label_error=label_noise(first, second).rate if first else None,
     )

@@ -226,13 +226,9 @@ def mixture_z(
     >>> mixture_z(500.0).round(2).item()
     2.85
     """
-    t = information(labels, items)
     cost = -2 * np.log(alpha)
-    rho = (cost + np.log(cost + 1)) / best_at
-    return np.asarray(
-        np.sqrt(2 * (t * rho + 1) / (t * rho) * np.log(np.sqrt(t * rho + 1) / alpha)),
-        dtype=np.float64,
-    )
+    t = information(labels, items) * ((cost + np.log(cost + 1)) / best_at)
+    return np.asarray(np.sqrt(2 * (t + 1) / t * np.log(np.sqrt(t + 1) / alpha)), dtype=np.float64)
 
 
 class SequentialAudit:
@@ -297,25 +293,17 @@ class SequentialAudit:
 
     def state(self) -> dict[str, object]:
         """Return labels so far, bounds, and whether one may stop."""
-        low, high = self.sequence.ece
+        (low, high), n, level = self.sequence.ece, self.sequence.count, 1 - self.sequence.alpha
         below = self.threshold is not None and high < self.threshold
         above = self.threshold is not None and low > self.threshold
-        gap_low, gap_high = self.sequence.gaps()
+        bins = zip(*self.sequence.gaps(), self.sequence.labels_per_bin, strict=True)
+        middle = (low + high) / 2
         return {
-            "labels": self.sequence.count,
-            "ece": Estimate(
-                (low + high) / 2,
-                low,
-                high,
-                n=self.sequence.count,
-                level=1 - self.sequence.alpha,
-                interval="confidence sequence",
-            ),
+            "labels": n,
+            "ece": Estimate(middle, low, high, n=n, level=level, interval="confidence sequence"),
             "gaps": [
-                {"bin": k, "low": float(a), "high": float(b), "n": int(n)}
-                for k, (a, b, n) in enumerate(
-                    zip(gap_low, gap_high, self.sequence.labels_per_bin, strict=True)
-                )
+                {"bin": k, "low": float(a), "high": float(b), "n": int(labels)}
+                for k, (a, b, labels) in enumerate(bins)
             ],
             "stop": self.stopped_at is not None,
             "stopped_at": self.stopped_at,

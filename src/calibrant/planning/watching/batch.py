@@ -171,12 +171,9 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
     common = _pulls(confidence).correlation(_pulls(correct))
     low = joined_reach(accuracy.value - accuracy.low, said.high - said.value, common)
     high = joined_reach(accuracy.high - accuracy.value, said.value - said.low, common)
-    gap = accuracy.value - said.value
-    return {
-        "accuracy": accuracy,
-        "mean_confidence": said,
-        "gap": Estimate(gap, gap - low, gap + high, n=n, interval="newcombe"),
-    }
+    value = accuracy.value - said.value
+    gap = Estimate(value, value - low, value + high, n=n, interval="newcombe")
+    return {"accuracy": accuracy, "mean_confidence": said, "gap": gap}
 
 
 def _pulls(values: Floats) -> UnitInfluence:

@@ -50,12 +50,8 @@ class GapRegion:
 
 def perfect_region(*, bins: int = 10, tolerance: float = 0.05) -> GapRegion:
     """Allow every gap up to `tolerance` around perfect calibration."""
-    return GapRegion(
-        np.full(bins + 1, -tolerance),
-        np.full(bins + 1, tolerance),
-        0.0,
-        f"perfect calibration within +/- {tolerance:g}",
-    )
+    most = np.full(bins + 1, tolerance)
+    return GapRegion(-most, most, 0.0, f"perfect calibration within +/- {tolerance:g}")
 
 
 def verified_region(
@@ -97,12 +93,10 @@ def verified_region(
         high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 0.5), 1 - each), 1.0)
     seen = n > 0
     centre, half = _mean_bound(y - p, alpha / 2)
-    return GapRegion(
-        np.append(np.where(seen, low - mean - tolerance, -1.0), centre - half - tolerance),
-        np.append(np.where(seen, high - mean + tolerance, 1.0), centre + half + tolerance),
-        alpha,
-        f"the baseline of {p.size:,} labels, and +/- {tolerance:g}",
-    )
+    low = np.append(np.where(seen, low - mean - tolerance, -1.0), centre - half - tolerance)
+    high = np.append(np.where(seen, high - mean + tolerance, 1.0), centre + half + tolerance)
+    told = f"the baseline of {p.size:,} labels, and +/- {tolerance:g}"
+    return GapRegion(low, high, alpha, told)
 
 
 def _mean_bound(residual: Floats, alpha: float) -> tuple[float, float]:
@@ -226,8 +220,6 @@ class CalibrationMonitor:
             worse = np.log1p(down[where] * (p + low[where] - y)[:, None])
             better = np.log1p(up[where] * (y - p - high[where])[:, None])
             for side, values in enumerate((worse, better)):
-                for stake in range(len(_STAKES)):
-                    gain[:, side, stake] += np.bincount(
-                        where, weights=values[:, stake], minlength=self.bins + 1
-                    )
+                for stake, won in enumerate(values.T):
+                    gain[:, side, stake] += np.bincount(where, won, self.bins + 1)
         return gain

@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.stored import Stored
 
 # Starts of a change that are looked back to, in batches.
@@ -31,12 +30,9 @@ _SQUARED, _TURNED = 2, 3
 LEAST_RANGE = 20
 
 
-def terms_of(p: Floats, group: NDArray[np.intp] | None, groups: int) -> Floats:
+def terms_of(p: Floats, member: Mask) -> Floats:
     """Return the terms of a baseline's curve: p, p^2, and 0 or 1 per group but the first."""
-    columns = [p, p * p]
-    if group is not None:
-        columns += [(group == number).astype(np.float64) for number in range(1, groups)]
-    return np.column_stack(columns)
+    return np.column_stack([p, p * p, member[:, 1:]])
 
 
 def fitted_curve(terms: Floats, y: Floats, weight: Floats) -> Floats:
@@ -60,14 +56,8 @@ def inverse_scatter(terms: Floats, weight: Floats) -> Floats:
 
 
 def day_sums(
-    terms: Floats,
-    rest: Floats,
-    unit: NDArray[np.intp],
-    weight: Floats,
-    inside: Floats,
-    group: NDArray[np.intp] | None,
-    groups: int,
-) -> Floats:
+    terms: Floats, rest: Floats, unit: Indices, weight: Floats, inside: Floats, member: Mask
+) -> DaySums:
     """Return the sums of one batch: rows, residuals, their squares by question, means.
 
     ``SQUARE`` is the sum over questions of (sum of residuals)^2, ``CROSS`` of rows times sum of
@@ -80,12 +70,10 @@ def day_sums(
         Terms of the curve, residual, question and weight of each row.
     inside
         Which rows each channel takes, shape (channels, rows).
-    group, groups
-        Group of each row, and how many groups there are.
+    member
+        Which group each row belongs to, shape (rows, groups).
     """
-    by_group = np.zeros((len(rest), groups))
-    if group is not None:
-        by_group[np.arange(len(rest)), group] = weight * rest
+    by_group = np.where(member, (weight * rest)[:, None], 0.0)
     columns = np.column_stack([weight, weight * rest, weight[:, None] * terms, by_group])
     plain = inside @ columns
     if not len(rest):
@@ -244,6 +232,5 @@ def _ratio(shift: Floats, precision: Floats, informed: Floats) -> Floats:
 
 
 def _spread_about(sums: DaySums, centre: Floats) -> Floats:
-    return np.asarray(
-        sums[:, SQUARE] - 2 * centre * sums[:, CROSS] + centre**2 * sums[:, UNITS], np.float64
-    )
+    spread: Floats = sums[:, SQUARE] - 2 * centre * sums[:, CROSS] + centre**2 * sums[:, UNITS]
+    return spread

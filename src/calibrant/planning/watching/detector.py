@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.stored import Stored
 from calibrant.planning.watching import channel
@@ -152,17 +152,17 @@ class ChangeDetector(Stored):
         if group is not None:
             names, counts = np.unique(np.asarray(group, dtype=str), return_counts=True)
             self.groups = tuple(names[counts >= LEAST_GROUP].tolist())
-        p, y, unit, weight, code = self._of_known_groups(p, y, unit, weight, group)
+        p, y, unit, weight, member = self._of_known_groups(p, y, unit, weight, group)
         if p.size < _LEAST_BASELINE:
             raise InputError(
                 f"a baseline has at least {_LEAST_BASELINE} labels, got {p.size}",
                 hint="label more, or watch against perfect calibration without a baseline",
             )
         self.edges = np.quantile(p, np.linspace(0, 1, _BINS + 1))[1:-1]
-        terms, inside = channel.terms_of(p, code, len(self.groups)), self._inside(p)
+        terms, inside = channel.terms_of(p, member), self._inside(p)
         self.theta = channel.fitted_curve(terms, y, weight)
         self._start(
-            self._split(p, y, unit, weight, code),
+            self._split(p, y, unit, weight, member),
             np.stack([channel.inverse_scatter(terms, weight * rows) for rows in inside]),
         )
 
@@ -183,16 +183,17 @@ class ChangeDetector(Stored):
 
     def _of_known_groups(
         self, p: Floats, y: Floats, unit: Indices, weight: Floats, group: ArrayLike | None
-    ) -> tuple[Floats, Floats, Indices, Floats, Indices | None]:
-        """Return the rows of groups that the baseline knows, with the number of their group."""
+    ) -> tuple[Floats, Floats, Indices, Floats, Mask]:
+        """Return the rows of groups that the baseline knows, and which group each belongs to."""
         if not self.groups:
-            return p, y, unit, weight, None
+            return p, y, unit, weight, np.zeros((p.size, 0), dtype=bool)
         if group is None:
             raise InputError("the baseline has groups, and these rows have none")
         place = {name: number for number, name in enumerate(self.groups)}
         code = np.array([place.get(name, -1) for name in np.asarray(group, dtype=str)], np.intp)
-        held = code >= 0
-        return p[held], y[held], unit[held], weight[held], code[held]
+        known = code >= 0
+        member = np.equal.outer(code[known], np.arange(len(self.groups)))
+        return p[known], y[known], unit[known], weight[known], member
 
     def _inside(self, p: Floats) -> Floats:
         """Return which rows each channel takes: all, then those of each range of confidences."""
@@ -200,13 +201,12 @@ class ChangeDetector(Stored):
         return np.vstack([np.ones(p.size), cell == np.arange(_BINS)[:, None]])
 
     def _split(
-        self, p: Floats, y: Floats, unit: Indices, weight: Floats, code: Indices | None
+        self, p: Floats, y: Floats, unit: Indices, weight: Floats, member: Mask
     ) -> channel.DaySums:
         """Return the sums of all rows, then of each range of confidences."""
-        terms = channel.terms_of(p, code, len(self.groups))
+        terms = channel.terms_of(p, member)
         rest = y - np.clip(self.theta[0] + terms @ self.theta[1:], 0.0, 1.0)
-        inside = self._inside(p)
-        return channel.day_sums(terms, rest, unit, weight, inside, code, len(self.groups))
+        return channel.day_sums(terms, rest, unit, weight, self._inside(p), member)
 
     def update(
         self,
@@ -245,13 +245,9 @@ class ChangeDetector(Stored):
         noise = float(channels.spread[which] / max(channels.total[which, channel.ROWS], 1.0))
         ends = np.concatenate([[0.0], self.edges, [1.0]])
         where = None if which == 0 else (float(ends[which - 1]), float(ends[which]))
+        group = self._apart(since, earlier, noise)
         finding = Finding(
-            self.batches - 1,
-            self.epoch + start,
-            where,
-            float(moved),
-            self.evidence,
-            self._apart(since, earlier, noise),
+            self.batches - 1, self.epoch + start, where, float(moved), self.evidence, group
         )
         self.findings.append(finding)
         if self.reset:
@@ -270,16 +266,13 @@ class ChangeDetector(Stored):
             rows.append(np.concatenate([[sums[channel.ROWS] - others.sum()], others]))
             rest.append(sums[-count:])
 
-        def move(
-            now: tuple[Floats, Floats], before: tuple[Floats, Floats]
-        ) -> tuple[Floats, Floats]:
-            (n, s), (m, u) = now, before
+        def move(n: Floats, s: Floats, m: Floats, u: Floats) -> tuple[Floats, Floats]:
             n, m = np.maximum(n, 1e-9), np.maximum(m, 1e-9)
             return s / n - u / m, noise * (1 / n + 1 / m)
 
-        shift, own = move((rows[0], rest[0]), (rows[1], rest[1]))
+        shift, own = move(rows[0], rest[0], rows[1], rest[1])
         left = [values.sum() - values for values in (*rows, *rest)]
-        elsewhere, other = move((left[0], left[2]), (left[1], left[3]))
+        elsewhere, other = move(left[0], left[2], left[1], left[3])
         ratio = np.abs(shift - elsewhere) / np.sqrt(own + other)
         # Beyond what the largest of so many ratios reaches by chance, in one of twenty cases.
         apart = (ratio >= float(ndtri(1 - 0.025 / count))) & (rows[0] >= LEAST_GROUP)

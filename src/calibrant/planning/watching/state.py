@@ -38,9 +38,8 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatc
 def save_state(path: str | Path, watches: dict[tuple[str, str], CalibrationWatch]) -> None:
     """Write the state beside its place, then move it there."""
     target = Path(path)
-    text = json.dumps(
-        {"schema": SCHEMA, "watches": [watch.to_dict() for watch in watches.values()]}
-    )
+    states = [watch.to_dict() for watch in watches.values()]
+    text = json.dumps({"schema": SCHEMA, "watches": states})
     half = target.with_name(target.name + ".part")
     with writing(target):
         half.write_text(text, encoding="utf-8")

@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.documents.labels import WatchAlarm, WatchExpiry
 from calibrant.planning.formulas import half_life, last_day
 from calibrant.planning.watching.batch import (
@@ -156,8 +155,7 @@ class CalibrationWatch:
 
     def _collect_baseline(self, batch: StreamBatch) -> None:
         self._held.append(batch)
-        have = sum(held.confidence.size for held in self._held)
-        if have < self._waiting:
+        if sum(held.confidence.size for held in self._held) < self._waiting:
             return
         # Whole batches: a question is never split between the baseline and the stream.
         whole = joined_batches(self._held)
@@ -178,7 +176,6 @@ class CalibrationWatch:
                 f"the stream ended before its baseline of {self._waiting:,} rows was complete",
                 hint="take fewer rows as the baseline",
             )
-        slope = drift_rate(self.history)
         # The day until which days that are not complete wait, where they do.
         until = _day(self.late.learns_until)
         return {
@@ -193,11 +190,9 @@ class CalibrationWatch:
             "alarms": self.alarms,
             "capital": self.detector.evidence,
             "limit": self.detector.limit,
-            "p_value": self.detector.p_value
-            if not self.alarms
-            else min(alarm.p_value for alarm in self.alarms),
-            "drift_per_day": slope,
-            "expiry": self._expiry(precision, drift, slope, verified),
+            "p_value": min((alarm.p_value for alarm in self.alarms), default=self.detector.p_value),
+            "drift_per_day": drift_rate(self.history),
+            "expiry": self._expiry(precision, drift, verified),
             "promise": None if self.promise is None else self.promise.document(),
             "groups": list(self.detector.groups),
             "mix": None if self.mix is None else self.mix.document(),
@@ -272,22 +267,18 @@ class CalibrationWatch:
     @property
     def last_time(self) -> float:
         """Time of the last batch taken, NaN where there is none."""
-        times = [entry.time for entry in self.history] + [held.time for held in self._held]
-        if math.isfinite(self.verified_at):
-            times.append(self.verified_at)
+        times = [self.verified_at, *(entry.time for entry in self.history)]
+        times += [held.time for held in self._held]
         return max((time for time in times if math.isfinite(time)), default=math.nan)
 
     def _expiry(
-        self,
-        precision: float | None,
-        drift: float | None,
-        slope: Estimate | None,
-        verified: dt.date | None,
+        self, precision: float | None, drift: float | None, verified: dt.date | None
     ) -> WatchExpiry | None:
         if precision is None:
             return None
         source = "given"
         if drift is None:
+            slope = drift_rate(self.history)
             if slope is None or not math.isfinite(slope.high):
                 return None
             drift, source = max(abs(slope.low), abs(slope.high)), "largest rate not ruled out"
