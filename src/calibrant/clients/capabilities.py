@@ -119,20 +119,15 @@ def check_request(request: Request, able: Capabilities, *, endpoint: str) -> Non
 def _lack(request: Request, able: Capabilities) -> tuple[str, str] | None:
     if request.logprobs and not able.logprobs:
         return "gives no log-probs", "logprobs"
-    if request.top_logprobs > able.top_logprobs:
-        return (
-            f"shows at most {able.top_logprobs} alternatives, not {request.top_logprobs}",
-            "top_logprobs",
-        )
+    if (wanted := request.top_logprobs) > able.top_logprobs:
+        return f"shows at most {able.top_logprobs} alternatives, not {wanted}", "top_logprobs"
     if request.seed is not None and not able.seed:
         return "takes no seed", "seed"
     if request.schema is not None and not able.json_schema:
         return "takes no JSON schema", "json_schema"
-    if able.temperature and request.temperature > able.max_temperature:
-        return (
-            f"takes temperatures up to {able.max_temperature:g}, not {request.temperature:g}",
-            "max_temperature",
-        )
+    hottest, wished = able.max_temperature, request.temperature
+    if able.temperature and wished > hottest:
+        return f"takes temperatures up to {hottest:g}, not {wished:g}", "max_temperature"
     unknown = [name for name in request.sampler if name not in able.samplers]
     if unknown:
         return f"takes no sampling setting {', '.join(sorted(unknown))}", "samplers"

@@ -73,11 +73,8 @@ def text_of(content: Any) -> str | None:
     >>> text_of({"city": "Paris"})
     '{"city": "Paris"}'
     """
-    if content is None or isinstance(content, str):
-        return content
     if isinstance(content, list):
-        parts = [_part(part) for part in content]
-        return "".join(part for part in parts if part is not None)
+        return "".join(filter(None, map(_part, content)))
     return _part(content)
 
 

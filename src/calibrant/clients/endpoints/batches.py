@@ -11,6 +11,7 @@ import aiohttp
 import orjson
 
 from calibrant.clients.asks import for_draws
+from calibrant.clients.endpoints.http import Received
 from calibrant.clients.endpoints.provider import ProviderClient
 from calibrant.clients.protocol import Capabilities, Completion, Json, Request
 from calibrant.core.errors import InputError
@@ -98,7 +99,7 @@ class BatchClient:
             # It is sent anew when it is tried again.
             self._place.pop(id_, None)
             raise self._of.error(status, {}, raw)
-        return self._of.completions(raw, {}, asked, 0.0, missing)
+        return self._of.completions(Received(raw, not_sent=missing), asked)
 
     async def close(self) -> None:
         """Follow no batch any more, and close the connections; batches go on at the provider."""

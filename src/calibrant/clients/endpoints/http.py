@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace as changed
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
@@ -37,6 +37,20 @@ CONNECT_S = 4.0
 JSON_BODY = {"Content-Type": "application/json"}
 MOST_REFUSED = 4
 """Settings that one call may be found to be refused for, one after the other."""
+
+
+class Received(NamedTuple):
+    """An answer as it came, and the settings that were left out of its call."""
+
+    raw: bytes
+    headers: Mapping[str, str] = MappingProxyType({})
+    latency_s: float = 0.0
+    not_sent: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The bytes as a text, whatever they are."""
+        return self.raw.decode("utf-8", "replace")
 
 
 class HttpClient:
@@ -146,8 +160,8 @@ class HttpClient:
 
     async def _send_adapted(
         self, path: str, body: Mapping[str, protocol.Json], model: str
-    ) -> tuple[bytes, Mapping[str, str], float, tuple[str, ...]]:
-        """Send without what the endpoint refuses; the last value is what was left out.
+    ) -> Received:
+        """Send without what the endpoint refuses.
 
         Of calls of one form the first goes alone, so that a refusal is met once and not by all
         calls that are under way.
@@ -164,7 +178,7 @@ class HttpClient:
                 await first.wait()
                 continue  # what it found may change this call
             try:
-                return (*await self._send(path, sent), missing)
+                return (await self._send(path, sent))._replace(not_sent=missing)
             except refused.RefusedCallError as error:
                 said, field = refused.words_of(error.raw)
                 left -= 1
@@ -198,19 +212,18 @@ class HttpClient:
 
     async def exchanged(self, path: str, body: Any = None, *, form: Any = None) -> dict[str, Any]:
         """Return what the endpoint says to a body or a form, or about a place, as JSON."""
-        raw, headers, _ = await self._send(path, body, form=form)
-        return self._json(raw, headers)
+        return self._json(await self._send(path, body, form=form))
 
     async def fetched(self, path: str) -> bytes:
         """Return what is at a place, without the key in it."""
-        raw, _, _ = await self._send(path)
-        self._check_no_key(raw.decode("utf-8", "replace"))
-        return raw
+        received = await self._send(path)
+        self._check_no_key(received.text)
+        return received.raw
 
     async def _send(
         self, path: str, body: Any = None, *, form: aiohttp.FormData | None = None
-    ) -> tuple[bytes, Mapping[str, str], float]:
-        """Send and return bytes, headers and seconds; raise a ClientError."""
+    ) -> Received:
+        """Send and return what comes back; raise a ClientError."""
         session = self._session
         if session is None:
             session = self._session = aiohttp.ClientSession(
@@ -247,7 +260,7 @@ class HttpClient:
             failed = self.error(status, headers, raw)
             failed.status = status
             raise failed
-        return raw, headers, latency
+        return Received(raw, headers, latency)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         """Return the answer, piece by piece decompressed, up to a size."""
@@ -267,18 +280,17 @@ class HttpClient:
             )
         return b"".join(parts)
 
-    def _json(self, raw: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
+    def _json(self, received: Received) -> dict[str, Any]:
+        raw, quote = received.raw, self._quote
         try:
             answer = any_json(raw)
         except ValueError:
-            kind = self._short(headers.get("Content-Type", "no content type"))
-            quote = self._quote(raw) or "nothing"
-            raise errors.TransientClientError(
-                f"the answer is not JSON but {kind}, {len(raw)} bytes: {quote}"
-            ) from None
+            kind = self._short(received.headers.get("Content-Type", "no content type"))
+            said = f"{kind}, {len(raw)} bytes: {quote(raw) or 'nothing'}"
+            raise errors.TransientClientError(f"the answer is not JSON but {said}") from None
         if not isinstance(answer, dict):
-            raise errors.TransientClientError(f"the answer is no JSON object: {self._quote(raw)}")
-        self._check_no_key(raw.decode("utf-8", "replace"))
+            raise errors.TransientClientError(f"the answer is no JSON object: {quote(raw)}")
+        self._check_no_key(received.text)
         return answer
 
     def _check_no_key(self, *texts: str) -> None:

@@ -1,6 +1,6 @@
 """One client for all providers that are asked over HTTP."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace as changed
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from calibrant.clients.answers import chat
 from calibrant.clients.capabilities import PRESETS, adjusted
-from calibrant.clients.endpoints.http import HttpClient
+from calibrant.clients.endpoints.http import HttpClient, Received
 from calibrant.clients.endpoints.refused import fields_of
 from calibrant.clients.endpoints.wires import WIRES
 from calibrant.clients.protocol import Completion, Json, Request
@@ -79,60 +79,46 @@ class ProviderClient(HttpClient):
 
     async def _call(self, request: Request) -> list[Completion]:
         path, body = self.written(request)
-        missing: tuple[str, ...] = ()
         if request.body is not None:
             # A caller's own request is the caller's own to change.
-            raw, headers, latency = await self._send(path, body)
-        else:
-            raw, headers, latency, missing = await self._send_adapted(path, body, request.model)
-        return self.completions(raw, headers, request, latency, missing)
+            return self.completions(await self._send(path, body), request)
+        return self.completions(await self._send_adapted(path, body, request.model), request)
 
     def written(self, request: Request) -> tuple[str, dict[str, Json]]:
         """Return where a call goes and what is sent."""
         path = self.wire.path.replace("{model}", quote(request.model.removeprefix("models/")))
         return path, self.wire.write(request, self.preset)
 
-    def completions(
-        self,
-        raw: bytes,
-        headers: Mapping[str, str],
-        request: Request,
-        latency: float,
-        missing: tuple[str, ...],
-    ) -> list[Completion]:
-        """Return what an answer holds; `missing` are settings that were left out of the call."""
-        one = self.preset.one_choice_counted
-        answer = self._parse(raw, headers)
-        found = chat.read_answer(answer, request, latency, one_choice_counted=one)
+    def completions(self, received: Received, request: Request) -> list[Completion]:
+        """Return what an answer holds."""
+        counted, missing = self.preset.one_choice_counted, [*received.not_sent]
+        answer = self._parse(received)
+        found = chat.read_answer(answer, request, received.latency_s, one_choice_counted=counted)
         if request.body is None:
-            missing = (*missing, *_never_sent(request, self.written(request)[1], missing))
+            # Settings for which an interface has no field; texts are cut here.
+            _, body = self.written(request)
+            if request.stop and "input" in body:
+                missing.append("stop")
+            warm = request.temperature != 1.0 and "temperature" not in fields_of(body)
+            if warm and "temperature" not in missing:
+                missing.append("temperature")
         if missing:
-            found = [replace(one, not_sent=missing) for one in found]
+            found = [replace(one, not_sent=tuple(missing)) for one in found]
         # An answer of an odd form is kept as far as it was read; it is not handed on whole.
         if request.body is None or found[0].odd is not None:
             return found
-        return [replace(one, response=self._json(raw, headers)) for one in found]
+        return [replace(one, response=self._json(received)) for one in found]
 
-    def _parse(self, raw: bytes, headers: Mapping[str, str]) -> chat.Answer:
+    def _parse(self, received: Received) -> chat.Answer:
         """Return the answer, or say in which way it is none."""
         if self.wire.read is not None:
-            return self.wire.read(self._json(raw, headers))
-        answer = chat.parse_answer(raw)
+            return self.wire.read(self._json(received))
+        answer = chat.parse_answer(received.raw)
         if isinstance(answer, str):
             # It is paid for whatever its form: what can be read of it is kept.
-            answer = chat.loose_answer(raw, answer) or answer
+            answer = chat.loose_answer(received.raw, answer) or answer
         if isinstance(answer, chat.Answer) and answer.choices:
-            self._check_no_key(raw.decode("utf-8", "replace"))
+            self._check_no_key(received.text)
             return answer
         # The general reader names what is wrong: no JSON, no object, an error inside.
-        raise chat.without_choices(self._json(raw, headers), form=answer)
-
-
-def _never_sent(
-    request: Request, body: Mapping[str, Json], missing: tuple[str, ...]
-) -> Iterable[str]:
-    """Yield settings of a request for which an interface has no field; texts are cut here."""
-    if request.stop and "input" in body:
-        yield "stop"
-    if "temperature" not in fields_of(body) and request.temperature != 1.0:
-        yield from {"temperature"} - set(missing)
+        raise chat.without_choices(self._json(received), form=answer)

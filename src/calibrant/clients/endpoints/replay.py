@@ -88,13 +88,10 @@ class ReplayClient:
         key = LedgerKey(
             self.endpoint, self.resolve(request.model), purpose, canonical_request(request)
         )
-        id_ = self._ledger.find([key])[0]
+        ids = [id_ for id_ in self._ledger.find([key]) if id_ is not None]
         wanted = range(first_draw, first_draw + n)
-        stored = {} if id_ is None else {
-            draw.draw: draw.payload
-            for draw in self._ledger.draws([id_], below=wanted.stop)
-            if draw.draw in wanted
-        }  # fmt: skip
+        rows = self._ledger.draws(ids, below=wanted.stop)
+        stored = {row.draw: row.payload for row in rows}
         missing = [draw for draw in wanted if draw not in stored]
         if missing:
             raise PermanentClientError(

