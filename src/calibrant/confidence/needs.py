@@ -98,7 +98,13 @@ def _voted(table: DrawTable, options: Options, *, purpose: str) -> Mask:
     return (block.count > 0) if options.impute is not None else block.some(block.vote)
 
 
+def _drawn(table: DrawTable, _: Options, *, purpose: str) -> Mask:
+    return table.block(purpose).count > 0
+
+
+# Needs without a rule of their own are draws of the purpose that they are named after.
 _PRESENT: dict[str, Present] = {
+    **{name: partial(_drawn, purpose=name) for name in catalogue()["needs"]},
     "clusters": lambda table, _: _has_class(table.samples),
     "token_logprobs": lambda table, _: _likely(table.samples),
     "token_texts": lambda table, _: _with_texts(table.samples),
@@ -125,18 +131,8 @@ _PRESENT: dict[str, Present] = {
 }
 
 
-def _drawn(table: DrawTable, _: Options, *, purpose: str) -> Mask:
-    return table.block(purpose).count > 0
-
-
-# Other needs are draws of the purpose that they are named after.
 NEEDS = {
-    name: Need(
-        name,
-        words["meaning"],
-        words["missing"],
-        _PRESENT.get(name, partial(_drawn, purpose=name)),
-    )
+    name: Need(name, words["meaning"], words["missing"], _PRESENT[name])
     for name, words in catalogue()["needs"].items()
 }
 

@@ -37,7 +37,7 @@ def _once(table: DrawTable, options: method.Options, *, purpose: str) -> method.
     return method.about_first(value, block, about="own", failures=failures)
 
 
-for _purpose in ("verb", "verb_topk"):
+for _purpose in ("verb", "verb_topk", "self_ask", "self_ask_cand"):
     method.register(partial(_once, purpose=_purpose), _purpose)
 
 
@@ -75,8 +75,6 @@ def _weighted(table: DrawTable, options: method.Options, *, purpose: str) -> met
 
 method.register(partial(_weighted, purpose="verb_samples"), "consistency_verb")
 method.register(partial(_weighted, purpose="verb_topk_samples"), "consistency_verb_topk")
-for _purpose in ("self_ask", "self_ask_cand"):
-    method.register(partial(_once, purpose=_purpose), _purpose)
 
 
 @method.register

@@ -33,9 +33,7 @@ def rouge_l(a: str, b: str) -> float:
     0.5714285714285714
     """
     first, second = words(a), words(b)
-    if not first or not second:
-        return float(first == second)
-    return 2.0 * _common(_masks(first), len(first), second) / (len(first) + len(second))
+    return _likeness(_masks(first), first, second)
 
 
 def _masks(sequence: Sequence[str]) -> dict[str, int]:
@@ -45,14 +43,16 @@ def _masks(sequence: Sequence[str]) -> dict[str, int]:
     return masks
 
 
-def _common(masks: dict[str, int], size: int, other: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence, all places of `masks` at once."""
-    full = (1 << size) - 1
-    free = full
-    for word in other:
+def _likeness(masks: dict[str, int], first: Sequence[str], second: Sequence[str]) -> float:
+    """Return ROUGE-L of two lists of words; `masks` are those of the first one."""
+    if not first or not second:
+        return float(first == second)
+    # The length of the longest common subsequence, all places of `masks` at once.
+    full = free = (1 << len(first)) - 1
+    for word in second:
         hit = free & masks.get(word, 0)
         free = ((free + hit) | (free - hit)) & full
-    return size - free.bit_count()
+    return 2.0 * (len(first) - free.bit_count()) / (len(first) + len(second))
 
 
 def texts_of(block: DrawBlock) -> list[str]:
@@ -82,9 +82,7 @@ def _matrix(texts: Sequence[str]) -> Floats:
     small = np.eye(len(kinds))
     for i, kind in enumerate(kinds):
         for j in range(i):
-            total = len(kind) + len(kinds[j])
-            if kind and kinds[j]:
-                small[i, j] = small[j, i] = 2.0 * _common(masks[i], len(kind), kinds[j]) / total
+            small[i, j] = small[j, i] = _likeness(masks[i], kind, kinds[j])
     return np.asarray(small[np.ix_(place, place)])
 
 
