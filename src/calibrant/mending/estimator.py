@@ -129,15 +129,13 @@ class Mend:
             raise InputError(f"{len(c)} confidences and {len(y)} outcomes")
         known = np.isfinite(c) & np.isfinite(y)
         for name, values in (("confidence", c[known]), ("outcome", y[known])):
-            if ((values < 0) | (values > 1)).any():
-                bad = values[(values < 0) | (values > 1)][0]
-                raise InputError(f"each {name} must be between 0 and 1, got {bad!r}")
+            bad = values[(values < 0) | (values > 1)]
+            if bad.size:
+                raise InputError(f"each {name} must be between 0 and 1, got {bad[0]!r}")
         if not known.any():
             raise InputError("no row has a confidence and an outcome")
         w = None if weights is None else np.asarray(weights, dtype=np.float64)[known]
-        units = (
-            None if groups is None else np.unique(np.asarray(groups)[known], return_inverse=True)[1]
-        )
+        units = None if groups is None else np.asarray(groups)[known]
         self.classes_ = np.array([0, 1])
         labels = Labels.of(c[known], y[known], w, units)
         self.map_ = fit_map(labels, seed=self.seed, **(about or {}))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.mending.curve import PLAIN, WIDE, Grid, Posterior, fit_curves, lay_grid
 from calibrant.stats.isotonic import rising_fit
 
@@ -100,7 +100,7 @@ class Labels:
         confidence: Floats,
         correct: Floats,
         weights: Floats | None = None,
-        units: Indices | None = None,
+        units: Array | None = None,
     ) -> Labels:
         """Return labels of which each row is its own unit, unless told otherwise."""
         return cls(

@@ -37,14 +37,10 @@ def not_attempted(text: str) -> str | None:
     plain = text.strip().replace("\u2019", "'")
     if not plain or not _HAS_CONTENT.search(plain):
         return "empty"
-    if len(plain) > 400:
-        plain = plain[:400]
-    if _ALONE.match(plain):
-        return "refusal"
+    plain = plain[:400]
     opening = _OPENING.match(plain)
-    if opening and not _TURN.search(plain[opening.end() :]):
-        return "refusal"
-    return None
+    refused = opening and not _TURN.search(plain[opening.end() :])
+    return "refusal" if refused or _ALONE.match(plain) else None
 
 
 _TAGGED = re.compile(r"<\s*answer\s*>(.*?)(?:<\s*/\s*answer\s*>|$)", re.IGNORECASE | re.DOTALL)
@@ -239,10 +235,8 @@ def _json_answer(text: str) -> str | None:
         if isinstance(value, dict):
             for key in _JSON_KEYS:
                 found = value.get(key)
-                if isinstance(found, str | int | float) and not isinstance(found, bool):
+                if isinstance(found, str | int | float):
                     return str(found).strip()
-                if isinstance(found, bool):
-                    return "True" if found else "False"
     return None
 
 

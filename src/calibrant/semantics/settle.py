@@ -36,8 +36,8 @@ class Group:
         if not self.siblings:
             return ()
         entries = [self.references] if isinstance(self.references, str) else self.references or ()
-        names = [flatten_references([entry])[:1] for entry in entries]
-        return (*self.siblings, *(name for found in names for name in found))
+        names = (name for entry in entries for name in flatten_references([entry])[:1])
+        return (*self.siblings, *names)
 
 
 @dataclass(slots=True)

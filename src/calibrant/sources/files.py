@@ -276,9 +276,9 @@ def _check_task(frame: pl.DataFrame, task: TabularTask) -> None:
     if task.target in task.columns:
         raise InputError(f"the target {task.target!r} must not be told in the question")
     outcomes = frame[task.target].to_list()
-    for row, outcome in enumerate(outcomes, 1):
-        if outcome is None:
-            raise InputError(f"the target {task.target!r} is missing", row=row)
+    if None in outcomes:
+        row = outcomes.index(None) + 1
+        raise InputError(f"the target {task.target!r} is missing", row=row)
     if not any(_same(outcome, task.positive) for outcome in outcomes):
         seen = ", ".join(map(repr, dict.fromkeys(outcomes[:1000])))
         told = f"no row has the outcome {task.positive!r} in {task.target!r}; it has {seen}"

@@ -176,7 +176,5 @@ def _one(text: str, mention: re.Match[str]) -> str | None:
 
 
 def _last_part(pattern: re.Pattern[str], text: str) -> str:
-    end = 0
-    for match in pattern.finditer(text):
-        end = match.end()
-    return text[end:]
+    ends = [match.end() for match in pattern.finditer(text)]
+    return text[ends[-1] :] if ends else text

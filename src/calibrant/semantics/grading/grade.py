@@ -79,15 +79,9 @@ def flatten_references(references: References) -> list[str]:
     """
     if references is None:
         return []
-    if isinstance(references, str):
-        return [references]
-    flat: list[str] = []
-    for entry in references:
-        if isinstance(entry, str):
-            flat.append(entry)
-        elif entry is not None:
-            flat.extend(alias for alias in entry if alias is not None)
-    return flat
+    entries = [references] if isinstance(references, str) else references
+    answers = ([entry] if isinstance(entry, str) else entry or () for entry in entries)
+    return [alias for aliases in answers for alias in aliases if alias is not None]
 
 
 class Grader:
@@ -175,11 +169,12 @@ class Grader:
         (['tom'], ['cruise'], True)
         """
         grade, told = self.grade(answer, references, question=question), self._bag(answer)
-        near: list[tuple[bool, float, str]] = []
-        for alias in flatten_references(references):
+
+        def nearness(alias: str) -> tuple[bool, float]:
             alone = self.grade(answer, alias, question=question)
-            near.append((bool(alone.correct), alone.probability or 0.0, alias))
-        reference = max(near, key=lambda each: each[:2], default=(False, 0.0, ""))[2]
+            return bool(alone.correct), alone.probability or 0.0
+
+        reference = max(flatten_references(references), key=nearness, default="")
         words = self._bag(reference).content
         known = why_same(strip_lead_in(answer).rstrip("."), reference, question)["known_as"]
         return {

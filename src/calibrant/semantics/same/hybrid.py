@@ -269,8 +269,7 @@ class _Joiner:
 
     def _keep_apart(self, group: _Group, others: Sequence[_Group]) -> None:
         for other in others:
-            if not self.partition.apart(group.representative, other.representative):
-                self.partition.forbid(group.representative, other.representative)
+            self.partition.forbid(group.representative, other.representative)
 
     def _text_of(self, group: _Group) -> str:
         return self.forms[group.representative].raw

@@ -77,11 +77,7 @@ def told_apart(a: Sequence[str], b: Sequence[str]) -> str | None:
         return "clash" if own_left or own_right else "mark"
     if (own_left and set(right) & KINDS) or (own_right and set(left) & KINDS):
         return "clash"
-    if (
-        any(map(_is_initial, a))
-        and any(map(_is_initial, b))
-        and any(map(_is_initial, left + right))
-    ):
+    if all(any(map(_is_initial, words)) for words in (a, b, left + right)):
         return "mark"
     if any(word in _MARKS or _NUMBERED.match(word) for word in left + right) and (
         not (own_left or own_right) or (_marks(a) and _marks(b))

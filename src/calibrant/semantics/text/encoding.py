@@ -53,10 +53,7 @@ def clean_text(value: str | bytes | None) -> tuple[str, tuple[str, ...]]:
             text = bytes(value).decode("utf-8", errors="replace")
     else:
         text = value
-    if text.isascii():
-        if not _CONTROL.search(text):
-            return text, tuple(notes)
-    elif _SURROGATE.search(text):
+    if not text.isascii() and _SURROGATE.search(text):
         notes.append("a lone surrogate is not a character")
         text = _SURROGATE.sub("\ufffd", text)
     if _CONTROL.search(text):

@@ -2,7 +2,7 @@
 
 import re
 
-from calibrant.semantics.text.words import listed, singular, table
+from calibrant.semantics.text.words import listed, shared_start, singular, table
 
 HONORIFICS = frozenset(listed("honorifics"))
 TITLES = HONORIFICS | frozenset(listed("titles"))
@@ -70,9 +70,7 @@ def spelling_variant(a: str, b: str) -> bool:
     short, long = (a, b) if len(a) < len(b) else (b, a)
     if len(long) - len(short) != 1:
         return False
-    index = next(
-        (i for i, (x, y) in enumerate(zip(long, short, strict=False)) if x != y), len(short)
-    )
+    index = shared_start(long, short)
     if long[index + 1 :] != short[index:]:
         return False
     letter = long[index]

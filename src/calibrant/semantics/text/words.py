@@ -212,10 +212,13 @@ def opposed(a: str, b: str) -> bool:
     )
 
 
+def shared_start(a: str, b: str) -> int:
+    """Return how many letters two words share from the start."""
+    unlike = (place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    return next(unlike, min(len(a), len(b)))
+
+
 def _same_stem(a: str, b: str) -> bool:
     """Return whether two words share six letters or more and differ only in known endings."""
-    shared = next(
-        (place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y),
-        min(len(a), len(b)),
-    )
+    shared = shared_start(a, b)
     return shared >= 6 and a[shared:] in _ENDINGS and b[shared:] in _ENDINGS
