@@ -1,6 +1,5 @@
 """Options that several verbs share: declared once, in one vocabulary."""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -36,6 +35,11 @@ def source(help: str = "", metavar: str = "FILE", **more: Any) -> Option:
     return Option(help, **{"metavar": metavar, "group": INPUT, "place": "read", **more})
 
 
+def files(help: str, metavar: str, **more: Any) -> Option:
+    """Return an option that names further files to read, one each time that it is given."""
+    return source(f"{help}; may be given several times.", metavar, kind="several", **more)
+
+
 def written(help: str = "", metavar: str = "PATH", **more: Any) -> Option:
     """Return an option that names a file to write."""
     return Option(help, **{"metavar": metavar, "group": OUTPUT, "place": "write", **more})
@@ -51,8 +55,6 @@ def number(help: str, least: int, most: int, **more: Any) -> Option:
     return Option(help, **{"metavar": "N", "min": least, "max": most, **more})
 
 
-COSTS_WRITTEN = "c10=1,c01=5 (c10: deciding 1 where the truth is 0)"
-
 # -- what goes in
 Data = Annotated[Any, inputs("Study folder, table (csv, jsonl, parquet) or foreign log.")]
 ScoresData = Annotated[Any, inputs("Study folder or table of scores.")]
@@ -65,49 +67,31 @@ ReferencesFile = Annotated[
     Any, source("File of questions with their right answers, for samples that have none.")
 ]
 DomainFiles = Annotated[
-    Sequence[str | Path],
-    source(
-        "TOML file of a domain of your own; may be given several times.",
-        "FILE.toml",
-        cli="domain-file",
-        kind="several",
-    ),
+    Sequence[str | Path], files("TOML file of a domain of your own", "FILE.toml", cli="domain-file")
 ]
-Triples = Annotated[
-    Sequence[str | Path],
-    source("File or folder of facts; may be given several times.", "PATH", kind="several"),
-]
+Triples = Annotated[Sequence[str | Path], files("File or folder of facts", "PATH")]
 
 # -- columns of a table
 By = Annotated[
     Sequence[str],
-    Option(
-        "A block per value of this column; may be given several times.",
-        metavar="COL",
-        kind="several",
-    ),
+    Option("A block per value of this column; may be given several times.", "COL", kind="several"),
 ]
 ConfidenceColumn = Annotated[
     str | None, column("Column of the confidence; several, as A,B, become methods.")
 ]
-_OUTCOME = Option("Column of the outcome: 0 or 1, or words.", metavar="COL", group=INPUT)
+_OUTCOME = column("Column of the outcome: 0 or 1, or words.")
 CorrectColumn = Annotated[str | None, _OUTCOME]
 OutcomesOrColumn = Annotated[Any, _OUTCOME]
 ModelColumn = Annotated[str | None, column("Column of models.")]
 MethodColumn = Annotated[str | None, column("Column of confidence methods.")]
 QuestionColumn = Annotated[str | None, column("Column of question ids.")]
 AnswerColumn = Annotated[str | None, column("Column of the answer graded.")]
-WeightsColumn = Annotated[str | None, column("Column of row weights.")]
 LabelStoreFile = Annotated[
     str | Path | None,
     source("Labels that people made of this pool; by default those beside it.", "PATH"),
 ]
-EmbedColumn = Annotated[
-    str | None, Option("Text whose embedding joins the features.", metavar="COL")
-]
+EmbedColumn = Annotated[str | None, Option("Text whose embedding joins the features.", "COL")]
 EmbedDimensions = Annotated[int, advanced("Components of the embedding.", "N", min=1, max=10000)]
-Features = Annotated[Sequence[str], names("Columns that may describe a group.")]
-Models = Annotated[Sequence[str] | None, names("Use these models only.")]
 
 # -- rules for its rows
 Graded = Annotated[bool, Option("Outcomes may lie between 0 and 1.", group=INPUT)]
@@ -193,11 +177,11 @@ JudgeModel = Annotated[
     str | None,
     Option(
         "Model that judges which answers mean the same, and are right, where rules leave it open.",
-        metavar="MODEL",
-        group=INPUT,
+        "MODEL",
+        INPUT,
     ),
 ]
-JudgeUrl = Annotated[str | None, Option("Where the judge is reached.", metavar="URL", group=INPUT)]
+JudgeUrl = Annotated[str | None, Option("Where the judge is reached.", "URL", INPUT)]
 MostJudgeCalls = Annotated[
     int | None, number("Most questions to the judge.", 0, 10**9, group=INPUT)
 ]
@@ -206,29 +190,19 @@ MostJudgeCalls = Annotated[
 Level = Annotated[float, share("Coverage of the intervals.")]
 Margin = Annotated[
     float,
-    Option(
-        "Differences below this do not matter; 0.02 is two percentage points.",
-        metavar="SHARE",
-        min=0,
-        below=1,
+    share(
+        "Differences below this do not matter; 0.02 is two percentage points.", above=None, min=0
     ),
 ]
 Resamples = Annotated[int, advanced("Bootstrap resamples.", "N", min=2, max=1_000_000)]
-Recalibration = Annotated[
-    str, advanced("How to recalibrate: platt, isotonic, beta or temperature.", "NAME")
-]
-MinLeaf = Annotated[int, advanced("Rows that a leaf of a tree must have.", "N", min=1, max=10**9)]
 CostMap = Annotated[
     Mapping[str, float] | Any,
     Option(
         "Costs of wrong decisions: c10 for deciding 1 where the truth is 0, c01 for the reverse.",
         metavar="c10=1,c01=5",
         kind="map",
-        example=COSTS_WRITTEN,
+        example="c10=1,c01=5 (c10: deciding 1 where the truth is 0)",
     ),
-]
-Date = Annotated[
-    dt.date | str | None, Option("Day of the verification.", metavar="DATE", kind="date")
 ]
 Engine = Annotated[
     str | None,
@@ -237,7 +211,6 @@ Engine = Annotated[
 Seed = Annotated[
     int, advanced("Same input, settings and seed give the same file.", "N", min=0, max=2**64 - 1)
 ]
-OutFile = Annotated[str | Path, written("Where to write.")]
 WrongRows = Annotated[
     int,
     number(

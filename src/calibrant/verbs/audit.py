@@ -24,7 +24,7 @@ def audit(
     data: opt.Data,
     correct: opt.OutcomesOrColumn = None,
     *,
-    weights: opt.WeightsColumn = None,
+    weights: Annotated[str | None, opt.column()] = None,
     labels: opt.LabelStoreFile = None,
     samples: opt.SampleColumn = None,
     reference: opt.ReferenceColumn = None,

@@ -1,9 +1,9 @@
 """`cascade`: when to ask a larger model or a person, and what it costs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Unpack
 
 import msgspec
 
@@ -50,8 +50,8 @@ def cascade(
     decision: Annotated[str, Option(choices=("answer", "class"))] = "answer",
     costs: opt.CostMap = None,
     threshold: Annotated[float | None, opt.share()] = None,
-    recalibration: opt.Recalibration = "platt",
-    min_samples_leaf: opt.MinLeaf = 15,
+    recalibration: Annotated[str, opt.advanced(metavar="NAME")] = "platt",
+    min_samples_leaf: Annotated[int, opt.advanced(metavar="N", min=1, max=10**9)] = 15,
     strategies: Annotated[Sequence[str] | None, Option(metavar="A,B,..", kind="names")] = None,
     random_splits: Annotated[int, opt.advanced(metavar="N", min=1, max=10000)] = 20,
     budget: Annotated[float | None, Option(metavar="SHARE", above=0, max=1000000.0)] = None,
@@ -94,8 +94,12 @@ def cascade(
         What the outcome is: the grade of each model's own answer, or the class itself.
     threshold
         Where a confidence decides 1 (class only).
-    costs, recalibration, min_samples_leaf
+    costs
         See `calibrant.epistemic.Cascade`.
+    recalibration
+        How to recalibrate: platt, isotonic, beta or temperature.
+    min_samples_leaf
+        Rows that a leaf of a tree must have.
     strategies
         Ways to decide, compared: value, risk, excess, risk_shrunk, risk_boosting, calibration,
         confidence, router, router_knn.
@@ -143,13 +147,8 @@ def cascade(
     CascadeResult
         A document ``calibrant.cascade/1`` with one entry in ``results``.
     """
-    options = StrategyOptions(
-        decision,
-        None if costs is None else CostMatrix.of(costs),
-        threshold,
-        recalibration,
-        min_samples_leaf,
-    )
+    matrix = None if costs is None else CostMatrix.of(costs)
+    options = StrategyOptions(decision, matrix, threshold, recalibration, min_samples_leaf)
     if strategies is not None:
         options = replace(options, strategies=tuple(strategies))
     require_known(options.strategies, STRATEGIES, "there is no strategy {}")
@@ -171,7 +170,9 @@ def cascade(
     target = Target(budget, accuracy, guarantee, delta, strategy)
     policy, chosen = deferring.chosen_policy(answers, options, target, tolerance, seed, save)
     settings = {
-        **_settings(options, random_splits),
+        **asdict(options),
+        "costs": None if matrix is None else matrix.to_dict(),
+        "random_splits": random_splits,
         **recorded(locals(), "models features price cost only_method tolerance budget"),
         **recorded(locals(), "accuracy guarantee delta strategy"),
         **table_settings(table),
@@ -206,9 +207,3 @@ def _possible(
     if embed is not None and not asked:
         return replace(options, strategies=(*options.strategies, "router_knn"))
     return options
-
-
-def _settings(options: StrategyOptions, splits: int) -> dict[str, Any]:
-    given = {name: getattr(options, name) for name in StrategyOptions.__dataclass_fields__}
-    costs = None if options.costs is None else options.costs.to_dict()
-    return {**given, "costs": costs, "random_splits": splits}

@@ -1,6 +1,6 @@
 """`compare`: is A better calibrated than B, or only more accurate?"""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Unpack
 
 from calibrant.claims.margins import COMPARISON_MARGIN
@@ -28,7 +28,7 @@ STREAM_ROWS = 1_000_000
 def compare(
     data: opt.Data,
     *,
-    models: opt.Models = None,
+    models: Annotated[Sequence[str] | None, opt.names()] = None,
     candidates: Annotated[Any, Option(metavar="TABLE", group=INPUT, place="read")] = None,
     labels: opt.LabelStoreFile = None,
     by: opt.By = (),
@@ -55,7 +55,9 @@ def compare(
         A scores table with several models (path, dataframe), a list of tables, a study, or a
         list of foreign logs.
     models
-        Models to compare; None takes all.
+        Use these models only.
+
+        None takes all.
     candidates
         Every model's confidence in every model's answer (candidate-aligned view).
 
@@ -122,11 +124,9 @@ def compare(
         and not table["mend"]
         and is_large(data, rows=STREAM_ROWS)
     )
-    opened = (
-        None
-        if streamed
-        else open_input(data, table["correct"], labels=labels, scale=table["scale"])
-    )
+    opened = None
+    if not streamed:
+        opened = open_input(data, table["correct"], labels=labels, scale=table["scale"])
     if bins is None:
         bins = 10 if opened is not None and opened.holds_only_draws(asked) else 15
     options: Options = {

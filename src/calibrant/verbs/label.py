@@ -16,31 +16,21 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.loopback import announced, until_stopped
 from calibrant.core.verb import Option, verb
 from calibrant.report.typed import LabelResult
-from calibrant.verbs._options import OutFile, Table, source, written
+from calibrant.verbs._options import Table, source, written
 from calibrant.verbs.labelling import batches
+from calibrant.verbs.labelling import options as pools
 from calibrant.verbs.labelling.grades import grades_document, open_grades
-from calibrant.verbs.labelling.options import (
-    LABELLING,
-    CheckGrades,
-    DrawOptions,
-    GoalOptions,
-    ServeOptions,
-    StoreOptions,
-    Who,
-    open_task,
-    refuse_overwriting,
-)
 from calibrant.verbs.labelling.server import LabelServer, widest_block
 
 
-@verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=LABELLING)
+@verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=pools.LABELLING)
 def label_next(
     table: Table,
     out: Annotated[str | Path, written()],
     *,
     size: Annotated[int, Option(metavar="N", min=1, max=10**9)] = 50,
-    who: Who = "me",
-    **options: Unpack[DrawOptions],
+    who: pools.Who = "me",
+    **options: Unpack[pools.DrawOptions],
 ) -> LabelResult:
     """Write the next batch to label, for a spreadsheet.
 
@@ -85,7 +75,7 @@ def label_next(
         Document ``calibrant.label/1``.
     """
     batches.check_ending(Path(out))
-    task = open_task(table, options, wave=size)
+    task = pools.open_task(table, options, wave=size)
     session = task.work.session
     with session.store.removed_if_unused():
         batches.refuse_open_batch(session, Path(out))
@@ -109,14 +99,14 @@ def label_next(
     return LabelResult(document)
 
 
-@verb(example="calibrant label add pool.csv batch.csv --precision 0.05", shared=LABELLING)
+@verb(example="calibrant label add pool.csv batch.csv --precision 0.05", shared=pools.LABELLING)
 def label_add(
     table: Table,
     batch: Annotated[str | Path, source(metavar="BATCH", argument=True)],
     *,
     out: Annotated[str | Path | None, written()] = None,
-    who: Who = "me",
-    **options: Unpack[GoalOptions],
+    who: pools.Who = "me",
+    **options: Unpack[pools.GoalOptions],
 ) -> LabelResult:
     """Take a labelled batch back, and say where we stand.
 
@@ -142,8 +132,8 @@ def label_add(
     confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
     """
-    refuse_overwriting(table, out)
-    task = open_task(table, options)
+    pools.refuse_overwriting(table, out)
+    task = pools.open_task(table, options)
     session = task.work.session
     filled, empty = batches.read_batch(Path(batch))
     added = batches.add_batch(session, filled, who, str(batch))
@@ -155,9 +145,9 @@ def label_add(
     return LabelResult(document)
 
 
-@verb(example="calibrant label status pool.csv --precision 0.05", shared=LABELLING)
+@verb(example="calibrant label status pool.csv --precision 0.05", shared=pools.LABELLING)
 def label_status(
-    table: Table, *, grades: CheckGrades = False, **options: Unpack[GoalOptions]
+    table: Table, *, grades: pools.CheckGrades = False, **options: Unpack[pools.GoalOptions]
 ) -> LabelResult:
     """Say where a pool stands: estimates, precision, agreement, may one stop.
 
@@ -188,19 +178,19 @@ def label_status(
     """
     if grades:
         return LabelResult(grades_document(open_grades(table, options), table))
-    return LabelResult(open_task(table, options, create=False).document())
+    return LabelResult(pools.open_task(table, options, create=False).document())
 
 
-@verb(example="calibrant label serve pool.csv --precision 0.05", shared=LABELLING)
+@verb(example="calibrant label serve pool.csv --precision 0.05", shared=pools.LABELLING)
 def label_serve(
     table: Table,
     *,
     port: Annotated[int, Option(metavar="N", min=0, max=65535)] = 0,
     open_browser: Annotated[bool, Option(cli="open")] = False,
     wave: Annotated[int, Option(metavar="N", min=1, max=10**6)] = 50,
-    grades: CheckGrades = False,
+    grades: pools.CheckGrades = False,
     on_start: Callable[[str], None] | None = None,
-    **options: Unpack[ServeOptions],
+    **options: Unpack[pools.ServeOptions],
 ) -> LabelResult:
     """Serve a page on which people label the pool with the keyboard; stop it with Ctrl-C.
 
@@ -239,7 +229,7 @@ def label_serve(
         own = LabelServer(checks, checks.precise)
         asyncio.run(until_stopped(own.start(port), own.stop, started))
         return LabelResult(grades_document(checks, table))
-    task = open_task(table, options, wave=wave)
+    task = pools.open_task(table, options, wave=wave)
     precise = partial(widest_block, task.work.session, **task.goals)
     server = LabelServer(task.work.session, precise, task.goals["budget"])
     asyncio.run(until_stopped(server.start(port), server.stop, started))
@@ -247,14 +237,16 @@ def label_serve(
 
 
 @verb(
-    example="calibrant label export pool.csv --out labels.csv", outputs=("json",), shared=LABELLING
+    example="calibrant label export pool.csv --out labels.csv",
+    outputs=("json",),
+    shared=pools.LABELLING,
 )
 def label_export(
     table: Table,
-    out: OutFile,
+    out: Annotated[str | Path, written()],
     *,
     history: Annotated[bool, Option()] = False,
-    **options: Unpack[StoreOptions],
+    **options: Unpack[pools.StoreOptions],
 ) -> LabelResult:
     """Write the labelled rows with what their draw was, or everything that ever happened.
 
@@ -266,7 +258,9 @@ def label_export(
     table
         The pool.
     out
-        File to write: .csv, .jsonl, .parquet or .xlsx; never the table itself.
+        Where to write.
+
+        A file that ends in .csv, .jsonl, .parquet or .xlsx; never the table itself.
     history
         Every row ever written, undone ones too, in place of labelled rows.
 
@@ -276,8 +270,8 @@ def label_export(
     confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
     """
-    refuse_overwriting(table, out)
-    task = open_task(table, options)
+    pools.refuse_overwriting(table, out)
+    task = pools.open_task(table, options)
     session = task.work.session
     frame = pl.DataFrame(session.store.history()) if history else batches.labelled_frame(session)
     batches.write_frame(frame, Path(out))

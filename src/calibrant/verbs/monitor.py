@@ -60,7 +60,7 @@ def monitor(
     tolerance: Annotated[float, Option(metavar="SHARE", min=0, below=1)] = 0.0,
     precision: Annotated[float | None, Option(metavar="D", above=0, below=1)] = None,
     drift: Annotated[float | None, Option(metavar="RATE", min=0, max=1)] = None,
-    verified: opt.Date = None,
+    verified: Annotated[dt.date | str | None, Option(metavar="DATE", kind="date")] = None,
     on_alarm: Annotated[Callable[[dict[str, Any]], None] | None, Supplied("alarms")] = None,
     stream: str | None = None,
     **table: Unpack[opt.TableOptions],
@@ -124,7 +124,9 @@ def monitor(
     drift
         Change of the calibration error per day; else estimated.
     verified
-        Day of the verification: when it expires.
+        Day of the verification.
+
+        The document then says when it expires.
     on_alarm
         Called at once with each alarm of rows that keep coming.
     stream
