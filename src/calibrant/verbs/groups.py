@@ -1,14 +1,14 @@
 """`groups`: for whom is the confidence wrong?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
-import numpy as np
 import polars as pl
 
 from calibrant.claims.groups import groups_claims
+from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
@@ -44,7 +44,7 @@ _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest"
 def groups(
     data: opt.ScoresData,
     *,
-    features: opt.Features = (),
+    features: Annotated[Sequence[str], opt.names()] = (),
     group: Annotated[Sequence[str], Option(metavar="RULE", kind="several")] = (),
     embed: opt.EmbedColumn = None,
     embed_dimensions: opt.EmbedDimensions = 8,
@@ -72,8 +72,10 @@ def groups(
     data
         Path, study folder or dataframe with scores.
     features
-        Columns that may describe a group. A column of vectors (embeddings, hidden states) is
-        taken too: its rows are grouped by closeness.
+        Columns that may describe a group.
+
+        A column of vectors (embeddings, hidden states) is taken too: its rows are grouped by
+        closeness.
     group
         A group to look at in any case, such as 'age<25 and sex=F'; may be given several
         times, and pairs of them are compared.
@@ -134,6 +136,7 @@ def groups(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> topic = rng.choice(["law", "maths"], size=3000)
     >>> right = rng.random(3000) < np.where(topic == "law", 0.5, 0.9)
@@ -145,30 +148,37 @@ def groups(
     opt.refuse_mended(table, save, "a saved correction")
     refuse_outcome(features, table["correct"])
     kept = [name for name in (*features, embed) if name is not None]
-    settings = {**_settings(chosen), "models": models, **table_settings(table)}
+    settings = {**asdict(chosen), "models": models, **table_settings(table)}
     settings |= {name: value for name, value in (("sizes", sizes), ("tuned", tuned)) if value}
+    # The seed stands beside them.
+    del settings["seed"]
     head = document_head("groups", data, seed=seed, settings=settings)
     with error_source(head["source"]):
         if not kept:
-            raise _which_columns(data, table)
+            every = read_scores(data, {**table, "on_invalid": "drop", "repeats": True}).frame
+            hint = features_hint(describing_columns(every))
+            raise InputError("which columns make the groups?", hint=hint)
         scores = read_scores(data, table, features=kept)
         scores = without_missing(scores, kept, table["on_invalid"])
-        frame, names, numbers, texts = _described(
-            scores.frame, list(features), embed, embed_dimensions, embed_with, seed
-        )
-        blocks = _blocks(scores, frame, models)
+        columns = _Columns(scores.frame, embed_dimensions, seed)
+        for name in features:
+            columns.add(name)
+        if embed is not None:
+            columns.add_texts(embed, embed_with)
+        blocks = _blocks(scores, columns.frame, models)
     if save is not None and len(blocks) > 1:
         rule = f"a corrected confidence is for one model and method; the table has {len(blocks)}"
         raise InputError(rule, source=head["source"], hint=Hint("choose with {models}"))
-    found = [_entry(block, names, numbers, chosen, head["source"]) for block in blocks]
+    found = [_entry(block, columns, chosen, head["source"]) for block in blocks]
     if save is not None:
+        origin = {**origin_of(head), **blocks[0].keys}
         with writing(save):
-            _signed(found[0][1], blocks[0], head).save(save)
+            replace(found[0][1], made=today(), fitted_on=origin).save(save)
     results = [entry for entry, _ in found]
     several = len(results) > 1
     how = {"named": several, "costs": costs is not None}
     claims = [claim for entry in results for claim in groups_claims(entry, **how)]
-    head |= {"features": names, "embedding": texts}
+    head |= {"features": columns.names, "embedding": columns.about or None}
     document = scores_document(head, scores.only(model=models), results, claims)
     document["across"] = across_models(results) if several else []
     if sizes or tuned:
@@ -176,13 +186,6 @@ def groups(
     if not several:
         document |= {name: getattr(results[0], name) for name in _NAMES}
     return with_rows(GroupsResult(document), data, table, wrong, models=models)
-
-
-def _which_columns(data: Any, table: opt.TableOptions) -> InputError:
-    """Return the question that is asked where no feature is named, with those of the table."""
-    every = read_scores(data, {**table, "on_invalid": "drop", "repeats": True}).frame
-    hint = features_hint(describing_columns(every))
-    return InputError("which columns make the groups?", hint=hint)
 
 
 def _trend(
@@ -209,65 +212,49 @@ def _trend(
     )
 
 
-def _settings(options: GroupOptions) -> dict[str, Any]:
-    """Return the options as plain data; the seed stands beside them."""
-    return {name: value for name, value in asdict(options).items() if name != "seed"}
+@dataclass
+class _Columns:
+    """What describes groups: texts and vectors become groups with names, and numbers for the loss.
 
-
-def _described(
-    frame: pl.DataFrame,
-    features: list[str],
-    embed: str | None,
-    dimensions: int,
-    embed_with: str,
-    seed: int,
-) -> tuple[pl.DataFrame, list[str], list[str], dict[str, Any] | None]:
-    """Turn texts and vectors into groups that people can read and numbers for the loss.
-
-    Returns the table, all features, those that serve the loss alone, and what the groups are.
+    `numbers` are those of the `names` that serve the loss alone, `about` says what the groups are.
     """
-    names: list[str] = []
-    numbers: list[str] = []
-    about: dict[str, Any] = {}
-    for name in features:
-        if not frame.schema[name].is_nested():
-            names.append(name)
-            continue
-        vectors = vector_matrix(frame[name])
-        frame, new = _with_vectors(frame, name, vectors, None, dimensions, seed, about)
-        names, numbers = [*names, f"{name} group", *new], [*numbers, *new]
-    if embed is not None:
-        texts = frame[embed].cast(pl.String)
-        if embed_with == "words":
-            vectors, embedder = word_vectors(texts.to_list(), seed=seed), "words"
+
+    frame: pl.DataFrame
+    dimensions: int
+    seed: int
+    names: list[str] = field(default_factory=list)
+    numbers: list[str] = field(default_factory=list)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, name: str) -> None:
+        """Take a column as it is; rows of one that holds vectors are grouped by closeness."""
+        if self.frame.schema[name].is_nested():
+            self._add_vectors(name, f"{name} group", vector_matrix(self.frame[name]), None)
+        else:
+            self.names.append(name)
+
+    def add_texts(self, name: str, embedder: str) -> None:
+        """Group texts by meaning."""
+        texts = self.frame[name].cast(pl.String)
+        if embedder == "words":
+            vectors = word_vectors(texts.to_list(), seed=self.seed)
         else:
             vectors, embedder = embed_texts(texts)
-        frame, new = _with_vectors(frame, embed, vectors, texts.to_list(), dimensions, seed, about)
-        names, numbers = [*names, f"{embed} about", *new], [*numbers, *new]
-        about |= {"column": embed, "embedder": embedder, "dimensions": len(new)}
-    return frame, names, numbers, about or None
+        width = self._add_vectors(name, f"{name} about", vectors, texts.to_list())
+        self.about |= {"column": name, "embedder": embedder, "dimensions": width}
 
+    def _add_vectors(self, name: str, label: str, vectors: Array, texts: list[str] | None) -> int:
+        from sklearn.decomposition import PCA
 
-def _with_vectors(
-    frame: pl.DataFrame,
-    name: str,
-    vectors: np.ndarray[Any, Any],
-    texts: list[str] | None,
-    dimensions: int,
-    seed: int,
-    about: dict[str, Any],
-) -> tuple[pl.DataFrame, list[str]]:
-    from sklearn.decomposition import PCA
-
-    made = text_groups(vectors, texts, seed=seed)
-    label = f"{name} about" if texts is not None else f"{name} group"
-    about.setdefault("groups", {})[label] = made.about
-    width = min(dimensions, *vectors.shape)
-    points = PCA(n_components=width, svd_solver="full").fit_transform(vectors)
-    new = [f"{name}_{number + 1}" for number in range(width)]
-    return frame.with_columns(
-        pl.Series(label, made.label), *(pl.Series(n, points[:, at]) for at, n in enumerate(new))
-    ), new
+        found = text_groups(vectors, texts, seed=self.seed)
+        self.about.setdefault("groups", {})[label] = found.about
+        width: int = min(self.dimensions, *vectors.shape)
+        points = PCA(n_components=width, svd_solver="full").fit_transform(vectors)
+        new = {f"{name}_{number + 1}": pl.Series(points[:, number]) for number in range(width)}
+        self.frame = self.frame.with_columns(pl.Series(label, found.label), **new)
+        self.numbers += new
+        self.names += [label, *new]
+        return width
 
 
 def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -> list[ScoreBlock]:
@@ -275,10 +262,8 @@ def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -
         known = set(frame["model"].unique())
         unknown = [name for name in models if name not in known]
         if unknown:
-            raise InputError(
-                f"there is no model {unknown[0]!r}; known: {', '.join(sorted(known))}",
-                source=scores.source,
-            )
+            rule = f"there is no model {unknown[0]!r}; known: {', '.join(sorted(known))}"
+            raise InputError(rule, source=scores.source)
         frame = frame.filter(pl.col("model").is_in(list(models)))
     if frame.height == 0:
         raise InputError("no row is left", source=scores.source)
@@ -286,22 +271,17 @@ def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -
 
 
 def _entry(
-    block: ScoreBlock, features: list[str], numbers: list[str], options: GroupOptions, source: str
+    block: ScoreBlock, columns: _Columns, options: GroupOptions, source: str
 ) -> tuple[GroupsEntry, GroupCorrector]:
     stream = named_stream(options.seed, *block.keys.items())
     own = replace(options, seed=int(stream.integers(2**31)))
     with error_about(f"model {block.keys['model']}, method {block.keys['method']}", source):
         return groups_entry(
             block.keys,
-            block.frame.select(features),
+            block.frame.select(columns.names),
             block.confidence,
             block.correct,
             options=own,
             units=block.units,
-            numbers=numbers,
+            numbers=columns.numbers,
         )
-
-
-def _signed(corrector: GroupCorrector, block: ScoreBlock, head: dict[str, Any]) -> GroupCorrector:
-    """Return the corrector with its date and origin."""
-    return replace(corrector, made=today(), fitted_on={**origin_of(head), **block.keys})

@@ -1,6 +1,6 @@
 """`mend`: what does a stated confidence mean here?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -109,37 +109,25 @@ def mend(
         scores = only_of(scores, model=only_model, method=only_method)
         scores = without_missing(scores, named, table["on_invalid"])
         blocks = list(scores.blocks())
-        maps = [_fitted(block, head, seed) for block in blocks]
-        read = [
-            _with_columns(fitted, block, named, seed)
-            for fitted, block in zip(maps, blocks, strict=True)
-        ]
+        learned = [_learned(block, named, origin_of(head), seed) for block in blocks]
     if save is not None:
         with writing(save):
-            save_maps([fitted for fitted, _ in read], save)
+            save_maps([fitted for fitted, _ in learned], save)
     results = [
         _entry(fitted, columns_read, block, save)
-        for (fitted, columns_read), block in zip(read, blocks, strict=True)
+        for (fitted, columns_read), block in zip(learned, blocks, strict=True)
     ]
     claims = [claim for entry in results for claim in mend_claims(entry, named=len(results) > 1)]
     return MendResult(scores_document(head, scores, results, claims))
 
 
-def _fitted(block: ScoreBlock, head: Mapping[str, Any], seed: int) -> MendMap:
-    about = {
-        "model": block.keys["model"],
-        "method": block.keys["method"],
-        "fitted_on": origin_of(head),
-    }
-    return (
-        Mend(seed=seed).fit(block.confidence, block.correct, groups=block.units, about=about).map_
-    )
-
-
-def _with_columns(
-    fitted: MendMap, block: ScoreBlock, names: Sequence[str], seed: int
+def _learned(
+    block: ScoreBlock, names: Sequence[str], origin: Mapping[str, Any], seed: int
 ) -> tuple[MendMap, MendColumns | None]:
     """Return the map, which also reads the columns where they pay, and what is told of them."""
+    about = {**block.keys, "fitted_on": origin}
+    mended = Mend(seed=seed).fit(block.confidence, block.correct, groups=block.units, about=about)
+    fitted = mended.map_
     if not names:
         return fitted, None
     told = MendColumns(names=list(names), verdict="too few", promise=None, map=None, score=None)
@@ -159,11 +147,11 @@ def _entry(
 ) -> MendEntry:
     # The same input gives the same document on any day; the file says when it was made.
     entry = {**fitted.to_dict(), "table": [], "path": None if save is None else str(save)}
-    return replace(convert(entry, MendEntry), columns=columns, table=_table(fitted, block))
+    return replace(convert(entry, MendEntry), columns=columns, table=list(_table(fitted, block)))
 
 
-def _table(fitted: MendMap, block: ScoreBlock) -> list[MendMeaning]:
-    """Return what stated values mean: all where they are few, else at even ranks."""
+def _table(fitted: MendMap, block: ScoreBlock) -> Iterator[MendMeaning]:
+    """Yield what stated values mean: all where they are few, else at even ranks."""
     stated = np.unique(block.confidence)
     if len(stated) > _VALUES:
         ranks = np.linspace(0.02, 0.98, _VALUES)
@@ -171,11 +159,7 @@ def _table(fitted: MendMap, block: ScoreBlock) -> list[MendMeaning]:
     nearest = np.abs(block.confidence[:, None] - stated).argmin(axis=1)
     rows = np.bincount(nearest, minlength=len(stated)).tolist()
     right = np.bincount(nearest, block.correct, len(stated)).tolist()
-    means = []
     for said, count, hits in zip(stated.tolist(), rows, right, strict=True):
         low, high = fitted.interval(said)
         value = fitted.probability(said)
-        means.append(
-            MendMeaning(says=said, means=value, low=low, high=high, n=count, right=hits / count)
-        )
-    return means
+        yield MendMeaning(says=said, means=value, low=low, high=high, n=count, right=hits / count)
