@@ -44,10 +44,8 @@ def with_rows(
     """
     if str(data) == STDIN:
         if wrong:
-            raise InputError(
-                "standard input is read once, and rows are looked up afterwards",
-                hint=Hint("name a file, or leave out {wrong}"),
-            )
+            rule = "standard input is read once, and rows are looked up afterwards"
+            raise InputError(rule, hint=Hint("name a file, or leave out {wrong}"))
         return result
     result.rows_opener = partial(_opened, data, dict(table))
     if wrong:

@@ -189,10 +189,8 @@ def _group_column(group: str | None, each: str | None, traffic: Any) -> str | No
     if each is not None and (traffic is not None or group not in (None, each)):
         raise InputError(Hint("{each} names its groups itself: leave out {group} and {traffic}"))
     if traffic is not None and group is None:
-        raise InputError(
-            "a promise for the mix of the traffic needs groups",
-            hint=Hint("name the column of both tables with {group}"),
-        )
+        rule = "a promise for the mix of the traffic needs groups"
+        raise InputError(rule, hint=Hint("name the column of both tables with {group}"))
     return each or group
 
 

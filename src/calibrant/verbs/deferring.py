@@ -104,11 +104,11 @@ def aligned_answers(
         shared = shared.join(part.select("question_id"), on="question_id", how="semi")
     asked = frame.filter(pl.col("model").is_in(list(models)))["question_id"].n_unique()
     if shared.height < asked and on_invalid == "error":
-        way = "use {on_invalid} to leave them out and have them counted"
-        raise InputError(
-            f"{asked - shared.height} of {asked} questions are not answered by all models",
-            hint=Hint(way, on_invalid="missing"),
+        rule = f"{asked - shared.height} of {asked} questions are not answered by all models"
+        hint = Hint(
+            "use {on_invalid} to leave them out and have them counted", on_invalid="missing"
         )
+        raise InputError(rule, hint=hint)
     if shared.height == 0:
         hint = Hint("name the column that says which answers belong together with {question}")
         raise InputError("no question is answered by all models", hint=hint)
@@ -152,17 +152,15 @@ def _costs(
         raise InputError(f"the last model must cost more than 0, got {means[-1]}")
     if (np.diff(means) < 0).any():
         order = " -> ".join(f"{m} {c:.4g}" for m, c in zip(models, means, strict=True))
-        raise InputError(
-            f"models must be given cheapest first, their mean costs are {order}",
-            hint=Hint("change the order of {models} or the prices"),
-        )
+        rule = f"models must be given cheapest first, their mean costs are {order}"
+        raise InputError(rule, hint=Hint("change the order of {models} or the prices"))
     return matrix
 
 
 def _amounts(column: pl.Series) -> Any:
     if not column.dtype.is_numeric():
-        rule = "the column for {cost} must hold numbers, {0} holds {1}"
-        raise InputError(Hint(rule, repr(column.name), column.dtype))
+        name, kind = repr(column.name), column.dtype
+        raise InputError(Hint("the column for {cost} must hold numbers, {0} holds {1}", name, kind))
     return column.cast(pl.Float64).to_numpy()
 
 
@@ -234,11 +232,8 @@ def profile_of(answers: Answers) -> dict[str, Any]:
     said = pl.DataFrame({"confidence": answers.confidence[:, 0]}).fill_nan(None)
     numbers = [name for name in columns if frame.schema[name].is_numeric()]
     seen = said.hstack([frame[name] for name in (*numbers, *([group] if group else []))])
-    return {
-        "columns": [*columns, *sorted(own)],
-        "known": known,
-        "profile": Profile.of(seen.drop_nulls(), group),
-    }
+    profile = Profile.of(seen.drop_nulls(), group)
+    return {"columns": [*columns, *sorted(own)], "known": known, "profile": profile}
 
 
 def _promise(found: ChosenPolicy, target: Target, largest: float) -> CascadePromise:

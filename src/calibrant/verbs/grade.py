@@ -20,6 +20,8 @@ from calibrant.report.typed import GradeResult
 from calibrant.semantics import Grader
 from calibrant.verbs import _options as opt
 
+_TABLES = ("questions", "draws", "semantics", "scores")
+
 
 @verb(
     example="calibrant grade samples.jsonl --samples answers --reference gold --out study",
@@ -103,6 +105,7 @@ def grade(
         graded = replace(graded, scores=mended_columns(graded.scores, mend))
     settings = {"columns": dict(read.columns)}
     head = document_head("grade", data, seed=seed, settings=settings)
+    study = None if out is None else Study(out)
     return GradeResult(
         {
             **head,
@@ -114,7 +117,7 @@ def grade(
             ],
             "methods": _methods(graded),
             **({} if why is None else {"why": _why(graded, why)}),
-            "written": [] if out is None else [str(path) for path in _written(graded, Study(out))],
+            "written": [str(study.write(t, getattr(graded, t))) for t in _TABLES if study],
             "next": step_of_grades({**head, "samples": graded.how}, out),
         }
     )
@@ -176,13 +179,3 @@ def _methods(graded: GradedSamples) -> list[dict[str, Any]]:
     for entry in graded.availability:
         found.setdefault(entry["method"], {name: entry[name] for name in names})
     return [dict(entry) for entry in found.values()]
-
-
-def _written(graded: GradedSamples, study: Study) -> list[Path]:
-    tables = {
-        "questions": graded.questions,
-        "draws": graded.draws,
-        "semantics": graded.semantics,
-        "scores": graded.scores,
-    }
-    return [study.write(name, frame) for name, frame in tables.items()]

@@ -1,6 +1,7 @@
 """`import`: turn the logs of other tools into calibrant's tables."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,7 +98,12 @@ def import_logs(
     paths = [path for one in given for path in (logs_in(one) or [Path(one)])]
     options = ReadOptions(grade=grade, filter=filter, scale=scale, columns=columns)
     read = [read_log(path, kind=kind, options=options) for path in paths]
-    _require_use_of_filter(filter, read)
+    if filter is not None and not any(log.kind == "lm-eval" for log in read):
+        raise InputError(
+            f"the filter {filter!r} is one of lm-eval, and this log is not",
+            source=read[0].source,
+            hint=Hint("leave {filter} out, or give samples_*.jsonl files of lm-eval"),
+        )
     tables = tables_of(read)
     written = [] if out is None else _write(tables, Path(out))
     return ImportResult(
@@ -107,34 +113,20 @@ def import_logs(
             "scores": _counted(tables),
             "notes": list(tables.notes),
             "written": [str(path) for path in written],
-            "next": _next_step(given, out, columns, has_confidence=tables.scores.height > 0),
+            "next": _next_step(given, out, columns, tables),
         }
     )
 
 
 def _next_step(
-    given: Sequence[Any],
-    out: str | Path | None,
-    columns: Mapping[str, str],
-    *,
-    has_confidence: bool,
+    given: Sequence[Any], out: str | Path | None, columns: Mapping[str, str], tables: ForeignTables
 ) -> dict[str, str]:
     """Return what comes next: the audit of what was written, or of the log itself."""
-    if not has_confidence:
+    if not tables.scores.height:
         why = "Without a confidence there is nothing to audit: see what each one needs"
         return {"why": why, "command": "calibrant methods"}
     call = Call("audit", *given, **columns) if out is None else Call("audit", out)
     return {"why": "See how far the confidence can be trusted", "command": call.shell()}
-
-
-def _require_use_of_filter(name: str | None, read: Sequence[ForeignLog]) -> None:
-    """Refuse a filter that no log could have used."""
-    if name is not None and not any(log.kind == "lm-eval" for log in read):
-        raise InputError(
-            f"the filter {name!r} is one of lm-eval, and this log is not",
-            source=read[0].source,
-            hint=Hint("leave {filter} out, or give samples_*.jsonl files of lm-eval"),
-        )
 
 
 def _entry(log: ForeignLog) -> ImportedLog:
@@ -152,20 +144,17 @@ def _entry(log: ForeignLog) -> ImportedLog:
         expected_unit=log.expected_unit,
         ungraded=dict(ungraded.value_counts(sort=True).iter_rows()),
         unreadable=len(log.problems),
-        problems=[
-            {"place": problem.place, "reason": problem.reason}
-            for problem in log.problems[:_PROBLEMS_SHOWN]
-        ],
+        problems=[asdict(problem) for problem in log.problems[:_PROBLEMS_SHOWN]],
     )
 
 
 def _counted(tables: ForeignTables) -> list[dict[str, Any]]:
-    counted = tables.scores.group_by("model", "method", maintain_order=True).agg(
-        pl.len().alias("n"),
-        pl.col("correct").is_not_null().sum().alias("graded"),
-        ~pl.col("method").first().is_in(list(tables.ranking)).alias("probability"),
+    entries = tables.scores.group_by("model", "method", maintain_order=True).agg(
+        n=pl.len(),
+        graded=pl.col("correct").is_not_null().sum(),
+        probability=~pl.col("method").first().is_in(list(tables.ranking)),
     )
-    return counted.to_dicts()
+    return entries.to_dicts()
 
 
 def _write(tables: ForeignTables, out: Path) -> list[Path]:
@@ -181,10 +170,8 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
         beside_ranking = out.with_suffix(f".ranking{out.suffix}")
     else:
         if out.is_file():
-            raise InputError(
-                f"the result goes to a folder or a file ending in {', '.join(WRITERS)}",
-                source=str(out),
-            )
+            rule = f"the result goes to a folder or a file ending in {', '.join(WRITERS)}"
+            raise InputError(rule, source=str(out))
         check_output_folder(out)
         study = Study(out)
         frames = {"questions": tables.questions, **_draw_tables(tables), "scores": scores}
@@ -194,8 +181,9 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
     if ranking.height:
         WRITERS[beside_ranking.suffix](ranking, beside_ranking)
         written.append(beside_ranking)
-    if any(log.problems for log in tables.logs):
-        neutral_cells(_problem_table(tables)).write_csv(beside)
+    problems = [{"source": log.source, **asdict(p)} for log in tables.logs for p in log.problems]
+    if problems:
+        neutral_cells(pl.DataFrame(problems)).write_csv(beside)
         written.append(beside)
     return written
 
@@ -208,17 +196,5 @@ def _draw_tables(tables: ForeignTables) -> dict[str, pl.DataFrame]:
     """
     if tables.draws_with_classes() is None:
         return {"draws": tables.draws}
-    return {
-        "draws": tables.draws.drop("correct", "reason", "grader"),
-        "semantics": tables.semantics,
-    }
-
-
-def _problem_table(tables: ForeignTables) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            {"source": log.source, "place": problem.place, "reason": problem.reason}
-            for log in tables.logs
-            for problem in log.problems
-        ]
-    )
+    draws = tables.draws.drop("correct", "reason", "grader")
+    return {"draws": draws, "semantics": tables.semantics}

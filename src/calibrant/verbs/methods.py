@@ -50,21 +50,20 @@ def methods(
     >>> entry["name"], entry["probability"]
     ('consistency', True)
     """
-    document: dict[str, Any] = {
+    document = {
         **document_head("methods", study),
         "study": None if study is None else str(study),
         "methods": [entry for entry in declared_methods() if _wanted(entry, needs)],
         "needs": {name: need.meaning for name, need in NEEDS.items()},
-        "results": [],
+        "results": [] if study is None else _availability(Path(study)),
     }
-    if study is not None:
-        document["results"] = _availability(Path(study))
     return MethodsResult(document)
 
 
+_NO_STUDY = "run `{call}` first, or leave the folder away to list all methods"
 _GROUPS: dict[str, Callable[[Collection[str]], bool]] = {
     "logprobs": lambda names: any("logprobs" in name or "alternatives" in name for name in names),
-    "samples": lambda names: any(name == "samples" or "samples" in name for name in names),
+    "samples": lambda names: any("samples" in name for name in names),
     "judge": lambda names: any(
         name.startswith(("p_true", "panel", "verified", "selfcheck")) for name in names
     ),
@@ -80,21 +79,14 @@ def _wanted(entry: Mapping[str, Any], word: str | None) -> bool:
     if word in _GROUPS:
         return _GROUPS[word](entry["needs"])
     if word not in NEEDS:
-        known = [*_GROUPS, *NEEDS]
-        raise InputError(f"no method needs {word!r}", hint=did_you_mean(word, known))
+        raise InputError(f"no method needs {word!r}", hint=did_you_mean(word, [*_GROUPS, *NEEDS]))
     return word in entry["needs"]
 
 
 def _availability(path: Path) -> list[dict[str, Any]]:
     if not is_study(path):
-        raise InputError(
-            "not a study folder (one that holds study.toml or tables/)",
-            source=str(path),
-            hint=Hint(
-                "run `{call}` first, or leave the folder away to list all methods",
-                call=Call("run", "STUDY"),
-            ),
-        )
+        rule = "not a study folder (one that holds study.toml or tables/)"
+        raise InputError(rule, source=str(path), hint=Hint(_NO_STUDY, call=Call("run", "STUDY")))
     study = Study(path)
     if not study.has("draws"):
         raise InputError(
@@ -102,9 +94,5 @@ def _availability(path: Path) -> list[dict[str, Any]]:
             source=str(path),
             hint=Hint("collect them with `{call}`", call=Call("run", path)),
         )
-    table = compact_table(
-        study.read("draws"),
-        study.read("semantics") if study.has("semantics") else None,
-        study.read("questions") if study.has("questions") else None,
-    )
-    return availability(table)
+    beside = [study.read(n) if study.has(n) else None for n in ("semantics", "questions")]
+    return availability(compact_table(study.read("draws"), *beside))

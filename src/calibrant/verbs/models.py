@@ -1,6 +1,7 @@
 """The weights of the embedded model: which there are, and how to get them."""
 
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import Annotated
 
 from calibrant.clients.endpoints.weights import WEIGHTS, Weights, cache_folder, fetch
 from calibrant.core.verb import Option, verb
@@ -18,7 +19,7 @@ def models() -> ModelsResult:
     >>> [entry["name"] for entry in models()["results"]]
     ['smollm2-135m-instruct']
     """
-    return _document([_entry(weights) for weights in WEIGHTS.values()])
+    return _document(WEIGHTS.values())
 
 
 @verb(example="calibrant models fetch", outputs=("json",))
@@ -37,27 +38,21 @@ def fetch_model(
         Fetch again even where a sound file is there.
     """
     fetch(model, force=force)
-    return _document([_entry(WEIGHTS[model])])
+    return _document([WEIGHTS[model]])
 
 
-def _document(entries: list[dict[str, Any]]) -> ModelsResult:
-    return ModelsResult(
+def _document(models: Iterable[Weights]) -> ModelsResult:
+    folder = cache_folder() / "models"
+    entries = [
         {
-            **document_head("models"),
-            "folder": str(cache_folder() / "models"),
-            "results": entries,
+            "name": weights.name,
+            "fetched": (folder / weights.file_name).is_file(),
+            "path": str(folder / weights.file_name),
+            "bytes": weights.size,
+            "sha256": weights.sha256,
+            "licence": weights.licence,
+            "about": weights.about,
         }
-    )
-
-
-def _entry(weights: Weights) -> dict[str, Any]:
-    path = cache_folder() / "models" / weights.file_name
-    return {
-        "name": weights.name,
-        "fetched": path.is_file(),
-        "path": str(path),
-        "bytes": weights.size,
-        "sha256": weights.sha256,
-        "licence": weights.licence,
-        "about": weights.about,
-    }
+        for weights in models
+    ]
+    return ModelsResult({**document_head("models"), "folder": str(folder), "results": entries})

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -18,6 +18,7 @@ from calibrant.claims.plan import (
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.verb import Option, verb
+from calibrant.documents.entries import DataWarning
 from calibrant.documents.fields import typed
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
@@ -214,9 +215,15 @@ def plan(
         document["dropped"] = {**pool.dropped, **document["dropped"]}
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
-    document["data"] = {"warnings": [*_known(pool, labelled), *_unseen(measured, goal)]}
+    document["data"] = {"warnings": list(_warnings(pool, labelled, measured, goal))}
+    document["leaderboard"] = document["subjects"] = None
     with error_source(source):
-        _rank(document, labelled, rank, by, seed)
+        if labelled is not None and rank:
+            ranked, never_right = plan_table.rankable(labelled)
+            document["data"]["warnings"][:0] = never_right
+            document["leaderboard"] = plan_table.ranked_models(ranked, rank, seed)
+            if by:
+                document["subjects"] = subject_rankings(ranked.frame, by[0], seed=seed)
         # Labels of the pool show something where a claim or a number of labels is named.
         document["plans"] = []
         if pool is not None and (threshold is not None or labels is not None):
@@ -261,24 +268,6 @@ def _rates(
     return (1.0 - sum(published) / len(published) if published else None), None
 
 
-def _rank(
-    document: dict[str, Any],
-    labelled: Scores | None,
-    rank: str | None,
-    by: Sequence[str],
-    seed: int,
-) -> None:
-    """Put the rankings that are asked for into the document, and who has no rank."""
-    document["leaderboard"] = document["subjects"] = None
-    if labelled is None or not rank:
-        return
-    ranked, warnings = plan_table.rankable(labelled)
-    document["data"]["warnings"][:0] = warnings
-    document["leaderboard"] = plan_table.ranked_models(ranked, rank, seed)
-    if by:
-        document["subjects"] = subject_rankings(ranked.frame, by[0], seed=seed)
-
-
 def _refuse_tiny(**shares: float | None) -> None:
     """Refuse shares below which the labels needed are more than a number can hold."""
     for name, given in shares.items():
@@ -292,26 +281,21 @@ def _refuse_without_table(options: dict[str, Any]) -> None:
     given = [name for name, value in options.items() if value not in (None, False)]
     if given:
         rule = "{" + given[0] + "} is about a table, and none is given, got {0}"
-        raise InputError(
-            Hint(rule, repr(options[given[0]])),
-            hint="give a table of scores, or leave the option out",
-        )
+        hint = "give a table of scores, or leave the option out"
+        raise InputError(Hint(rule, repr(options[given[0]])), hint=hint)
 
 
-def _known(table: Scores | None, labelled: Scores | None) -> list[dict[str, Any]]:
-    """Return the warning that no row is left to label, where that is so."""
-    if table is None or labelled is None:
-        return []
-    missing = table.frame.height - labelled.frame["correct"].is_not_null().sum()
-    return [] if missing else [labelled_warning(table.frame.height)]
-
-
-def _unseen(measured: list[dict[str, Any]], goal: Goal) -> list[dict[str, Any]]:
-    """Return the warning that the error rate is one that no answer showed, where that is so."""
+def _warnings(
+    pool: Scores | None, labelled: Scores | None, measured: list[dict[str, Any]], goal: Goal
+) -> Iterator[DataWarning]:
+    """Yield the warnings that no row is left to label, and that no answer shows the error rate."""
+    if pool is not None and labelled is not None:
+        rows = pool.frame.height
+        if labelled.frame["correct"].is_not_null().sum() == rows:
+            yield labelled_warning(rows)
     rates = [block["verification"]["error_rate"] for block in measured]
-    if any(rate.value for rate in rates) or goal.error_rate not in [rate.high for rate in rates]:
-        return []
-    return [no_error_warning(goal.error_rate)]
+    if goal.error_rate in [rate.high for rate in rates] and not any(rate.value for rate in rates):
+        yield no_error_warning(goal.error_rate)
 
 
 def _stages(given: str | Sequence[float]) -> tuple[float, ...]:

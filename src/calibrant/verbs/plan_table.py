@@ -98,10 +98,8 @@ def measured_pipeline(measured: list[dict[str, Any]]) -> dict[str, Any]:
     stage, whose outcome is the pipeline's.
     """
     if len(measured) < 2:
-        raise InputError(
-            f"a pipeline has two stages or more; the table has {len(measured)} model",
-            hint="give one model per stage, in their order",
-        )
+        rule = f"a pipeline has two stages or more; the table has {len(measured)} model"
+        raise InputError(rule, hint="give one model per stage, in their order")
     for block in measured:
         if not np.isfinite(block["verification"]["lipschitz"].value):
             raise InputError(
@@ -211,19 +209,13 @@ def ranked_models(table: Scores, metric: str, seed: int) -> dict[str, Any]:
         frame = table.graded.with_columns(confidence=pl.lit(0.0))
     methods = frame["method"].unique().to_list()
     if len(methods) > 1:
-        raise InputError(
-            f"a leaderboard compares one method, got {', '.join(map(str, sorted(methods)))}",
-            hint=Hint("choose one with {confidence}"),
-        )
+        rule = f"a leaderboard compares one method, got {', '.join(map(str, sorted(methods)))}"
+        raise InputError(rule, hint=Hint("choose one with {confidence}"))
     whole = align_models(frame)
-    rows = zip(whole.models, whole.confidence, whole.correct, strict=True)
+    columns = zip(whole.confidence, whole.correct, strict=True)
+    rows = dict(zip(whole.models, columns, strict=True))
     # The resamples of a comparison of the same table.
     stream = partial(named_stream, seed, "compare", methods[0], None)
     return leaderboard(
-        {name: (said, right) for name, said, right in rows},
-        metric=metric,
-        resamples=1000,
-        seed=seed,
-        cluster=whole.cluster,
-        stream=stream,
+        rows, metric=metric, resamples=1000, seed=seed, cluster=whole.cluster, stream=stream
     )

@@ -42,7 +42,7 @@ class Promise:
             raise InputError(
                 "the policy promises no error, so there is no promise to watch",
                 source=str(path),
-                hint=Hint("save one that does: {call}", call=call),
+                hint=Hint("save one that does: {0}", call),
             )
         made = self.policy.fitted_on
         self.key = (self.policy.models[0], str(made.get("method", "confidence")))
@@ -98,7 +98,5 @@ def require_watched(
         return
     # Traffic without labels may go by another name: a file has no column that names its model.
     if any(watch.rows for watch in streams) or promise.traffic() is None:
-        raise InputError(
-            f"the stream has no rows of {' / '.join(promise.key)}, for which the policy was made",
-            source=promise.path,
-        )
+        rule = f"the stream has no rows of {' / '.join(promise.key)}, for which the policy was made"
+        raise InputError(rule, source=promise.path)

@@ -63,11 +63,9 @@ def _semantic_block(
     model = rows["model"][0]
     names = ("sem_ece", model) if group is None else ("sem_ece", model, *group.items())
     draws = _Draws(rows, options, named_stream(options.seed, *names))
+    splits, unlimited = _splits(*draws.columns), options.unlimited_draws
     block = semantic.sem_ece_block(
-        *draws.columns,
-        splits=_splits(*draws.columns),
-        unlimited_draws=options.unlimited_draws,
-        **draws.how,
+        *draws.columns, splits=splits, unlimited_draws=unlimited, **draws.how
     )
     _show_answers(block["hardest"], rows)
     more = {
@@ -191,19 +189,18 @@ def pooled_block(draws: pl.DataFrame, options: AuditOptions) -> dict[str, object
     scores = semantic.question_scores(pool, splits=_splits(*paired.columns), rng=rng)
     question = dict(zip(pairs.to_list(), draws["question_id"].to_list(), strict=True))
     units = np.array([question[pair] for pair in scores.ids.tolist()])
-    estimates, bins = {}, {}
     stated = {"sem1": (scores.sem1, scores.label1), "sem2": (scores.sem2, scores.label2)}
-    for name, columns in stated.items():
-        ece = metric_estimates(*columns, names=("ece",), units=units, **paired.how)["ece"]
-        estimates[name] = ece
-        bins[name] = reliability_bins(*columns, bins=options.meaning_bins).to_dict()
+    bins = options.meaning_bins
+    how = {"names": ("ece",), "units": units, **paired.how}
     return {
         "models": models,
         "questions": int(scores.ids.size),
         "left_out": pool.left_out,
-        "bins": options.meaning_bins,
-        "reliability": bins,
-        **estimates,
+        "bins": bins,
+        "reliability": {
+            name: reliability_bins(*said, bins=bins).to_dict() for name, said in stated.items()
+        },
+        **{name: metric_estimates(*said, **how)["ece"] for name, said in stated.items()},
     }
 
 

@@ -93,10 +93,8 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
 
 def _workbooks() -> Any:
     if importlib.util.find_spec("openpyxl") is None:
-        raise InputError(
-            "workbooks (.xlsx) need the package openpyxl",
-            hint="pip install openpyxl, or name a .csv file",
-        )
+        rule = "workbooks (.xlsx) need the package openpyxl"
+        raise InputError(rule, hint="pip install openpyxl, or name a .csv file")
     import openpyxl
 
     return openpyxl
@@ -142,11 +140,8 @@ def _read_workbook(path: Path) -> pl.DataFrame:
         with zipfile.ZipFile(path) as packed:
             largest = max((entry.file_size for entry in packed.infolist()), default=0)
         if largest > limit("entry_bytes"):
-            raise InputError(
-                f"the workbook unpacks to more than {limit('entry_bytes'):,} bytes",
-                source=str(path),
-                hint=limit_hint("entry_bytes"),
-            )
+            rule = f"the workbook unpacks to more than {limit('entry_bytes'):,} bytes"
+            raise InputError(rule, source=str(path), hint=limit_hint("entry_bytes"))
         book = books.load_workbook(path, read_only=True, data_only=True)
         try:
             rows = [[None if v is None else str(v) for v in row] for row in book.active.values]
@@ -156,11 +151,8 @@ def _read_workbook(path: Path) -> pl.DataFrame:
         raise
     # What is damaged in a workbook shows as an error of zip, XML or the library's own lookups.
     except (*_BROKEN, zipfile.BadZipFile, zlib.error, SyntaxError) as error:
-        raise InputError(
-            f"the workbook cannot be read: {reason_of(error)}",
-            source=str(path),
-            hint="save it again, or as .csv",
-        ) from None
+        rule = f"the workbook cannot be read: {reason_of(error)}"
+        raise InputError(rule, source=str(path), hint="save it again, or as .csv") from None
     return _frame_of(rows, path)
 
 
@@ -193,30 +185,17 @@ def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
     for number, row in enumerate(frame.iter_rows(named=True), start=1):
         text = (row["correct"] or "").strip().lower()
         if text not in _WORDS:
-            raise InputError(
-                f"a label is 1 or 0 (or right, wrong, unsure, skip), got {row['correct']!r}",
-                source=str(path),
-                row=number,
-            )
+            rule = f"a label is 1 or 0 (or right, wrong, unsure, skip), got {row['correct']!r}"
+            raise InputError(rule, source=str(path), row=number)
         if not text:
             empty += 1
             continue
-        note = (row.get("note") or "").strip() or None
-        found.append(
-            FilledLabel(
-                number,
-                (row["item"] or "").strip(),
-                row["question_id"] or "",
-                row.get("answer"),
-                _WORDS[text],
-                note,
-            )
-        )
+        item, note = ((row.get(name) or "").strip() for name in ("item", "note"))
+        question, answer = row["question_id"] or "", row.get("answer")
+        found.append(FilledLabel(number, item, question, answer, _WORDS[text], note or None))
     if not found:
         raise InputError(
-            "no label is filled in",
-            source=str(path),
-            hint="write 1 or 0 into the column `correct`",
+            "no label is filled in", source=str(path), hint="write 1 or 0 into the column `correct`"
         )
     return found, empty
 

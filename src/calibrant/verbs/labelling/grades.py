@@ -69,9 +69,8 @@ class GradeSession:
 
     def take(self, who: str, count: int = 1, *, keeps: bool = False) -> list[StoredItem]:
         """Give a person answers to check, drawing further waves while there are any."""
-        while self.store.open_for(who) < count:
-            if not self._draw():
-                break
+        while self.store.open_for(who) < count and self._draw():
+            pass
         return self.store.take(who, count, keeps=keeps)
 
     @cached_property
@@ -95,8 +94,8 @@ class GradeSession:
             free = np.array([k for k, place in enumerate(places) if place not in drawn], np.intp)
             if not free.size:
                 continue
-            left = Graded(graded.confidence[free], graded.grade[free], graded.chance[free],
-                graded.doubtful[free])  # fmt: skip
+            said, grade, chance = graded.confidence, graded.grade, graded.chance
+            left = Graded.of_chances(said[free], grade[free], chance[free])
             picked = choose_checks(left, min(each, free.size), rng)
             turn, pi = _turns(left.strata[picked], rng), picked.size / free.size
             chosen += [(t, int(places[free[k]]), pi) for t, k in zip(turn, picked, strict=True)]
@@ -115,10 +114,9 @@ class GradeSession:
         )
         return True
 
-    def checked(self, states: list[ItemState] | None = None) -> dict[str, Checked]:
+    def checked(self, states: list[ItemState]) -> dict[str, Checked]:
         """Return the checks of each model."""
-        known = self.states() if states is None else states
-        said = {self._place[s.item.key]: s.outcome for s in known if s.outcome is not None}
+        said = {self._place[s.item.key]: s.outcome for s in states if s.outcome is not None}
         found = {}
         for model, (places, graded) in self._models.items():
             rows = np.array([k for k, place in enumerate(places) if place in said], dtype=np.intp)
@@ -127,9 +125,8 @@ class GradeSession:
 
     def precise(self, states: list[ItemState]) -> Callable[[], Progress]:
         """Return what works out how precisely the accuracy is known of the model known worst."""
-        return partial(
-            _half_width, [each for each in self.checked(states).values() if len(each.rows)]
-        )
+        models = [each for each in self.checked(states).values() if len(each.rows)]
+        return partial(_half_width, models)
 
 
 def _half_width(models: Sequence[Checked]) -> Progress:
@@ -150,13 +147,11 @@ def open_grades(data: Any, options: Mapping[str, Any], *, wave: int = 60) -> Gra
     """Open the grades of a study for people to check, with the store beside it."""
     grades = study_grades(data)
     if grades is None:
+        step = Call("grade", "SAMPLES", out="STUDY")
         raise InputError(
             "there are no grades of this program here to check",
             source=str(data),
-            hint=Hint(
-                "grade the answers into a study first: {call}",
-                call=Call("grade", "SAMPLES", out="STUDY"),
-            ),
+            hint=Hint("grade the answers into a study first: {0}", step),
         )
     study = data if isinstance(data, Study) else Study(data)
     scores = study.read("scores").filter(pl.col("confidence").is_between(0, 1))
@@ -169,10 +164,8 @@ def open_grades(data: Any, options: Mapping[str, Any], *, wave: int = 60) -> Gra
     if not rows.height:
         raise InputError("no graded answer has a confidence", source=str(data))
     labels = options.get("labels")
-    place = checks_path(study.path) if labels is None else labels
-    return GradeSession(
-        rows, LabelStore(place), wave, options.get("overlap", 0.1), options.get("seed", 0)
-    )
+    store = LabelStore(checks_path(study.path) if labels is None else labels)
+    return GradeSession(rows, store, wave, options.get("overlap", 0.1), options.get("seed", 0))
 
 
 def grades_document(session: GradeSession, data: Any) -> dict[str, Any]:
@@ -181,12 +174,8 @@ def grades_document(session: GradeSession, data: Any) -> dict[str, Any]:
     models = []
     for model, checked in session.checked(states).items():
         made, rng = len(checked.rows), named_stream(session.seed, "grader", model)
-        entry = {
-            "model": model,
-            "answers": checked.graded.size,
-            "doubtful": checked.graded.doubtful_share,
-            "checked": made,
-        }
+        answers, doubtful = checked.graded.size, checked.graded.doubtful_share
+        entry = {"model": model, "answers": answers, "doubtful": doubtful, "checked": made}
         models.append(entry | (grader_report(checked, rng) if made else {}))
     rules, examples = _where_it_fails(session, states)
     head = document_head("label", data, seed=session.seed)

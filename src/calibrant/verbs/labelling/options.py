@@ -1,6 +1,6 @@
 """Options that the commands of label share, and the document that is made of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Unpack
 
@@ -155,15 +155,10 @@ class OpenTask(NamedTuple):
             if people.label_error is not None and entry["labelled"]:
                 noise = LabelNoise(people.label_error, people.pairs)
                 entry["accuracy_without_label_noise"] = noise.corrected(entry["accuracy"])
+        settings = {"bins": session.bins, **goals, "judge": work.judge, "peers": work.peers}
         document = {
             **self.head,
-            "settings": {
-                "bins": session.bins,
-                **goals,
-                "judge": work.judge,
-                "peers": work.peers,
-                **table_settings(self.columns),
-            },
+            "settings": {**settings, **table_settings(self.columns)},
             "reading": work.reading.to_dict(),
             "claims": [],
             "results": results,
@@ -237,14 +232,12 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
     if not entry["labelled"]:
         return entry
     found = pool_estimate(pool)
-    careful = pool_estimate(pool, level=0.97)
+    population = pool_estimate(pool, target="population").to_dict()
+    helped = pool.side is not None and entry["labelled"] >= _ENOUGH
     entry |= {
         **found.to_dict(),
-        "population": {
-            "target": "population",
-            **pool_estimate(pool, target="population").to_dict(),
-        },
-        "claimed_accuracy": careful.accuracy,
+        "population": {"target": "population", **population},
+        "claimed_accuracy": pool_estimate(pool, level=0.97).accuracy,
         "unseen": found.unseen,
         "gaps": [
             {
@@ -257,11 +250,9 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
             for k, ends in enumerate(pool.cell_ends())
         ],
         "stop": stop_decision(pool, estimate=found, **goals),
-        "history": _history(pool),
+        "history": list(_history(pool)),
         # The share of labels still needed with side information, as the data support it.
-        "side_leaves": None
-        if pool.side is None or entry["labelled"] < _ENOUGH
-        else share_left(pool),
+        "side_leaves": share_left(pool) if helped else None,
     }
     entry["more_labels"] = _more(pool, goals["threshold"])
     entry["more_for_precision"] = None
@@ -283,15 +274,14 @@ def _more(pool: LabelPool, threshold: float | None) -> int | None:
     return max(0, total - int(pool.labelled.sum()))
 
 
-def _history(pool: LabelPool) -> list[dict[str, Any]]:
-    """Return the running estimate at up to 20 moments, the data of the figure."""
+def _history(pool: LabelPool) -> Iterator[dict[str, object]]:
+    """Yield the running estimate at up to 20 moments, the data of the figure."""
     draws = pool.draws
     lab = np.flatnonzero(pool.labelled)
     if draws is None or draws.order is None or lab.size < 2:
-        return []
+        return
     ranked = lab[np.argsort(draws.order[lab], kind="stable")]
     steps = np.unique(np.linspace(min(10, lab.size), lab.size, min(_HISTORY, lab.size)).astype(int))
-    history = []
     for number, step in enumerate(steps, start=1):
         known = np.full(pool.correct.size, np.nan)
         known[ranked[:step]] = pool.correct[ranked[:step]]
@@ -299,5 +289,4 @@ def _history(pool: LabelPool) -> list[dict[str, Any]]:
         # Other blocks' labels do not show here; only the shares of the waves matter.
         part = Draws(draws.wave, draws.pi, draws.waves, tuple(int(m) for m in made), draws.order)
         found = pool_estimate(LabelPool(pool.confidence, known, pool.side, pool.bins, part))
-        history.append({"batch": number, "labels": int(step), "ece": found.ece})
-    return history
+        yield {"batch": number, "labels": int(step), "ece": found.ece}

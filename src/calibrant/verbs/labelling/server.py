@@ -19,6 +19,7 @@ from urllib.parse import quote
 import msgspec
 from aiohttp import web
 
+from calibrant.claims.words import count
 from calibrant.core.errors import InputError
 from calibrant.core.loopback import LOOPBACK, Loopback
 from calibrant.planning.labelling.estimates import pool_estimate
@@ -42,7 +43,7 @@ _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
+    )
 }
 
 
@@ -83,10 +84,7 @@ def _listed(value: Any) -> str:
         return value
     if not isinstance(value, list | tuple):
         return str(value)
-    return " | ".join(
-        part if isinstance(part, str) else " / ".join(str(alias) for alias in part)
-        for part in value
-    )
+    return " | ".join(p if isinstance(p, str) else " / ".join(map(str, p)) for p in value)
 
 
 class Progress(NamedTuple):
@@ -141,9 +139,8 @@ class LabelServer:
     def app(self) -> web.Application:
         """Return the application with its checks and its routes."""
         app = self.door.app(most_body=_MOST_BODY)
-        app.router.add_get("/", self._page)
-        for name in ("page.js", "page.css"):
-            app.router.add_get(f"/{name}", self._page)
+        for path in ("/", "/page.js", "/page.css"):
+            app.router.add_get(path, self._page)
         app.router.add_get("/api/next", self._next)
         app.router.add_get("/api/conflict", self._conflict)
         app.router.add_post("/api/label", self._label)
@@ -200,8 +197,7 @@ class LabelServer:
 
     async def _undo(self, request: web.Request) -> web.Response:
         act = await self._act(request)
-        item = self.session.store.undo(act.who)
-        if item is None:
+        if self.session.store.undo(act.who) is None:
             raise InputError("You have no label to take back.")
         return await self._give(act.who)
 
@@ -222,9 +218,7 @@ class LabelServer:
     async def _give(self, who: str) -> web.Response:
         items = self.session.take(who)
         state = await self._progress()
-        shown = None
-        if items:
-            shown = shown_item(self.session.row(items[0]), items[0])
+        shown = shown_item(self.session.row(items[0]), items[0]) if items else None
         reason = "Every item that you can label has a label. Thank you."
         return web.json_response({"item": shown, "progress": state, "reason": reason})
 
@@ -241,15 +235,14 @@ class LabelServer:
 
     async def _give_conflict(self) -> web.Response:
         state = await self._progress()
-        open_yet = [entry for entry in self.session.states() if entry.status == "conflict"]
-        shown = None
-        if open_yet:
-            shown = shown_item(self.session.row(open_yet[0].item), open_yet[0].item)
-            said = sorted(open_yet[0].labels.items())
+        conflicts = (entry for entry in self.session.states() if entry.status == "conflict")
+        conflict, shown = next(conflicts, None), None
+        if conflict is not None:
+            shown = shown_item(self.session.row(conflict.item), conflict.item)
+            said = sorted(conflict.labels.items())
             shown["said"] = ", ".join(f"{who}: {label}" for who, label in said)
-        return web.json_response(
-            {"item": shown, "progress": state, "reason": "All conflicts are settled."}
-        )
+        reason = "All conflicts are settled."
+        return web.json_response({"item": shown, "progress": state, "reason": reason})
 
     async def _progress(self) -> dict[str, Any]:
         states = self.session.states()
@@ -257,18 +250,15 @@ class LabelServer:
         conflicts = sum(state.status == "conflict" for state in states)
         precise = await self._precision(states, decided)
         goal = self.budget or precise.goal
-        text = f"{decided:,} {'label' if decided == 1 else 'labels'}"
-        if goal:
-            text = f"{decided:,} of about {goal:,} labels"
+        text = f"{decided:,} of about {goal:,} labels" if goal else count(decided, "label")
         if precise.half is not None:
             text += f" · known to within {100 * precise.half:.1f} points"
         if precise.stop:
             text += " · goal reached, you may stop"
-        items = len(self.session.keys)
         return {
             "decided": decided,
             "conflicts": conflicts,
-            "items": items,
+            "items": len(self.session.keys),
             "goal": goal,
             "half_width": precise.half,
             "stop": precise.stop,
