@@ -151,10 +151,8 @@ def kind_of(document: Mapping[str, Any]) -> str:
     newest = newest_version(kind)
     known = version.isascii() and version.isdigit() and 1 <= int(version) <= newest
     if not name.startswith("calibrant.") or not known:
-        raise SchemaError(
-            f"this version reads calibrant.*/{newest} documents, got schema {schema!r}",
-            hint="write the document again with this version",
-        )
+        rule = f"this version reads calibrant.*/{newest} documents, got schema {schema!r}"
+        raise SchemaError(rule, hint="write the document again with this version")
     return kind
 
 

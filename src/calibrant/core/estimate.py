@@ -29,9 +29,8 @@ class EstimateEntry(Struct, frozen=True, kw_only=True):
 
     def turned(self) -> EstimateEntry:
         """Return the same with the other sign."""
-        value, low, high = (
-            None if end is None else -end for end in (self.value, self.high, self.low)
-        )
+        ends = (self.value, self.high, self.low)
+        value, low, high = (None if end is None else -end for end in ends)
         return EstimateEntry(value=value, low=low, high=high, n=self.n)
 
     @property
@@ -45,9 +44,8 @@ class EstimateEntry(Struct, frozen=True, kw_only=True):
     @property
     def numbers(self) -> tuple[float, float, float]:
         """Value and ends; NaN where they are undefined."""
-        value, low, high = (
-            math.nan if part is None else part for part in (self.value, self.low, self.high)
-        )
+        parts = (self.value, self.low, self.high)
+        value, low, high = (math.nan if part is None else part for part in parts)
         return value, low, high
 
 
@@ -85,9 +83,9 @@ class Estimate(EstimateEntry, frozen=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; undefined numbers become ``None``."""
         return {
-            "value": _json_number(self.value),
-            "low": _json_number(self.low),
-            "high": _json_number(self.high),
+            "value": json_number(self.value),
+            "low": json_number(self.low),
+            "high": json_number(self.high),
             "n": int(self.n),
         }
 
@@ -95,5 +93,6 @@ class Estimate(EstimateEntry, frozen=True):
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def _json_number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def json_number(value: float | None) -> float | None:
+    """Return a number as JSON has it: None where it is undefined."""
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -14,7 +14,6 @@ import traceback
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from aiohttp import web
 
@@ -126,10 +125,8 @@ class Loopback:
             except OSError as error:
                 if port == ports[-1]:
                     await self.stop()
-                    raise InputError(
-                        f"port {port} cannot be used ({error.strerror})",
-                        hint=Hint("choose another {port}"),
-                    ) from None
+                    rule = f"port {port} cannot be used ({error.strerror})"
+                    raise InputError(rule, hint=Hint("choose another {port}")) from None
         found: int = self.runner.addresses[0][1]
         self.hosts = frozenset(f"{name}:{found}" for name in (host, LOOPBACK, "localhost"))
         return found
@@ -146,16 +143,11 @@ class Loopback:
         moved.set_cookie(self.cookie, self.token, httponly=True, samesite="Strict", path="/")
         return moved
 
-    @property
-    def _guard(self) -> Any:
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            response = await self._answer(request, handler)
-            response.headers.update(COMMON_HEADERS)
-            response.headers.update(self.headers)
-            return response
-
-        return guard
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await self._answer(request, handler)
+        response.headers.update({**COMMON_HEADERS, **self.headers})
+        return response
 
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         refusal = self.refusal(request)

@@ -47,10 +47,8 @@ def check_input(path: str | Path) -> None:
       -> name a file or a folder; . is the folder you are in
     """
     if not str(path):
-        raise InputError(
-            "the path of an input is empty",
-            hint="name a file or a folder; . is the folder you are in",
-        )
+        hint = "name a file or a folder; . is the folder you are in"
+        raise InputError("the path of an input is empty", hint=hint)
     try:
         place = Path(path)
         mode = place.stat().st_mode
@@ -67,9 +65,9 @@ def check_input(path: str | Path) -> None:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return
         raise InputError(f"cannot be read: {error.strerror}", source=_shown(path)) from None
+    except InputError:
+        raise
     except ValueError as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"cannot be read: {error}", source=_shown(path)) from None
 
 
@@ -82,11 +80,8 @@ def _check_parquet(path: Path) -> None:
         tail = file.read()
     footer = int.from_bytes(tail[:4], "little")
     if size < _LEAST_PARQUET or tail[4:] != _PARQUET or footer > size - _LEAST_PARQUET:
-        raise InputError(
-            "the parquet data is cut off or damaged: its end does not hold",
-            source=str(path),
-            hint="write or copy the file again",
-        )
+        rule = "the parquet data is cut off or damaged: its end does not hold"
+        raise InputError(rule, source=str(path), hint="write or copy the file again")
 
 
 def _shown(path: str | Path) -> str:
@@ -118,7 +113,7 @@ no folder no/such/folder
         if target.is_dir():
             raise _refusal(target, "it is a folder", "name a file in it")
         if not os.access(target, os.W_OK):
-            raise _refusal(target, "the file may not be changed", "name another place")
+            raise _refusal(target, "the file may not be changed")
     elif makes_folders:
         check_output_folder(target.parent, of=target)
     else:
@@ -144,9 +139,7 @@ def check_kept(read: Iterable[Any], written: Iterable[Any]) -> None:
     inputs = [path for value in read for path in _files(value)]
     for path in (path for value in written for path in _files(value)):
         if any(os.path.samefile(path, kept) for kept in inputs):
-            raise _refusal(
-                path, "it is an input, which is never written over", "name another place"
-            )
+            raise _refusal(path, "it is an input, which is never written over")
 
 
 def _files(value: Any) -> list[Path]:
@@ -175,7 +168,7 @@ def writing(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         check_output(path)
-        raise _refusal(Path(path), error.strerror or str(error), "name another place") from None
+        raise _refusal(Path(path), error.strerror or str(error)) from None
 
 
 def _exists(path: Path) -> bool:
@@ -185,23 +178,19 @@ def _exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise _refusal(path, reason, "name another place") from None
+        raise _refusal(path, getattr(error, "strerror", None) or str(error)) from None
     return True
 
 
 def _check_folder(folder: Path, *, of: Path) -> None:
     if not folder.exists():
-        raise _refusal(
-            of,
-            f"there is no folder {folder}",
-            f"create it (mkdir -p {folder}), or name another place",
-        )
+        make = f"create it (mkdir -p {folder}), or name another place"
+        raise _refusal(of, f"there is no folder {folder}", make)
     if not folder.is_dir():
-        raise _refusal(of, f"{folder} is a file, not a folder", "name another place")
+        raise _refusal(of, f"{folder} is a file, not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise _refusal(of, f"the folder {folder} may not be written to", "name another place")
+        raise _refusal(of, f"the folder {folder} may not be written to")
 
 
-def _refusal(path: Path, reason: str, hint: str) -> InputError:
+def _refusal(path: Path, reason: str, hint: str = "name another place") -> InputError:
     return InputError(f"cannot be written: {reason}", source=str(path), hint=hint)

@@ -36,8 +36,9 @@ def checked(option: Option, name: str, value: Any, base: Any) -> Any:
     ...
     calibrant.core.errors.InputError: bins is a whole number from 1 to 100, got 0
     """
-    if {Path} <= set(get_args(base)) <= {str, Path, NoneType}:
-        _check_path(name, value)
+    is_path = {Path} <= set(get_args(base)) <= {str, Path, NoneType}
+    if is_path and not isinstance(value, str | os.PathLike):
+        raise _refused(name, "is a path", _shown(value))
     if option.place:
         _check_places(option, name, value)
         return value
@@ -50,18 +51,16 @@ def checked(option: Option, name: str, value: Any, base: Any) -> Any:
     if option.kind in ("map", "map or numbers"):
         return _checked_map(option, name, value)
     if option.kind == "name or number" and not isinstance(value, Real | str):
-        raise InputError(_about(name, "is a word or a number, got {0}", _shown(value)))
+        raise _refused(name, "is a word or a number", _shown(value))
     if option.choices:
         _check_choice(option, name, value)
     elif base in (int, float) or (option.kind == "name or number" and isinstance(value, Real)):
         return _check_number(option, name, value, base)
     elif base is bool and type(value).__name__ not in ("bool", "bool_"):
-        raise InputError(_about(name, "is True or False, got {0}", _shown(value)))
+        raise _refused(name, "is True or False", _shown(value))
     elif base is str and not isinstance(value, str):
-        raise InputError(
-            _about(name, "is a text, got {0}", _shown(value)),
-            hint="values belong into the table; name their column here",
-        )
+        hint = "values belong into the table; name their column here"
+        raise _refused(name, "is a text", _shown(value), hint=hint)
     return value
 
 
@@ -101,14 +100,16 @@ def parsed(option: Option, name: str, text: str, base: Any) -> Any:
         try:
             return base(text)
         except ValueError:
-            raise _refusal(option, name, repr(text), base) from None
+            raise _refused(name, "{1}", repr(text), _rule(option, base)) from None
     return text
 
 
-def _about(name: str, rule: str = "", *data: object) -> Hint:
-    """Return a message that begins with the name of an option."""
-    gap = "" if not rule or rule.startswith(",") else " "
-    return Hint("{" + name + "}" + gap + rule, *data)
+def _refused(
+    name: str, rule: str, got: str = "", *data: object, hint: str | None = None
+) -> InputError:
+    """Return the refusal of a value: the option by name, its rule, and what was given instead."""
+    gap, end = "" if rule.startswith(",") else " ", ", got {0}" if got else ""
+    return InputError(Hint(f"{{{name}}}{gap}{rule}{end}", got, *data), hint=hint)
 
 
 # -- numbers ------------------------------------------------------------------------------------
@@ -118,12 +119,12 @@ def _check_number(option: Option, name: str, value: Any, base: Any) -> Any:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not _is_inside(option, float(value)):
         shown = f"{value:g}" if isinstance(value, float) else repr(value)
-        raise _refusal(option, name, shown, base)
+        raise _refused(name, "{1}", shown, _rule(option, base))
     if base is int:
         try:
             operator.index(value)
         except TypeError:
-            raise _refusal(option, name, repr(value), base) from None
+            raise _refused(name, "{1}", repr(value), _rule(option, base)) from None
     return value
 
 
@@ -137,8 +138,15 @@ def _is_inside(option: Option, value: float) -> bool:
     )
 
 
-def _refusal(option: Option, name: str, shown: str, base: Any) -> InputError:
-    return InputError(_about(name, "{0}, got {1}", _rule(option, base), shown))
+_RULES = {
+    ("above", "below"): "lies between {above} and {below}",
+    ("min", "max"): "is {kind} from {min} to {max}",
+    ("min", "below"): "is {kind} from {min} to below {below}",
+    ("max", "above"): "is {kind} above {above}, up to {max}",
+    ("above",): "is {kind} above {above}",
+    ("min",): "is {kind}, at least {min}",
+    ("max",): "is {kind} up to {max}",
+}
 
 
 def _rule(option: Option, base: Any) -> str:
@@ -150,23 +158,11 @@ def _rule(option: Option, base: Any) -> str:
     >>> _rule(Option("", above=0, below=1), float), _rule(Option("", min=0), int)
     ('lies between 0 and 1', 'is a whole number, at least 0')
     """
-    if option.above is not None and option.below is not None:
-        return f"lies between {_told(option.above)} and {_told(option.below)}"
     kind = "a whole number" if base is int else "a number"
     kind += f" of {option.unit}" if option.unit else ""
-    if option.min is not None and option.max is not None:
-        return f"is {kind} from {_told(option.min)} to {_told(option.max)}"
-    if option.min is not None and option.below is not None:
-        return f"is {kind} from {_told(option.min)} to below {_told(option.below)}"
-    if option.above is not None and option.max is not None:
-        return f"is {kind} above {_told(option.above)}, up to {_told(option.max)}"
-    if option.above is not None:
-        return f"is {kind} above {_told(option.above)}"
-    if option.min is not None:
-        return f"is {kind}, at least {_told(option.min)}"
-    if option.max is not None:
-        return f"is {kind} up to {_told(option.max)}"
-    return f"is {kind}"
+    given = {name: getattr(option, name) for name in ("min", "max", "above", "below")}
+    ends = {name: _told(end) for name, end in given.items() if end is not None}
+    return _RULES.get(tuple(ends), "is {kind}").format(kind=kind, **ends)
 
 
 def _told(number: float) -> str:
@@ -180,7 +176,7 @@ def _check_choice(option: Option, name: str, value: Any) -> None:
     if not isinstance(value, str) or value not in option.choices:
         *most, last = option.choices
         words = f"{most[0]} or {last}" if len(most) == 1 else f"one of {', '.join(option.choices)}"
-        raise InputError(_about(name, "is {0}, got {1}", words, _shown(value)))
+        raise _refused(name, "is {1}", _shown(value), words)
 
 
 def _names(name: str, value: Any) -> list[str]:
@@ -190,16 +186,15 @@ def _names(name: str, value: Any) -> list[str]:
     try:
         found = [str(part) for part in value]
     except TypeError:
-        raise InputError(_about(name, "is a list of names, got {0}", _shown(value))) from None
+        raise _refused(name, "is a list of names", _shown(value)) from None
     _refuse_twice(name, found, value)
     return found
 
 
 def _split(name: str, text: str) -> list[str]:
     found = [part.strip() for part in text.split(",")]
-    rule = "is a list of names separated by commas, got {0}"
     if not all(found):
-        raise InputError(_about(name, rule, repr(text)))
+        raise _refused(name, "is a list of names separated by commas", repr(text))
     _refuse_twice(name, found, text)
     return found
 
@@ -207,8 +202,7 @@ def _split(name: str, text: str) -> list[str]:
 def _refuse_twice(name: str, found: Sequence[str], given: Any) -> None:
     twice = [part for part, count in Counter(found).items() if count > 1]
     if twice:
-        rule = "names {0} more than once, got {1}"
-        raise InputError(_about(name, rule, repr(twice[0]), _shown(given)))
+        raise _refused(name, "names {1} more than once", _shown(given), repr(twice[0]))
 
 
 def _numbers(option: Option, name: str, value: Any) -> Any:
@@ -219,7 +213,7 @@ def _numbers(option: Option, name: str, value: Any) -> Any:
     try:
         found = list(value)
     except TypeError:
-        raise InputError(_about(name, "is a list of numbers, got {0}", _shown(value))) from None
+        raise _refused(name, "is a list of numbers", _shown(value)) from None
     for number in found:
         _check_number(option, name, number, base)
     return value
@@ -234,14 +228,12 @@ def _checked_map(option: Option, name: str, value: Any) -> Any:
     elif option.kind == "map or numbers" and hasattr(value, "__iter__"):
         found = list(value)
     else:
-        rule = "is written {0}, got {1}"
-        raise InputError(_about(name, rule, option.example, _shown(value)))
+        raise _refused(name, "is written {1}", _shown(value), option.example)
     for number in found:
         if isinstance(number, bool) or not isinstance(number, Real) or math.isnan(float(number)):
-            raise InputError(_about(name, "holds numbers, got {0}", _shown(value)))
+            raise _refused(name, "holds numbers", _shown(value))
         if isinstance(value, Mapping) and abs(float(number)) > LARGEST:
-            rule = "holds numbers up to {0}, got {1}"
-            raise InputError(_about(name, rule, f"{LARGEST:g}", _shown(value)))
+            raise _refused(name, "holds numbers up to {1}", _shown(value), f"{LARGEST:g}")
     return value
 
 
@@ -256,8 +248,7 @@ def _number_list(option: Option, name: str, text: str) -> list[Any]:
         ends = (
             "" if option.max is None else f" from {_told(option.min or 0)} to {_told(option.max)}"
         )
-        rule = "is {0}, got {1}"
-        raise InputError(_about(name, rule, kind + ends, repr(text)))
+        raise _refused(name, "is {1}", repr(text), kind + ends)
     return found
 
 
@@ -271,14 +262,11 @@ def _numbers_by_name(option: Option, name: str, text: str) -> dict[str, float] |
     except InputError:
         raise
     except ValueError:
-        rule = "is written {0}, got {1}"
-        raise InputError(_about(name, rule, option.example, repr(text))) from None
+        raise _refused(name, "is written {1}", repr(text), option.example) from None
     if not all(abs(number) <= LARGEST for number in found.values()):
-        rule = "holds numbers up to {0}, got {1}"
-        raise InputError(_about(name, rule, f"{LARGEST:g}", repr(text)))
+        raise _refused(name, "holds numbers up to {1}", repr(text), f"{LARGEST:g}")
     if len(found) < len(pairs):
-        rule = "gives one name several numbers, got {0}"
-        raise InputError(_about(name, rule, repr(text)))
+        raise _refused(name, "gives one name several numbers", repr(text))
     return found
 
 
@@ -288,16 +276,10 @@ def _date(name: str, value: Any) -> dt.date:
     try:
         return dt.date.fromisoformat(value)
     except (TypeError, ValueError):
-        rule = ", a date, is written like 2026-01-31, got {0}"
-        raise InputError(_about(name, rule, _shown(value))) from None
+        raise _refused(name, ", a date, is written like 2026-01-31", _shown(value)) from None
 
 
 # -- places -------------------------------------------------------------------------------------
-
-
-def _check_path(name: str, value: Any) -> None:
-    if not isinstance(value, str | os.PathLike):
-        raise InputError(_about(name, "is a path, got {0}", _shown(value)))
 
 
 def _check_places(option: Option, name: str, value: Any) -> None:
@@ -307,7 +289,7 @@ def _check_places(option: Option, name: str, value: Any) -> None:
             continue
         if option.place == "read":
             # An option is named in the message, what the verb works on is not.
-            with error_source(None if option.argument else _about(name)):
+            with error_source(None if option.argument else Hint(f"{{{name}}}")):
                 check_input(path if str(path).strip() else "")
         else:
             _check_output(option, name, path)
@@ -317,15 +299,12 @@ def _check_output(option: Option, name: str, path: str | Path) -> None:
     """Refuse a place without a name: the folder one is in is a dot, and - is for JSON alone."""
     if str(path) == "-":
         rule = "names a file or a folder; only {json} goes to standard output (-)"
-        raise InputError(_about(name, rule), hint="name a file, or write to /dev/stdout")
+        raise _refused(name, rule, hint="name a file, or write to /dev/stdout")
     if not str(path).strip():
-        rule = "is a path to write to, got {0}"
         hint = "name a file or a folder; . is the folder you are in"
-        raise InputError(_about(name, rule, repr(str(path))), hint=hint)
-    is_file = option.place.startswith("write") or (
-        option.place == "file or folder" and Path(path).suffix
-    )
-    if is_file:
+        raise _refused(name, "is a path to write to", repr(str(path)), hint=hint)
+    either = option.place == "file or folder"
+    if option.place.startswith("write") or (either and Path(path).suffix):
         check_output(path, makes_folders=option.place != "write")
     else:
         check_output_folder(path)

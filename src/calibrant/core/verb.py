@@ -10,7 +10,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, wraps
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -23,17 +23,8 @@ from calibrant.core.machine import check_not_forked
 INPUT, COMPUTE, OUTPUT, ADVANCED = "Input", "What to compute", "Output", "Advanced"
 GROUPS = (INPUT, COMPUTE, OUTPUT, ADVANCED)
 
-Kind = Literal[
-    "",
-    "names",
-    "several",
-    "whole numbers",
-    "numbers",
-    "map",
-    "map or numbers",
-    "date",
-    "name or number",
-]
+Kind = Literal["", "names", "several", "whole numbers", "numbers", "map", "map or numbers", "date",
+               "name or number"]  # fmt: skip
 Place = Literal["", "read", "write", "write with folders", "folder", "file or folder"]
 
 
@@ -152,9 +143,8 @@ class Parameter(Struct, frozen=True):
     @property
     def accepts_none(self) -> bool:
         """Whether None means that it is not given."""
-        return (
-            self.default is None or self.base is Any or types.NoneType in typing.get_args(self.base)
-        )
+        optional = types.NoneType in typing.get_args(self.base)
+        return optional or self.default is None or self.base is Any
 
     @property
     def word(self) -> str:
@@ -193,12 +183,6 @@ def described(docstring: str) -> dict[str, str]:
         for names, words in (entry.groups() for entry in found)
         for name in names.split(", ")
     }
-
-
-def _whole(option: Option, words: str) -> Option:
-    """Return an option with its words, and with what goes there where that is one of a few."""
-    metavar = option.metavar or "|".join(option.choices)
-    return replace(option, help=option.help or words, metavar=metavar)
 
 
 def _flat(
@@ -260,7 +244,9 @@ class Verb(Struct, dict=True, eq=False):
             options = [mark for mark in marks if isinstance(mark, Option)]
             if options:
                 # A shared option that a verb declares anew: the verb has the last word.
-                option = _whole(options[-1], words.get(name, ""))
+                option = options[-1]
+                metavar = option.metavar or "|".join(option.choices)
+                option = replace(option, help=option.help or words.get(name, ""), metavar=metavar)
                 declared[name] = Parameter(name, option, base, default)
         return declared | self.taken_over
 
@@ -272,15 +258,10 @@ class Verb(Struct, dict=True, eq=False):
     @cached_property
     def supplied(self) -> dict[str, str]:
         """Arguments that the command line supplies by itself."""
-        return {
-            name: mark.by
-            for name, _, marks, _ in self._annotated()
-            for mark in marks
-            if isinstance(mark, Supplied)
-        }
+        marked = ((name, mark) for name, _, marks, _ in self._annotated() for mark in marks)
+        return {name: mark.by for name, mark in marked if isinstance(mark, Supplied)}
 
-    def _annotated(self) -> list[tuple[str, Any, tuple[Any, ...], Any]]:
-        found = []
+    def _annotated(self) -> Iterator[tuple[str, Any, list[Any], Any]]:
         for name, parameter in inspect.signature(self.function).parameters.items():
             annotation = parameter.annotation
             if isinstance(annotation, str):
@@ -291,13 +272,13 @@ class Verb(Struct, dict=True, eq=False):
                     continue
             if typing.get_origin(annotation) is typing.Annotated:
                 base, *marks = typing.get_args(annotation)
-                found.append((name, base, tuple(marks), parameter.default))
-        return found
+                yield name, base, marks, parameter.default
 
     def call(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         """Call the verb with checked arguments."""
         check_not_forked()
-        bound = self._bound(args, given)
+        require_known(given, self.signature.parameters, "there is no option {}")
+        bound = self.signature.bind(*args, **given)
         for name, parameter in self.taken_over.items():
             bound.arguments.setdefault(name, parameter.default)
         for name, value in bound.arguments.items():
@@ -316,10 +297,6 @@ class Verb(Struct, dict=True, eq=False):
             from calibrant.core.places import check_kept
 
             check_kept([v for n, v in arguments.items() if places.get(n) == "read"], out)
-
-    def _bound(self, args: tuple[Any, ...], given: dict[str, Any]) -> inspect.BoundArguments:
-        require_known(given, self.signature.parameters, "there is no option {}")
-        return self.signature.bind(*args, **given)
 
 
 def verb(
