@@ -91,26 +91,17 @@ class VerbCommand(click.Command):
         declared = [*self.verb.parameters.values(), *self.outputs.values()]
         self.groups = {parameter.name: parameter.option.group for parameter in declared}
         params = [_click_parameter(parameter) for parameter in declared]
-        params += [
-            click.Option([f"--{check.flag}"], is_flag=True, help=check.help)
-            for check in self.verb.checks
-            if check.flag
-        ]
+        flags = {check.flag: check.help for check in self.verb.checks if check.flag}
+        params += [click.Option([f"--{flag}"], is_flag=True, help=flags[flag]) for flag in flags]
+        name, about = words.split()[-1], VERBS[words].summary
         super().__init__(
-            words.split()[-1],
-            params=params,
-            callback=self._run,
-            help=VERBS[words].summary,
-            context_settings=SETTINGS,
+            name, params=params, callback=self._run, help=about, context_settings=SETTINGS
         )
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return what a call needs, and that there are options."""
-        needed = [
-            f"--{parameter.word} {parameter.option.metavar}"
-            for parameter in self.verb.parameters.values()
-            if parameter.is_required and not parameter.option.argument
-        ]
+        required = [p for p in self.verb.parameters.values() if p.is_required]
+        needed = [f"--{p.word} {p.option.metavar}" for p in required if not p.option.argument]
         arguments = [part for part in super().collect_usage_pieces(ctx) if part != "[OPTIONS]"]
         return [*arguments, *needed, "[options]"]
 
@@ -132,12 +123,8 @@ class VerbCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words apart; an option whose value was forgotten does not take the next one."""
-        options = {
-            flag: param
-            for param in self.get_params(ctx)
-            if isinstance(param, click.Option)
-            for flag in param.opts
-        }
+        params = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        options = {flag: param for param in params for flag in param.opts}
         for word, after in pairwise(args):
             if word in options and not options[word].is_flag and after in options:
                 param = options[word]
@@ -216,12 +203,10 @@ def _kept(words: str, given: Mapping[str, Any], supplied: Mapping[str, Any]) -> 
 def _click_parameter(parameter: Parameter) -> click.Parameter:
     option = parameter.option
     if option.argument:
-        several = option.kind == "several"
+        most = -1 if option.kind == "several" else 1
+        shown = option.metavar or parameter.name.upper()
         return click.Argument(
-            [parameter.name],
-            nargs=-1 if several else 1,
-            required=parameter.is_required,
-            metavar=option.metavar or parameter.name.upper(),
+            [parameter.name], nargs=most, required=parameter.is_required, metavar=shown
         )
     flag = f"--{parameter.word}"
     if parameter.type is bool:

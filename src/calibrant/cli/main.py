@@ -25,13 +25,9 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 class VerbGroup(click.Group):
     """Verbs, or the parts of one: imported when they are called."""
 
-    def __init__(self, prefix: str, help: str, params: list[click.Parameter] | None = None) -> None:
+    def __init__(self, prefix: str, help: str) -> None:
         super().__init__(
-            prefix or "calibrant",
-            help=help,
-            params=params,
-            no_args_is_help=True,
-            context_settings=SETTINGS,
+            prefix or "calibrant", help=help, no_args_is_help=True, context_settings=SETTINGS
         )
         self.prefix = prefix
 
@@ -82,25 +78,12 @@ class VerbGroup(click.Group):
             formatter.write_dl(list(self.summaries.items()))
 
 
-app = VerbGroup(
-    "",
-    "How far can you trust what a model says about its own certainty?",
-    [
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            help="Say which version this is.",
-            callback=lambda ctx, _, wanted: _say_version(ctx) if wanted else None,
-        )
-    ],
+_with_version = click.version_option(
+    __version__, message="calibrant %(version)s", help="Say which version this is."
 )
-
-
-def _say_version(ctx: click.Context) -> None:
-    click.echo(f"calibrant {__version__}")
-    ctx.exit()
+app = _with_version(
+    VerbGroup("", "How far can you trust what a model says about its own certainty?")
+)
 
 
 def main() -> None:

@@ -95,11 +95,8 @@ def stored_verbs() -> str:
     lines = []
     for words in VERBS:
         verb = declaration(verb_function(words))
-        options = {
-            parameter.name: (parameter.word, _takes(parameter), _json_default(parameter.default))
-            for parameter in verb.parameters.values()
-            if not parameter.option.argument
-        }
+        named = [p for p in verb.parameters.values() if not p.option.argument]
+        options = {p.name: (p.word, _takes(p), _json_default(p.default)) for p in named}
         options |= {name: (name, "output", None) for name in verb.outputs if name in _WRITTEN}
         lines.append(f"{orjson.dumps(words).decode()}: {orjson.dumps(options).decode()}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -115,17 +112,6 @@ def _takes(parameter: Parameter) -> str:
 def _json_default(default: Any) -> Any:
     """Return a default as JSON has it; none for what is required."""
     return default if isinstance(default, str | int | float | bool) else None
-
-
-def write_reference(folder: Path) -> list[Path]:
-    """Write the reference into a folder."""
-    written = []
-    for name, text in reference_files().items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
 
 
 def _index(names: list[str], shared: list[str]) -> str:
@@ -200,11 +186,7 @@ def options_schema(verb: Verb, words: str) -> dict[str, Any]:
     >>> options_schema(declaration(count), "count")["properties"]["bins"]
     {'description': 'Bins.', 'type': 'integer', 'minimum': 1, 'maximum': 9, 'default': 5}
     """
-    given = {
-        name: parameter
-        for name, parameter in verb.parameters.items()
-        if not parameter.option.argument
-    }
+    given = {name: p for name, p in verb.parameters.items() if not p.option.argument}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Options of calibrant {words}",
@@ -234,7 +216,10 @@ def _property(parameter: Parameter) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    given = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/reference/cli")
-    write_reference(given)
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/reference/cli")
+    for name, text in reference_files().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     HELP_FILE.write_text(stored_help(), encoding="utf-8")
     VERBS_FILE.write_text(stored_verbs(), encoding="utf-8")

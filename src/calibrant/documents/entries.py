@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 import msgspec
 
 from calibrant.core.estimate import EstimateEntry as EstimateEntry
+from calibrant.core.estimate import json_number
 
 Count: TypeAlias = int | float
 """A number of rows; weights make it one with decimals."""
@@ -70,14 +70,10 @@ class Claim(msgspec.Struct, frozen=True):
             "id": self.id,
             "subject": dict(self.subject),
             "outcome": self.outcome,
-            **{name: _number(getattr(self, name)) for name in _NUMBERS},
+            **{name: json_number(getattr(self, name)) for name in _NUMBERS},
             "n": self.n,
             "text": self.text,
         }
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
 
 
 class NextStep(Part, frozen=True, kw_only=True):

@@ -95,10 +95,8 @@ def _converted(name: str, value: Any, as_class: Any) -> Any:
     try:
         return msgspec.convert(value, as_class)
     except msgspec.ValidationError as error:
-        raise SchemaError(
-            f"the key {name!r} is not what its schema says: {error}",
-            hint="read it as plain data: result[key]",
-        ) from None
+        rule = f"the key {name!r} is not what its schema says: {error}"
+        raise SchemaError(rule, hint="read it as plain data: result[key]") from None
 
 
 class _Head(Fields):

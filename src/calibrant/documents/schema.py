@@ -1,8 +1,7 @@
 """The JSON Schema of every kind of document."""
 
-import types
-import typing
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 import msgspec
 
@@ -39,11 +38,6 @@ def document_schema(kind: str) -> dict[str, Any]:
         "title": f"calibrant.{kind}/{newest_version(kind)}",
         "type": "object",
         "properties": properties,
-        "required": [name for name, type_ in fields.items() if not _may_be_missing(type_)],
+        "required": [name for name, kinds in fields.items() if NoneType not in get_args(kinds)],
         "$defs": parts,
     }
-
-
-def _may_be_missing(type_: Any) -> bool:
-    union = typing.get_origin(type_) in (types.UnionType, typing.Union)
-    return union and types.NoneType in typing.get_args(type_)
