@@ -21,7 +21,7 @@ from calibrant.metrics.families import Bend, Ends, Family, RowLoss
 from calibrant.metrics.gap_model import GapModel
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
-from calibrant.metrics.registry import METRICS
+from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats import cell_sums
@@ -50,7 +50,9 @@ class CellBlock(MetricBlock):
         self, sums: CellSums, grid: CellGrid, *, level: float, resamples: int, rng: Stream
     ) -> None:
         self.sums, self.grid = sums, grid
-        self.n = int(sums.rows.sum())
+        self.n = self.questions = int(sums.rows.sum())
+        # Width of a cell.
+        self.width = 1 / grid.cells
         self.bins, self.level, self.resamples = grid.bins, level, resamples
         self.streams = dict(zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True))
         self.confidence_sums = sums.confidence_sums(grid)
@@ -91,16 +93,6 @@ class CellBlock(MetricBlock):
     independent = True
     counted = True
     shares = None
-
-    @property
-    def questions(self) -> int:
-        """Questions; every row is one."""
-        return self.n
-
-    @property
-    def width(self) -> float:
-        """Width of a cell."""
-        return 1 / self.grid.cells
 
     def estimates(self) -> dict[str, Estimate]:
         """Return every metric; ends are moved out by what the cells leave uncertain."""
@@ -210,11 +202,8 @@ class CellBlock(MetricBlock):
     @cached_property
     def errors(self) -> dict[str, float]:
         """Return, by metric, how far its value may be from that of the rows themselves."""
-        return {
-            name: metric.family.bound(self)
-            for name, metric in METRICS.items()
-            if metric.audit == "always" and metric.family is not None
-        }
+        families = ((name, METRICS[name].family) for name in audited())
+        return {name: family.bound(self) for name, family in families if family is not None}
 
     @cached_property
     def unordered(self) -> tuple[Floats, Floats, Floats]:

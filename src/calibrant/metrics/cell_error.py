@@ -65,7 +65,10 @@ class Rows(Struct, frozen=True, dict=True):
             keys, at = np.unique(clusters * values + place, return_inverse=True)
             total = np.bincount(at, heavy).astype(np.float64)
             hits = outcome if heavy is None else heavy * outcome
-            outcome = _rounded(np.bincount(at, hits) / total)
+            outcome = np.bincount(at, hits) / total
+            # Means that are right or wrong but for rounding are so.
+            whole = np.rint(outcome)
+            outcome = np.where(np.abs(outcome - whole) < 1e-12, whole, outcome)
             clusters, place = np.divmod(keys, values)
             heavy = total
             if keys.size == int(clusters.max()) + 1:
@@ -81,12 +84,6 @@ class Rows(Struct, frozen=True, dict=True):
     def alike(self) -> bool:
         """Whether each row is one right or wrong answer that weighs as much as any other."""
         return self.weights is None and self.clusters is None
-
-
-def _rounded(outcome: Floats) -> Floats:
-    """Return outcomes that are right or wrong but for rounding as such."""
-    whole = np.rint(outcome)
-    return np.where(np.abs(outcome - whole) < 1e-12, whole, outcome)
 
 
 class WithinMargin(Struct, frozen=True, dict=True):

@@ -98,12 +98,8 @@ def corp(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = Non
     score = (of_confidence - 2 * of_both + of_outcome) / total
     # The fit is the mean of its block, so its own products with the outcomes are squares too.
     recalibrated = (of_outcome - float(blocks.weight @ rate**2)) / total
-    return Corp(
-        score=score,
-        mcb=max(score - recalibrated, 0.0),
-        dsc=float(blocks.weight @ (rate - mean) ** 2) / total,
-        unc=max(of_outcome / total - mean**2, 0.0),
-    )
+    mcb, unc = max(score - recalibrated, 0.0), max(of_outcome / total - mean**2, 0.0)
+    return Corp(score, mcb, float(blocks.weight @ (rate - mean) ** 2) / total, unc)
 
 
 def mcb(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
@@ -232,15 +228,9 @@ def curve_of_sums(
         nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
             0, cells.confidence.size - 1
         )
-    return ReliabilityCurve(
-        confidence=sums.confidence[shown],
-        rate=fitted[shown],
-        band_low=band[0][nearest],
-        band_high=band[1][nearest],
-        weight=np.add.reduceat(sums.weight, shown) / sums.weight.sum(),
-        n=rows,
-        level=level,
-    )
+    low, high = (end[nearest] for end in band)
+    weight = np.add.reduceat(sums.weight, shown) / sums.weight.sum()
+    return ReliabilityCurve(sums.confidence[shown], fitted[shown], low, high, weight, rows, level)
 
 
 def calibrated_bands(many: Sequence[DistinctSums], level: float, rng: CommonDraws) -> list[Floats]:

@@ -319,10 +319,8 @@ def area_under_roc(block: MetricBlock) -> Ends:
         return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
     value, rows = block.ranking_rows("auroc")
     right = block.effective * block.accuracy_ends[0]
-    low, high, how = area_interval(
-        value, block.error(rows), right, block.effective - right, block.level
-    )
-    return value, low, high, how
+    ends = area_interval(value, block.error(rows), right, block.effective - right, block.level)
+    return value, *ends
 
 
 def average_precision(block: MetricBlock) -> Ends:
@@ -356,11 +354,8 @@ def _bounded(block: MetricBlock, value: float, influence_error: float) -> Ends:
     """Return the interval of a ranking measure on the logit scale."""
     if influence_error == 0 or not 0 < value < 1:
         return value, value - block.unseen, value + block.unseen, "unseen share"
-    low, high = logit_interval(value, influence_error, block.level, units=_rarer(block))
-    return value, low, high, "influence-logit"
-
-
-def _rarer(block: MetricBlock) -> float:
-    """Return the units of the rarer outcome: what the variance of the measure is known from."""
     right = block.average(block.data.correct.astype(np.float64, copy=False))
-    return max(min(right, 1 - right) * block.effective, 2.0)
+    # The variance of the measure is known from the rarer outcome.
+    rarer = max(min(right, 1 - right) * block.effective, 2.0)
+    low, high = logit_interval(value, influence_error, block.level, units=rarer)
+    return value, low, high, "influence-logit"

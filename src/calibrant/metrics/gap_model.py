@@ -166,9 +166,8 @@ def _caution(shares: Floats, relative: float) -> float:
     """
     if shares.size < 2 or np.ptp(shares) <= ROUNDING * shares.max():
         return 1.0
-    wider = intervals.student_quantile(LEVEL, freedom(shares) + 1) / intervals.student_quantile(
-        LEVEL, math.inf
-    )
+    reach = intervals.student_quantile(LEVEL, freedom(shares) + 1)
+    wider = reach / intervals.normal_quantile(LEVEL)
     most = float(shares @ shares)
     return max(min(wider**2, most / relative), 1.0)
 
@@ -330,7 +329,6 @@ def folded_mean(centre: Floats, error: Floats) -> Floats:
     """Return E|X| for normal X with the given mean and standard deviation (0 allowed)."""
     scale = np.where(error > 0, error, 1.0)
     ratio = centre / scale
-    mean = scale * math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2) + centre * erf(
-        ratio / math.sqrt(2)
-    )
+    moved = centre * erf(ratio / math.sqrt(2))
+    mean = scale * math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2) + moved
     return np.where(error > 0, mean, np.abs(centre))

@@ -1,14 +1,13 @@
 """The one list of metrics: whatever names, computes, titles or explains them reads it."""
 
-import tomllib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import require_known
+from calibrant.core.imports import data_beside
 from calibrant.metrics import cell_bounds as off
 from calibrant.metrics import families as by
 from calibrant.metrics import named, scoring
@@ -67,8 +66,7 @@ _COMPUTED: dict[str, tuple[Callable[..., float], Family | None]] = {
 
 
 def _metrics() -> Iterator[Metric]:
-    text = Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
-    for name, facts in tomllib.loads(text).items():
+    for name, facts in data_beside(__file__, "metrics.toml").items():
         facts |= {key: " ".join(facts.get(key, "").split()) for key in ("words", "formula")}
         facts["range"] = tuple(facts.get("range", (0.0, 1.0)))
         value, family = _COMPUTED[name]

@@ -150,9 +150,8 @@ def _outcome_cells(data: inputs.Checked, bins: int) -> tuple[Floats, Floats, Flo
         here += y.astype(np.bool_, copy=False)
         sums[0] += np.bincount(here, minlength=2 * bins + 2)
         sums[1] += np.bincount(here, c, 2 * bins + 2)
-        sums[2] += np.bincount(
-            here, np.square(c, out=room[: c.size], dtype=np.float64), 2 * bins + 2
-        )
+        squares = np.square(c, out=room[: c.size], dtype=np.float64)
+        sums[2] += np.bincount(here, squares, 2 * bins + 2)
     sums[:, 2 * bins - 2 : 2 * bins] += sums[:, 2 * bins :]
     counts, first, second = sums[:, : 2 * bins]
     safe = np.maximum(counts, 1)

@@ -9,7 +9,7 @@ from scipy import fft
 from calibrant.core.arrays import Floats
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.smooth import SmoothGrids
-from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, plan_on
+from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, at_points, plan_on
 
 # Replicates transformed together; more would only need more memory.
 BATCH = 250
@@ -81,11 +81,8 @@ def _step_means(data: Checked, points: int) -> tuple[Floats, Floats, Floats, Flo
 
 def _on_grid(whole: Floats, upper: Floats, points: int) -> Floats:
     """Return sums at grid points from sums over steps, both outcomes together."""
-    whole = whole[:, :points] + whole[:, points:]
-    upper = upper[:, :points] + upper[:, points:]
-    out = whole - upper
-    out[:, 1:] += upper[:, :-1]
-    return out
+    whole, upper = (part[:, :points] + part[:, points:] for part in (whole, upper))
+    return at_points(whole, upper)
 
 
 def _fixed_points(residual: Floats, weight: Floats, start: float) -> Floats:

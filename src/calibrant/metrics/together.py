@@ -99,10 +99,8 @@ def _rankings(some: Sequence[RowBlock]) -> dict[str, Ranking]:
 
     def rows(found: tuple[Floats, ranking.Influence], group: Indices) -> Ranking:
         value, influence = found
-        constant, slope = (
-            np.take_along_axis(part, group, axis=-1)
-            for part in (influence.constant, influence.slope)
-        )
+        parts = influence.constant, influence.slope
+        constant, slope = (np.take_along_axis(part, group, axis=-1) for part in parts)
         return value, constant + slope * right
 
     risk, of_risk = rows(ranking.average_risk(weight, outcome), group)

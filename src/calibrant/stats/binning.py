@@ -18,6 +18,8 @@ from calibrant.core.arrays import Array, Floats, Indices
 # Writes the bin of every value of a piece into the index buffer; the third array is room for
 # as many float64 numbers, to be overwritten.
 BinIndex: TypeAlias = Callable[[Array, Indices, Floats], None]
+# The numbers of a slice of rows; None stands for ones.
+Column: TypeAlias = Callable[[slice], Array | None]
 
 # Two buffers of this many rows stay in the second-level cache (measured: 16k to 32k are best).
 PIECE = 16_384
@@ -109,10 +111,10 @@ _buffers = threading.local()
 def _scratch() -> tuple[Indices, Floats]:
     """Return this thread's two buffers; getting them anew costs a tenth of a short pass."""
     try:
-        held: tuple[Indices, Floats] = _buffers.pair
+        pair: tuple[Indices, Floats] = _buffers.pair
     except AttributeError:
-        held = _buffers.pair = np.empty(PIECE, np.intp), np.empty(PIECE)
-    return held
+        pair = _buffers.pair = np.empty(PIECE, np.intp), np.empty(PIECE)
+    return pair
 
 
 def edge_index(edges: Array) -> BinIndex:
@@ -126,10 +128,7 @@ def edge_index(edges: Array) -> BinIndex:
 
 
 def sum_by_bin(
-    place: BinIndex,
-    bins: int,
-    confidence: Array,
-    columns: Sequence[Callable[[slice], Array | None]],
+    place: BinIndex, bins: int, confidence: Array, columns: Sequence[Column]
 ) -> list[Floats]:
     """Return one array of bin sums per column, in one pass over pieces of the data.
 
@@ -140,7 +139,7 @@ def sum_by_bin(
     confidence
         The values to place.
     columns
-        Functions from a slice of rows to the numbers to add; ``None`` stands for ones.
+        The numbers to add.
     """
     rows = confidence.shape[0]
     totals = [np.zeros(bins + 1) for _ in columns]

@@ -70,7 +70,9 @@ def count_law(trials: Floats, chance: Floats) -> tuple[int, Floats]:
     """
     mean = float(trials @ chance)
     variance = float(trials @ (chance * (1 - chance)))
-    reach = _bernstein(variance)
+    # How far the sum strays with a probability of 1e-18 (Bernstein).
+    depth = math.log(2 / NEGLIGIBLE)
+    reach = depth / 3 + math.sqrt(depth**2 / 9 + 2 * depth * variance)
     first = max(math.floor(mean - reach), 0)
     last = min(math.ceil(mean + reach), round(float(trials.sum())))
     size = last - first + 1
@@ -90,12 +92,6 @@ def count_law(trials: Floats, chance: Floats) -> tuple[int, Floats]:
     spectrum[:seen] = np.exp(size_log - 1j * phase)
     law = np.fft.irfft(spectrum, size) if size > 1 else np.ones(1)
     return first, np.maximum(law, 0.0)
-
-
-def _bernstein(variance: float) -> float:
-    """Return how far a sum of draws strays with a probability of 1e-18."""
-    depth = math.log(2 / NEGLIGIBLE)
-    return depth / 3 + math.sqrt(depth**2 / 9 + 2 * depth * variance)
 
 
 def half_normal_atoms(spread: float) -> Atoms:

@@ -88,7 +88,8 @@ def optimal_bins(*, error_rate: float, labels: float, lipschitz: float) -> int:
     """
     eps = require_positive(require_rate(error_rate), "error_rate")
     ratio = require_positive(lipschitz, "lipschitz") ** 2 * require_positive(labels, "labels") / eps
-    return max(1, _floor(ratio ** (1 / 3)))
+    # Forgiving the last digits, as `ceil` does.
+    return max(1, math.floor(math.pow(ratio, 1 / 3) * (1 + 1e-12)))
 
 
 def labels_needed(
@@ -152,9 +153,8 @@ def detection_limit(*, error_rate: float, labels: int) -> float:
     >>> round(detection_limit(error_rate=0.05, labels=1000), 5)
     0.00246
     """
-    return le_cam_constant(error_rate, labels=labels) * active_floor(
-        error_rate=error_rate, labels=labels
-    )
+    floor = active_floor(error_rate=error_rate, labels=labels)
+    return le_cam_constant(error_rate, labels=labels) * floor
 
 
 def detection_labels(precision: float, *, error_rate: float) -> int:
@@ -206,9 +206,7 @@ def le_cam_constant(error_rate: float, *, labels: int = _REFERENCE_LABELS) -> fl
     return float(_le_cam_bound(fine * scale, error_rate, m).max() / scale)
 
 
-def _le_cam_bound(
-    delta: np.ndarray[tuple[int], np.dtype[np.float64]], eps: float, m: int
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _le_cam_bound(delta: Floats, eps: float, m: int) -> Floats:
     # Loaded here, for few audits: scipy takes long to load.
     from scipy import special
 
@@ -218,17 +216,12 @@ def _le_cam_bound(
     crossing = m * np.log((1 - eps) / (1 - other)) / np.log(other * (1 - eps) / (eps * (1 - other)))
     count = np.clip(np.floor(crossing), 0, m - 1)
     variation = special.bdtr(count, m, eps) - special.bdtr(count, m, other)
-    result: np.ndarray[tuple[int], np.dtype[np.float64]] = delta / 2 * (1 - variation)
-    return result
+    return np.asarray(delta / 2 * (1 - variation))
 
 
 def ceil(value: float) -> int:
     """Return the ceiling, forgiving the last digits of floating-point division."""
     return math.ceil(value * (1 - 1e-12))
-
-
-def _floor(value: float) -> int:
-    return math.floor(value * (1 + 1e-12))
 
 
 LIPSCHITZ_CAP = 5.0

@@ -65,13 +65,16 @@ def grid_sums(confidence: Array, correct: Array, weights: Array | None, points: 
         sums[1] += np.bincount(here, rest, points)
         sums[2] += np.bincount(here, mass, points)
         sums[3] += np.bincount(here, part if mass is None else part * mass, points)
-    return GridSums(_spread(sums[0], sums[1]), _spread(sums[2], sums[3]))
+    return GridSums(at_points(sums[0], sums[1]), at_points(sums[2], sums[3]))
 
 
-def _spread(whole: Floats, upper: Floats) -> Floats:
-    # Of each cell's sum the part weighted by the fraction belongs to the next grid point.
+def at_points(whole: Floats, upper: Floats) -> Floats:
+    """Return sums at grid points from sums over the steps above them, along the last axis.
+
+    Of each step's sum the part weighted by the fraction belongs to the next grid point.
+    """
     out = whole - upper
-    out[1:] += upper[:-1]
+    out[..., 1:] += upper[..., :-1]
     return out
 
 

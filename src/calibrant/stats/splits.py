@@ -6,6 +6,7 @@ classes lead the selection block, each of them counts for its share: a rule that
 the block to break the tie would bias the held-out frequency.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -135,15 +136,19 @@ def split_law(counts: ArrayLike, block: ArrayLike, *, selectable: MaybeArray = N
     selection, heldout = np.zeros((2, len(kinds), ranked.counts.shape[1]))
     tied = np.zeros(len(kinds))
     table, width = kinds[:, 2:], (kinds[:, 2:] > 0).sum(axis=1)
-    groups = np.column_stack([kinds[:, 0], kinds[:, 1:].sum(axis=1), width])
-    for group in np.unique(groups[width > 0], axis=0):
-        rows = np.flatnonzero((groups == group).all(axis=1))
-        size, pool, classes = (int(value) for value in group)
+    for (size, pool, classes), rows in _alike(kinds[:, 0], kinds[:, 1:].sum(axis=1), width):
         law = _law_of_one_size(table[rows, :classes], kinds[rows, 1], pool, size)
         selection[rows, :classes], heldout[rows, :classes], tied[rows] = law
     return SplitLaw(
         ranked.spread(selection[inverse]), ranked.spread(heldout[inverse]), tied[inverse]
     )
+
+
+def _alike(*columns: Ints) -> Iterator[tuple[list[int], Ints]]:
+    """Yield numbers of questions, the last one above 0, and the questions that share them."""
+    table = np.column_stack(columns)
+    for numbers in np.unique(table[table[:, -1] > 0], axis=0):
+        yield numbers.tolist(), np.flatnonzero((table == numbers).all(axis=1))
 
 
 def _distinct(keys: Ints) -> tuple[Ints, Ints]:
@@ -266,10 +271,7 @@ def sample_splits(
     tied = np.zeros(len(selection))
     pool = ranked.counts.sum(axis=1) + ranked.others
     width = (ranked.counts > 0).sum(axis=1)
-    groups = np.column_stack([pool, ranked.block, width])
-    for group in np.unique(groups[width > 0], axis=0):
-        rows = np.flatnonzero((groups == group).all(axis=1))
-        size, taken, classes = (int(value) for value in group)
+    for (size, taken, classes), rows in _alike(pool, ranked.block, width):
         step = max(1, _CHUNK // (splits * classes))
         for start in range(0, rows.size, step):
             part = rows[start : start + step]

@@ -80,7 +80,9 @@ def convergence_curve(
         Seed or generator.
     """
     how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
-    wanted = list(sizes or _default_sizes(int(np.median(pool.size))))
+    median = int(np.median(pool.size))
+    step = 10 if median >= 20 else 2
+    wanted = sizes or range(step, median + 1, step) or [median]
     # Half of the smallest sub-sample must hold an answer whichever draws it gets.
     refusals = pool.size - pool.answers.sum(axis=1)
     usable = (pool.size >= max(wanted)) & (refusals < max(min(wanted) // 2, 1))
@@ -110,17 +112,11 @@ def convergence_curve(
     return points
 
 
-def _default_sizes(pool: int) -> list[int]:
-    step = 10 if pool >= 20 else 2
-    return [n for n in range(step, pool + 1, step) if n >= 2] or [pool]
-
-
 def _runs(
     pool: DrawPool, n: int, splits: estimators.Splits, subsamples: int, rng: np.random.Generator
 ) -> list[estimators.QuestionScores]:
-    if (pool.size == n).all():
-        return [estimators.question_scores(pool, splits=splits, rng=rng)]
-    parts = (subsample(pool, n, rng) for _ in range(subsamples))
+    whole = (pool.size == n).all()
+    parts = [pool] if whole else (subsample(pool, n, rng) for _ in range(subsamples))
     return [estimators.question_scores(part, splits=splits, rng=rng) for part in parts]
 
 

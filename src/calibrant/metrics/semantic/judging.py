@@ -18,7 +18,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.estimators import Bootstrap, QuestionScores, Splits, question_scores
-from calibrant.metrics.semantic.pool import DrawPool, pool_draws
+from calibrant.metrics.semantic.pool import DrawPool, meanings, pool_draws
 from calibrant.stats.binning import width_edges
 
 # Ways in which each question may be wrong, of each kind of error.
@@ -86,7 +86,7 @@ def judge_errors(
     JudgeErrors(apart=1.0, together=0.0, grade=1.0, questions=1)
     """
     question = np.unique(np.asarray(question_id), return_inverse=True)[1].reshape(-1)
-    a, b = (_codes(judged[0]) for judged in (first, second))
+    a, b = (meanings(judged[0]) for judged in (first, second))
     both = (a >= 0) & (b >= 0)
     if not both.any():
         raise InputError("no draw has a class by both judges")
@@ -103,17 +103,6 @@ def judge_errors(
     wrong = np.bincount(question, weights=differ)[questions] > 0
     apart, together = float((in_both > of_second).mean()), float((in_both > of_first).mean())
     return JudgeErrors(apart, together, float(wrong.mean()), questions.size)
-
-
-def _codes(class_id: ArrayLike) -> Ints:
-    values = np.asarray(class_id)
-    if values.dtype.kind in "iuf":
-        missing = np.isnan(values.astype(np.float64)) | (values < 0)
-    else:
-        missing = np.array([value is None or value != value for value in values], dtype=bool)
-        values = values.astype(str)
-    codes: Ints = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return np.where(missing, -1, codes)
 
 
 def judged_intervals(

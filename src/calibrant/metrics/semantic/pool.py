@@ -97,7 +97,7 @@ def pool_draws(
     ([[2, 1]], [[1.0, 0.0]])
     """
     ids, question = _codes(np.asarray(question_id))
-    meaning = _meanings(class_id)
+    meaning = meanings(class_id)
     grade = _grades(correct)
     if not (question.size == meaning.size == grade.size) or question.ndim != 1:
         raise InputError(
@@ -126,7 +126,8 @@ def _codes(values: Array) -> tuple[Array, Ints]:
     return distinct[order], rank[inverse.reshape(-1)]
 
 
-def _meanings(class_id: ArrayLike) -> Ints:
+def meanings(class_id: ArrayLike) -> Ints:
+    """Return the meaning of each draw as a number; -1 where it holds no answer."""
     values = np.asarray(class_id)
     if values.dtype.kind in "iu":
         return np.asarray(np.where(values < 0, -1, values).astype(np.int64))

@@ -91,17 +91,14 @@ def graded_accuracy(
     >>> found.low < 0.6 < found.high, round(found.as_graded, 2)
     (True, 0.64)
     """
-    graded = checked.graded
-    noise = float(np.var(checked.chance_right())) / graded.size
-    return _corrected([(checked, 1.0)], float(graded.grade.mean()), noise, rng, level)
+    return _corrected([(checked, 1.0)], checked.graded.grade, checked.chance_right(), rng, level)
 
 
 def graded_gap(checked: Checked, rng: np.random.Generator, level: float = 0.95) -> GradedEstimate:
     """Return mean confidence minus accuracy in the population: above 0 is over-confident."""
-    graded = checked.graded
-    noise = float(np.var(graded.confidence - checked.chance_right())) / graded.size
-    as_graded = float((graded.confidence - graded.grade).mean())
-    return _corrected([(checked, -1.0)], as_graded, noise, rng, level)
+    confidence, grade = checked.graded.confidence, checked.graded.grade
+    gaps = confidence - grade, confidence - checked.chance_right()
+    return _corrected([(checked, -1.0)], *gaps, rng, level)
 
 
 def graded_difference(first: Checked, second: Checked, rng: np.random.Generator) -> GradedEstimate:
@@ -110,15 +107,18 @@ def graded_difference(first: Checked, second: Checked, rng: np.random.Generator)
     Each model has checks of its own; no rate of errors is shared between them.
     """
     step = first.chance_right() - second.chance_right()
-    noise = float(np.var(step)) / first.graded.size
-    as_graded = float((first.graded.grade - second.graded.grade).mean())
-    return _corrected([(first, 1.0), (second, -1.0)], as_graded, noise, rng, 0.95)
+    graded = first.graded.grade - second.graded.grade
+    return _corrected([(first, 1.0), (second, -1.0)], graded, step, rng, 0.95)
 
 
 def _corrected(
-    parts: Sequence[Signed], as_graded: float, noise: float, rng: np.random.Generator, level: float
+    parts: Sequence[Signed], grades: Floats, chance: Floats, rng: np.random.Generator, level: float
 ) -> GradedEstimate:
-    """Correct a sum of graded accuracies, each with its sign, by the errors that checks found."""
+    """Correct a sum of graded accuracies, each with its sign, by the errors that checks found.
+
+    `grades` and `chance` are that sum in each answer: as graded, and what the checks expect.
+    """
+    as_graded, noise = float(grades.mean()), float(np.var(chance)) / chance.size
     drawn = np.full(_DRAWS, as_graded)
     correction, variance = 0.0, 0.0
     for checked, sign in parts:
