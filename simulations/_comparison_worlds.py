@@ -17,6 +17,7 @@ from scipy.stats import beta
 
 from calibrant.comparison.evidence import pair_evidences
 from calibrant.comparison.footings import all_footings
+from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.questions import QuestionBlock, resample_counts
 from calibrant.comparison.sums import model_sums
 from calibrant.comparison.survey import survey_block
@@ -499,9 +500,5 @@ def evidence_of(models, rng, *, resamples, cluster=None):
     c, z = zip(*models, strict=True)
     survey, views = views_of(c, z, rng, resamples=resamples, cluster=cluster)
     pairs = [(a, b) for a in range(len(c)) for b in range(a + 1, len(c))]
-    return pairs, pair_evidences(
-        [(views[a][b], views[b][a]) for a, b in pairs],
-        margin=MARGIN,
-        leads=[survey.more_accurate(a, b)[1:] for a, b in pairs],
-        unstated=[np.zeros(2)] * len(pairs),
-    )
+    both = [PairViews(a, b, views[a][b], views[b][a]) for a, b in pairs]
+    return pairs, pair_evidences(both, survey, margin=MARGIN)

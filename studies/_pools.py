@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from calibrant.epistemic.deferral.choice import per_question
 from calibrant.epistemic.deferral.mixing import at_budget
-from calibrant.epistemic.deferral.strategies import StrategyOptions, fit_strategies, single_models
+from calibrant.epistemic.deferral.strategies import StrategyOptions, fit_strategies
 
 BUDGETS = (0.25, 0.5, 0.75)
 PARTS = (0.4, 0.1)
@@ -67,12 +67,12 @@ def _left_out(pools, means):
 def measure(pools, options: StrategyOptions, seed=0) -> Measured:
     """Measure all strategies on every pool; `pools` yields names and aligned answers."""
     found = Measured()
+    every = replace(options, strategies=(*options.strategies, "single"))
     for names, answers in pools:
         order = np.random.default_rng(seed).permutation(len(answers))
         cuts = [round(len(order) * share) for share in np.cumsum(PARTS)]
         train, choice, test = (answers.rows(rows) for rows in np.split(order, cuts))
-        fitted = fit_strategies(train, [choice, test], options, seed)
-        singles = single_models(answers.models, [choice, test], options)
+        *fitted, singles = fit_strategies(train, [choice, test], every, seed)
         largest = float(choice.cost[:, -1].mean())
         found.add(("largest", None), names, singles.curves[1].right[-1], 1.0)
         for one in (*fitted, singles):

@@ -74,7 +74,7 @@ def test_every_pair_uses_the_questions_that_both_have(three):
     c[1, 30:] = z[1, 30:] = np.nan
     c[0, :20] = z[0, :20] = np.nan
     survey, views = views_of(block_of(c, z))
-    assert [survey.common(*pair) for pair in ((0, 2), (0, 1), (1, 2))] == [380, 10, 30]
+    assert [survey.both[a, b, 0] for a, b in ((0, 2), (0, 1), (1, 2))] == [380, 10, 30]
     found = views[2][0]
     rows = slice(20, None)
     goal = min(z[0, rows].mean(), z[2, rows].mean())

@@ -4,8 +4,9 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from calibrant.comparison.evidence import pair_evidences, unstated_shares
+from calibrant.comparison.evidence import pair_evidences
 from calibrant.comparison.footings import all_footings
+from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.questions import QuestionBlock, resample_counts
 from calibrant.comparison.sums import model_sums
 from calibrant.comparison.survey import survey_block
@@ -30,10 +31,7 @@ def views_of(block, *, resamples=50, rng=0, target="weakest", bins=15):
 
 def evidence_of(block, *, margin=0.05, **options):
     survey, views = views_of(block, **options)
-    lead = survey.more_accurate(0, 1)[1:]
-    unstated = unstated_shares(survey, 0, 1)
-    pairs = [(views[0][1], views[1][0])]
-    return pair_evidences(pairs, margin=margin, leads=[lead], unstated=[unstated])[0]
+    return pair_evidences([PairViews(0, 1, views[0][1], views[1][0])], survey, margin=margin)[0]
 
 
 def calibrated(accuracy_odds, n, rng, *, moved=0.0, difficulty=None):

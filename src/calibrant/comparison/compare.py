@@ -22,7 +22,7 @@ from calibrant.comparison.candidates import (
 from calibrant.comparison.decision import MARGIN
 from calibrant.comparison.diagnostics import missing_questions
 from calibrant.comparison.entries import described_gaps, pair_entry, result_entry, untested_entry
-from calibrant.comparison.evidence import PairEvidence, pair_evidences, unstated_shares
+from calibrant.comparison.evidence import PairEvidence, pair_evidences
 from calibrant.comparison.families import decide_document, document_claims
 from calibrant.comparison.footings import TARGETS, Footings
 from calibrant.comparison.league import league_row
@@ -79,18 +79,13 @@ class ComparedModels:
         """Add what is seen of a model by itself; models come in their order."""
         name, level = self.models[number], self.options["level"]
         judged = self._judged(number, range(len(self.models)))
-        self.results.append(result_entry(number, name, own, self.survey, judged, level=level))
+        self.results.append(result_entry(number, name, own, self.survey, judged, level))
         self.league.append(league_row(number, name, own, self.survey, level))
 
     def take(self, pairs: Sequence[PairViews]) -> None:
         """Add some pairs."""
         survey = self.survey
-        evidence = pair_evidences(
-            [(pair.first, pair.second) for pair in pairs],
-            margin=self.options["margin"],
-            leads=[survey.more_accurate(pair.a, pair.b)[1:] for pair in pairs],
-            unstated=[unstated_shares(survey, pair.a, pair.b) for pair in pairs],
-        )
+        evidence = pair_evidences(pairs, survey, margin=self.options["margin"])
         for pair, shown, gaps in zip(pairs, evidence, described_gaps(pairs), strict=True):
             few = pair.first.n < LEAST_QUESTIONS
             # No interval and no test: the values stay, and the sentence says why there is no more.

@@ -31,9 +31,7 @@ class SharedOutcome(Struct, frozen=True):
     histogram_b: list[int]
 
 
-def blind_spots(
-    pair: PairViews, means: Sequence[Gap], *, level: float = 0.95
-) -> dict[str, SharedOutcome]:
+def blind_spots(pair: PairViews, means: Sequence[Gap], level: float) -> dict[str, SharedOutcome]:
     """Return each model's confidence where both are right and where both are wrong.
 
     The mean confidence on questions that both get wrong is over-confidence that neither can be

@@ -34,7 +34,6 @@ from calibrant.stats.floors import passive_floor
 from calibrant.stats.intervals import area_interval
 from calibrant.stats.ranking import Ranked, area_under_curve
 
-METRICS = ("brier", "ece")
 PAPER_VIEWS = ("raw", "ia", "da")
 SPREAD = "bootstrap-normal"
 # Names of numbers that come from a test.
@@ -43,20 +42,14 @@ _CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
 
 
 def result_entry(
-    model: int,
-    name: str,
-    own: Footings,
-    survey: Survey,
-    candidates: CandidateViews | None,
-    *,
-    level: float,
+    model: int, name: str, own: Footings, survey: Survey, judge: CandidateViews | None, level: float
 ) -> dict[str, Any]:
     """Return what is known of one model on all its questions."""
     n = own.n
     number, total, squares = survey.moments[model]
     views = {view: _scores(own.paper[view], level) for view in ("raw", "da", "ia")}
-    if candidates is not None:
-        views["ca"] = _scores(candidates.scores, level)
+    if judge is not None:
+        views["ca"] = _scores(judge.scores, level)
     for view, at in (("os_weakest", own.shifted), ("os_strongest", own.strongest)):
         assert at is not None
         views[view] = {"ece": ece_estimate(at.table, n, level=level)}
@@ -164,8 +157,10 @@ def pair_entry(
         apart["ca"] = gaps_of(np.stack([one.brier - other.brier, one.ece - other.ece]))
         judged = {"judges": judges_entry((judges[0], judges[1]), level)}
     gaps = {view: _gap_entry(both, sizes[view], level) for view, both in apart.items()}
+    # An undefined gap shows nothing either.
     ties = {
-        view: {metric: _holds_zero(gap[metric]) for metric in METRICS} for view, gap in gaps.items()
+        view: {name: not (of.low > 0 or of.high < 0) for name, of in gap.items()}
+        for view, gap in gaps.items()
     }
     values = {view: gap["ece"].value for view, gap in gaps.items()}
     fair = {name: evidence.gaps[key].estimate(first.n) for name, key in footing_names(pair).items()}
@@ -200,7 +195,7 @@ def pair_entry(
         "target": first.target,
         "effective_size": {"a": first.effective, "b": second.effective},
         "evidence": _evidence_entry(pair, evidence, fair, survey),
-        "shared": blind_spots(pair, described["halves"], level=level),
+        "shared": blind_spots(pair, described["halves"], level),
         "exchangeability": exchangeability(pair, models),
     } | judged
 
@@ -267,13 +262,6 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
     p_values = dict.fromkeys(entry["p_value"], math.nan)
     unlike = [replace(row, p_value=None) for row in found["exchangeability"]]
     return {**found, "ties": ties, "p_value": p_values, "exchangeability": unlike}
-
-
-def _holds_zero(gap: Estimate) -> bool:
-    """Return whether the interval holds 0; an undefined gap shows nothing."""
-    if not np.isfinite([gap.value, gap.low, gap.high]).all():
-        return True
-    return bool(gap.low <= 0 <= gap.high)
 
 
 def _p_value(gap: Gap, n: int, units: float) -> float:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from scipy import special
 
 from calibrant.comparison.ece_interval import Gap, Residuals, gaps_of
 from calibrant.comparison.footings import Footings
+from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
 from calibrant.stats.bootstrap import quantiles
@@ -27,7 +27,6 @@ NEAR = ("os_a_near", "os_b_near")
 SQUARED = ("raw", *SHIFTED)
 SIX = ("raw", *SHIFTED, *NEAR, "sda")
 _GAPS = (*SIX, "sos")
-Both: TypeAlias = tuple[Footings, Footings]
 _SQUARED: dict[str, Callable[[Footings, Footings], tuple[Residuals, Residuals]]] = {
     "raw": lambda a, b: (a.raw, b.raw),
     "os_a": lambda a, b: (a.raw, b.shifted),
@@ -50,8 +49,8 @@ class PairEvidence:
     ``sos``, the means over both accuracies with statements as they are, and moved. `squares` is the
     z-score of the gap of squared errors and `rms` the gap of their roots. `bound` is the smallest
     margin within which the errors are shown to be equal on the five footings, or what already
-    exceeds the margin asked for. `laws` and `laws_high` say how far the laws of confidence given
-    wrong and given right lie apart, and at most. `clip` is the least that a near-certain statement
+    exceeds the margin asked for. `laws_high` says how far the laws of confidence given wrong and
+    given right lie apart at most. `clip` is the least that a near-certain statement
     makes of difference. `lead` is how much more accurate the first is, `lead_sd` its standard
     error; `unstated` the share of answers that state no confidence, by outcome.
     """
@@ -60,19 +59,21 @@ class PairEvidence:
     squares: dict[str, float]
     rms: dict[str, float]
     bound: float
-    laws: tuple[float, float]
     laws_high: tuple[float, float]
     clip: float
     lead: float
     lead_sd: float
-    unstated: tuple[float, float] = (0.0, 0.0)
-    slack: float = 0.0
+    unstated: tuple[float, float]
+
+    @property
+    def slack(self) -> float:
+        """How far answers without a stated confidence could move the gap of the errors."""
+        return max(self.unstated)
 
     @property
     def p_value(self) -> float:
         """The largest of the six p-values: every footing must say the same."""
-        found = [self.gaps[name].p_value for name in SIX]
-        return math.nan if any(map(math.isnan, found)) else max(found)
+        return float(np.max([self.gaps[name].p_value for name in SIX]))
 
     @property
     def p_accuracy(self) -> float:
@@ -109,25 +110,11 @@ class PairEvidence:
 
 
 def pair_evidences(
-    pairs: Sequence[Both],
-    *,
-    margin: float,
-    leads: Sequence[tuple[float, float]],
-    unstated: Sequence[Floats],
+    pairs: Sequence[PairViews], survey: Survey, *, margin: float
 ) -> list[PairEvidence]:
     """Return the evidence about pairs of models on the questions that both have.
 
-    Parameters
-    ----------
-    pairs
-        Either model with the other as its partner.
-    margin
-        Differences of calibration errors below it do not matter.
-    leads
-        How much more accurate the first is on all graded answers, and its standard error.
-    unstated
-        The share of wrong and of right answers that state no confidence, of both models together,
-        where these could matter.
+    Differences of calibration errors below the margin do not matter.
     """
     replicates = _gaps(pairs)
     gaps = gaps_of(replicates.reshape(-1, replicates.shape[-1]))
@@ -135,50 +122,45 @@ def pair_evidences(
     laws = _laws(pairs)
     clips = _clips(replicates)
     result = []
-    for number, (first, second) in enumerate(pairs):
+    for number, pair in enumerate(pairs):
         own = dict(zip(_GAPS, gaps[number * len(_GAPS) :], strict=False))
-        wrong, right = unstated[number].tolist()
-        both = {name: views(first, second) for name, views in _SQUARED.items()}
+        both = {name: views(pair.first, pair.second) for name, views in _SQUARED.items()}
         result.append(
             PairEvidence(
                 own,
                 dict(zip(_SQUARED, squares[number], strict=True)),
                 {name: a.rms - b.rms for name, (a, b) in both.items()},
-                _bound((first, second), own, replicates[number], margin),
-                *laws[number],
+                _bound(pair, own, replicates[number], margin),
+                laws[number],
                 clips[number],
-                *leads[number],
-                (wrong, right),
-                max(wrong, right),
+                *survey.more_accurate(pair.a, pair.b)[1:],
+                _unstated(survey, pair.a, pair.b),
             )
         )
     return result
 
 
-def _gaps(pairs: Sequence[Both]) -> Floats:
+def _gaps(pairs: Sequence[PairViews]) -> Floats:
     """Return the gaps of every pair on every footing: (pairs, footings, 1 + resamples)."""
-
-    def of(which: int, name: str) -> Floats:
-        return np.stack([getattr(pair[which], name) for pair in pairs])
-
-    def errors(which: int, name: str) -> Floats:
-        return np.stack([getattr(pair[which], name).error for pair in pairs])
-
-    a, b = errors(0, "raw"), errors(1, "raw")
-    os_a, os_b = a - errors(1, "shifted"), errors(0, "shifted") - b
-    near = a - of(1, "near_error"), of(0, "near_error") - b
-    sda = (a - of(1, "mixed") + of(0, "mixed") - b) / 2
-    return np.stack([a - b, os_a, os_b, *near, sda, (os_a + os_b) / 2], axis=1)
+    both = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    a, b = (np.stack([of.raw.error for of in views]) for views in both)
+    shifted_a, shifted_b = (np.stack([of.shifted.error for of in views]) for views in both)
+    near_a, near_b = (np.stack([of.near_error for of in views]) for views in both)
+    mixed_a, mixed_b = (np.stack([of.mixed for of in views]) for views in both)
+    os_a, os_b = a - shifted_b, shifted_a - b
+    sda = (a - mixed_b + mixed_a - b) / 2
+    gaps = [a - b, os_a, os_b, a - near_b, near_a - b, sda, (os_a + os_b) / 2]
+    return np.stack(gaps, axis=1)
 
 
-def unstated_shares(survey: Survey, a: int, b: int) -> Floats:
+def _unstated(survey: Survey, a: int, b: int) -> tuple[float, float]:
     """Return the share of wrong and right answers without confidence, where these could matter."""
     total = np.zeros(2)
     for one, other in ((a, b), (b, a)):
         share, related = survey.missing(one, other)
         if related or share > FEW_MISSING:
             total += survey.unstated(one, other)
-    return total
+    return float(total[0]), float(total[1])
 
 
 def squared_gap_z(first: Residuals, second: Residuals) -> float:
@@ -200,9 +182,9 @@ def _z(first: Residuals, second: Residuals, spread: float) -> float:
     return gap / math.sqrt(variance) if variance > 0 else 0.0
 
 
-def _squares(pairs: Sequence[Both]) -> list[list[float]]:
+def _squares(pairs: Sequence[PairViews]) -> list[list[float]]:
     """Return the z-scores of the gaps of squared errors on the three footings, by pair."""
-    both = [[views(*pair) for views in _SQUARED.values()] for pair in pairs]
+    both = [[views(pair.first, pair.second) for views in _SQUARED.values()] for pair in pairs]
     gaps = np.array([[a.squares[1:] - b.squares[1:] for a, b in of] for of in both])
     if gaps.shape[-1] < 2 or not np.isfinite(gaps).all():
         return [[squared_gap_z(a, b) for a, b in of] for of in both]
@@ -213,14 +195,14 @@ def _squares(pairs: Sequence[Both]) -> list[list[float]]:
     ]
 
 
-def _bound(pair: Both, gaps: dict[str, Gap], replicates: Floats, margin: float) -> float:
+def _bound(pair: PairViews, gaps: dict[str, Gap], replicates: Floats, margin: float) -> float:
     """Return the smallest margin within which two models are shown to be equivalent.
 
     Each model's own 90 % interval enters: the interval of the gap is not valid for this, it would
     declare up to a tenth of pairs equivalent that are not. What is known to exceed `margin` is
     not worked out further.
     """
-    first, second = pair
+    first, second = pair.first, pair.second
     five = ("raw", *SHIFTED, *NEAR)
     worst = max(abs(gaps[name].value) + _ENDS_REACH * gaps[name].sd for name in five)
     if not worst < margin:
@@ -243,17 +225,12 @@ def _ends(one: tuple[float, float], other: tuple[float, float]) -> float:
     return max(one[1] - other[0], other[1] - one[0])
 
 
-Ends: TypeAlias = tuple[float, float]
-
-
-def _laws(pairs: Sequence[Both]) -> list[tuple[Ends, Ends]]:
-    """Return how far the laws of confidence lie apart, given wrong and given right, and at most."""
-    apart = np.array([np.abs(a.law - b.law).sum(axis=1, dtype=np.float64) for a, b in pairs])
+def _laws(pairs: Sequence[PairViews]) -> list[tuple[float, float]]:
+    """Return how far the laws of confidence lie apart at most, given wrong and given right."""
+    laws = (pair.first.law - pair.second.law for pair in pairs)
+    apart = np.array([np.abs(gaps).sum(axis=1, dtype=np.float64) for gaps in laws])
     ends = _ends_of(apart[..., 1:], 0.95, math.inf)
-    return [
-        ((own[0], own[1]), (high[0], high[1]))
-        for own, high in zip(apart[..., 0].tolist(), ends.tolist(), strict=True)
-    ]
+    return [(wrong, right) for wrong, right in ends.tolist()]
 
 
 def _ends_of(drawn: Floats, share: float, missing: float) -> Floats:

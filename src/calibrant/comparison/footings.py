@@ -131,7 +131,7 @@ def all_footings(
         for partner, shift, by, near_error, mixed, paper in seen:
             found.append(
                 Footings(
-                    survey.common(model, int(partner)),
+                    int(survey.both[model, partner, 0]),
                     own[partner],
                     raw[sums.kind[partner]],
                     shift,
@@ -157,10 +157,8 @@ def _alone(own: Footings, goals: _Goals, survey: Survey) -> Footings:
     sums, model = goals.sums, goals.model
     kind = sums.kind[model]
     weakest, strongest = goals.alone()
-    mass, width = (
-        joined(getattr(sums.data, name)[kind], getattr(sums.drawn, name)[kind])
-        for name in ("mass", "width")
-    )
+    mass = joined(sums.data.mass[kind], sums.drawn.mass[kind])
+    width = joined(sums.data.width[kind], sums.drawn.width[kind])
     number, said = mass.sum(axis=2)
     return replace(
         own,
@@ -230,6 +228,7 @@ class _Goals:
             for of, table in zip(residuals_of(data[:2], drawn[:2]), drawn[0], strict=True)
         ]
 
+    @np.errstate(divide="ignore", invalid="ignore")
     def papers(self, partners: Indices) -> list[dict[str, Scores]]:
         """Return the views of the literature with some partners."""
         found: list[dict[str, Scores]] = [{} for _ in partners]
@@ -237,12 +236,8 @@ class _Goals:
         answered = of_kind(self.data.total, self.data.kind[partners])[:, 0]
         ways = ("raw", AlignedSums.as_answered, answered), ("da", AlignedSums.aligned, answered)
         for view, way, n in (*ways, ("ia", AlignedSums.shared, outcomes)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                (briers, seen), (drawn_briers, drawn) = (
-                    way(self.data, partners),
-                    way(self.drawn, partners),
-                )
-            brier = joined(briers, drawn_briers)
+            (brier, seen), (briers, drawn) = way(self.data, partners), way(self.drawn, partners)
+            brier = joined(brier, briers)
             error = joined(absolute_sums(seen), absolute_sums(drawn))
             for row, partner in enumerate(partners):
                 at = row % len(brier)

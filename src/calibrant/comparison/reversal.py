@@ -22,6 +22,7 @@ Gaps: TypeAlias = Mapping[str, npt.ArrayLike]
 PAPER = ("ca", "da", "ia")
 FAIR = ("os_weakest", "os_strongest", "sda")
 _EVERY = (*PAPER, *FAIR)
+_GAP_EDGES = (0, 0.02, 0.05, 0.1, 0.2, 1)
 _THINK = re.compile(r"[-_ ]?(no[-_ ]?)?think(ing)?$")
 _DATE = re.compile(r"[-_ ]?20\d\d([-_]?\d\d){0,2}")
 _SIZE = re.compile(r"[-_ ]?\b(\d+(\.\d+)?[bm]|mini|nano|small|medium|large|tiny|pro|lite)\b")
@@ -102,17 +103,12 @@ def _rates(gaps: Gaps, inside: Mask) -> dict[str, Estimate]:
     return {view: _share(int(flags[inside].sum()), cases) for view, flags in turned}
 
 
-def accuracy_gap_bins(
-    accuracy_gap: npt.ArrayLike,
-    gaps: Gaps,
-    *,
-    edges: Sequence[float] = (0, 0.02, 0.05, 0.1, 0.2, 1),
-) -> list[dict[str, float | Estimate]]:
+def accuracy_gap_bins(accuracy_gap: npt.ArrayLike, gaps: Gaps) -> list[dict[str, float | Estimate]]:
     """Return reversal rates by the size of the accuracy gap."""
     size = np.abs(np.asarray(accuracy_gap, dtype=np.float64))
     rows: list[dict[str, float | Estimate]] = []
-    for low, high in pairwise(edges):
-        inside = (size >= low) & ((size < high) | (high == edges[-1]))
+    for low, high in pairwise(_GAP_EDGES):
+        inside = (size >= low) & ((size < high) | (high == _GAP_EDGES[-1]))
         rows.append({"low": low, "high": high, "cases": int(inside.sum()), **_rates(gaps, inside)})
     return rows
 

@@ -114,10 +114,6 @@ class Survey:
         half = 0.5 / np.maximum(self.both[a, b], 1.0)
         return np.asarray(np.clip(share, half, 1 - half))
 
-    def common(self, a: int, b: int) -> int:
-        """Return the number of questions that both models have."""
-        return int(self.both[a, b, 0])
-
     def bins(self, model: int, confidence: Floats) -> Indices:
         """Return the equal-mass bin of every confidence of a model."""
         if self.edges is not None:

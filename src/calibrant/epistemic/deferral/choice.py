@@ -20,7 +20,6 @@ from calibrant.epistemic.deferral.strategies import (
     StrategyOptions,
     Target,
     fit_strategies,
-    single_models,
 )
 from calibrant.stats.intervals import mean_estimate
 
@@ -31,43 +30,6 @@ FEWEST = 250
 # strategy that was asked for be refused.
 _REPLACES = 1.0
 _REFUSES = 1.96
-
-
-def reach(
-    spent: Floats,
-    accuracy: Floats,
-    target: Target,
-    largest_cost: Floats,
-    largest: float,
-    *,
-    questions: int | None = None,
-) -> tuple[mixing.Mix | None, str]:
-    """Return the mix that reaches the target, or comes closest, and what it reaches.
-
-    Parameters
-    ----------
-    spent, accuracy
-        Cost of each setting and question, and accuracy of each setting.
-    target
-        What is to be reached.
-    largest_cost, largest
-        What the largest model costs on each question, and its accuracy.
-    questions
-        How many questions make the choice that these stand for, where they are a part of them.
-    """
-    cost = np.asarray(spent.mean(axis=1))
-    if target.budget is not None:
-        careful = mixing.careful_costs(spent, largest_cost, target.budget, questions)
-        mix = mixing.at_budget(careful, accuracy, target.budget * float(largest_cost.mean()))
-        if mix is not None:
-            mix = mixing.mixed(mix.first, mix.second, mix.share, cost, accuracy)
-        return mix, "most accurate in budget"
-    wanted = largest if target.accuracy is None else target.accuracy
-    mix = mixing.at_accuracy(cost, accuracy, wanted)
-    if mix is not None:
-        return mix, "cheapest that is accurate enough"
-    most = mixing.at_budget(cost, accuracy, np.inf)
-    return most, "most accurate; the accuracy asked for is not reached"
 
 
 def per_question(mix: mixing.Mix, values: Floats) -> Floats:
@@ -90,6 +52,34 @@ class _Judged:
     @property
     def cost(self) -> Floats:
         return np.asarray(self.spent.mean(axis=1))
+
+    def reach(
+        self, target: Target, largest_cost: Floats, largest: float, questions: int | None
+    ) -> tuple[mixing.Mix | None, str]:
+        """Return the mix that reaches the target, or comes closest, and what it reaches.
+
+        Parameters
+        ----------
+        target
+            What is to be reached.
+        largest_cost, largest
+            What the largest model costs on each question, and its accuracy.
+        questions
+            How many questions make the choice that these stand for, where they are a part of them.
+        """
+        cost, accuracy = self.cost, self.accuracy
+        if target.budget is not None:
+            careful = mixing.careful_costs(self.spent, largest_cost, target.budget, questions)
+            mix = mixing.at_budget(careful, accuracy, target.budget * float(largest_cost.mean()))
+            if mix is not None:
+                mix = mixing.mixed(mix.first, mix.second, mix.share, cost, accuracy)
+            return mix, "most accurate in budget"
+        wanted = largest if target.accuracy is None else target.accuracy
+        mix = mixing.at_accuracy(cost, accuracy, wanted)
+        if mix is not None:
+            return mix, "cheapest that is accurate enough"
+        most = mixing.at_budget(cost, accuracy, np.inf)
+        return most, "most accurate; the accuracy asked for is not reached"
 
     def alone(self, at: int) -> mixing.Mix:
         """Return one setting as a mix."""
@@ -155,6 +145,7 @@ def _judged(
     answers: Answers, apart: list[Answers], options: StrategyOptions, seed: int
 ) -> dict[str, _Judged]:
     """Return every strategy; its curves are those on rows kept apart."""
+    options = replace(options, strategies=(*options.strategies, "single"))
     n = len(answers)
     fold = named_stream(seed, "choose policy", "folds").permutation(n) % _FOLDS
     right: dict[str, Floats] = {}
@@ -162,21 +153,12 @@ def _judged(
     for number in range(_FOLDS):
         inside = np.flatnonzero(fold == number)
         train, judged = answers.rows(np.flatnonzero(fold != number)), answers.rows(inside)
-        for one in _all(train, [judged], options, seed):
+        for one in fit_strategies(train, [judged], options, seed, dials=train):
             curve = one.curves[0]
             for table, values in ((right, curve.right), (spent, curve.spent)):
                 table.setdefault(one.name, np.empty((len(values), n)))[:, inside] = values
-    fitted = _all(answers, apart, options, seed)
+    fitted = fit_strategies(answers, apart, options, seed, dials=answers)
     return {one.name: _Judged(one, right[one.name], spent[one.name]) for one in fitted}
-
-
-def _all(
-    train: Answers, parts: list[Answers], options: StrategyOptions, seed: int
-) -> list[FittedStrategy]:
-    return [
-        *fit_strategies(train, parts, options, seed, dials=train),
-        single_models(train.models, parts, options),
-    ]
 
 
 def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: int) -> ChosenPolicy:
@@ -224,7 +206,7 @@ def _reached(
     reached: dict[str, Reached] = {}
     reasons: dict[str, str] = {}
     for name, one in judged.items():
-        mix, how = reach(one.spent, one.accuracy, target, *largest, questions=questions)
+        mix, how = one.reach(target, *largest, questions)
         if mix is None:
             reasons[name] = "every setting costs more than the budget"
         else:

@@ -25,7 +25,7 @@ class Mix:
     accuracy: float
 
 
-def hash_share(question: str, salt: str = "") -> float:
+def hash_share(question: str) -> float:
     """Return a number in [0, 1) that belongs to the question: the same today and tomorrow.
 
     Examples
@@ -33,7 +33,7 @@ def hash_share(question: str, salt: str = "") -> float:
     >>> hash_share("q1") == hash_share("q1"), 0 <= hash_share("q1") < 1
     (True, True)
     """
-    digest = hashlib.blake2b(f"{salt}\x00{question}".encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(f"\x00{question}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
 

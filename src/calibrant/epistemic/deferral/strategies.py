@@ -89,112 +89,106 @@ def fit_strategies(
 ) -> list[FittedStrategy]:
     """Fit every strategy on `train` and measure all its settings on each of `parts`.
 
-    The settings come from the first part, or else from the rows of `dials`.
+    The settings come from the first part, or else from the rows of `dials`. The strategy
+    ``"single"`` is always asking one model, a setting per model.
     """
-    fitted = []
-    source = parts[0] if dials is None else dials
-    for name in options.strategies:
-        if name == "value":
-            fitted.append(_value_strategy(train, parts, options))
-        elif name.startswith("router"):
-            fitted.append(_router_strategy(name, train, parts, options, seed))
-        else:
-            fitted.append(_cascade_strategy(name, train, parts, source, options, seed))
-    return fitted
+    fitting = _Fitting(train, parts, options, seed, parts[0] if dials is None else dials)
+    return [fitting.strategy(name) for name in options.strategies]
 
 
-def single_models(
-    names: Sequence[str], parts: Sequence[Answers], options: StrategyOptions
-) -> FittedStrategy:
-    """Return the strategy of always asking one model, a setting per model."""
-    dials = list(range(len(names)))
-    dial, aim = np.array(dials, dtype=np.float64), Aim.of(options)
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """The answers that fit, those that measure, and those whose risks are the settings."""
 
-    def points(part: Answers) -> Points:
-        return [(np.full(len(part), at), part.cost[:, at]) for at in dials]
+    train: Answers
+    parts: Sequence[Answers]
+    options: StrategyOptions
+    seed: int
+    source: Answers
 
-    curves = [_curve(dial, part, aim, points(part)) for part in parts]
-    return FittedStrategy("single", AlwaysOne(list(names), names[-1]), dials, curves)
+    def strategy(self, name: str) -> FittedStrategy:
+        """Return a fitted strategy."""
+        if name in ("value", "single"):
+            return self._value() if name == "value" else self._single()
+        return self._router(name) if name.startswith("router") else self._cascade(name)
 
+    def _single(self) -> FittedStrategy:
+        names, aim = list(self.train.models), Aim.of(self.options)
+        dials = list(range(len(names)))
+        curves = []
+        for part in self.parts:
+            points = [(np.full(len(part), at), part.cost[:, at]) for at in dials]
+            curves.append(_curve(np.array(dials, dtype=np.float64), part, aim, points))
+        return FittedStrategy("single", AlwaysOne(names, names[-1]), dials, curves)
 
-def _value_strategy(
-    train: Answers, parts: Sequence[Answers], options: StrategyOptions
-) -> FittedStrategy:
-    aim = Aim.of(options)
-    model = ValueModel(train.models, aim).fit(train)
-    largest = float(train.cost[:, -1].mean())
-    prices = np.concatenate([[0.0], np.logspace(-2.5, 1.4, _VALUE_POINTS)]) / largest
-    dials = [(float(money), direct) for direct in (False, True) for money in prices]
-    curves = []
-    for part in parts:
-        prepared = model.prepare(part)
-        halves = [model.run_many(prepared, prices, direct=direct) for direct in (False, True)]
-        points = [pair for who, paid in halves for pair in zip(who, paid, strict=True)]
-        curves.append(_curve(np.arange(len(dials), dtype=np.float64), part, aim, points))
-    return FittedStrategy("value", ValuePolicy(model, 0.0, direct=False), dials, curves)
+    def _value(self) -> FittedStrategy:
+        aim = Aim.of(self.options)
+        model = ValueModel(self.train.models, aim).fit(self.train)
+        largest = float(self.train.cost[:, -1].mean())
+        prices = np.concatenate([[0.0], np.logspace(-2.5, 1.4, _VALUE_POINTS)]) / largest
+        dials = [(float(money), direct) for direct in (False, True) for money in prices]
+        curves = []
+        for part in self.parts:
+            prepared = model.prepare(part)
+            halves = [model.run_many(prepared, prices, direct=direct) for direct in (False, True)]
+            points = [pair for who, paid in halves for pair in zip(who, paid, strict=True)]
+            curves.append(_curve(np.arange(len(dials), dtype=np.float64), part, aim, points))
+        return FittedStrategy("value", ValuePolicy(model, 0.0, direct=False), dials, curves)
 
+    def _cascade(self, name: str) -> FittedStrategy:
+        options = self.options
+        variant = name.removeprefix("risk_") if name.startswith("risk_") else None
+        policy = Cascade(
+            self.train.models,
+            rule="risk" if variant else name,
+            decision=options.decision,
+            costs=options.costs,
+            threshold=options.threshold,
+            recalibration=options.recalibration,
+            model=variant or "tree",
+            min_samples_leaf=options.min_samples_leaf,
+            max_depth=options.max_depth,
+            unseen="calibration",
+            seed=self.seed,
+        ).fit_answers(self.train)
+        risks = [policy.risk(part) for part in self.parts]
+        measured = self.parts and self.source is self.parts[0]
+        seen = risks[0] if measured else policy.risk(self.source)
+        finite = seen[np.isfinite(seen)]
+        # 0 is the setting of the paper; below it nothing ever stops a cascade.
+        dial = np.concatenate([[-1.0, 0.0], np.quantile(finite, np.linspace(0, 1, _POINTS - 2))])
+        if name in TOLERANT and options.tolerance is not None:
+            dial = np.append(dial, options.tolerance)
+        curves = []
+        for part, risk in zip(self.parts, risks, strict=True):
+            running = part.cost.cumsum(axis=1)
+            points = [choose(risk, tolerance, fallback=policy.fallback) for tolerance in dial]
+            steps = [(c.chosen, _pick(running, c.asked - 1)) for c in points]
+            curves.append(_curve(dial, part, policy.aim, steps))
+        return FittedStrategy(name, policy, dial.tolist(), curves)
 
-def _cascade_strategy(
-    name: str,
-    train: Answers,
-    parts: Sequence[Answers],
-    source: Answers,
-    options: StrategyOptions,
-    seed: int,
-) -> FittedStrategy:
-    variant = name.removeprefix("risk_") if name.startswith("risk_") else None
-    policy = Cascade(
-        train.models,
-        rule="risk" if variant else name,
-        decision=options.decision,
-        costs=options.costs,
-        threshold=options.threshold,
-        recalibration=options.recalibration,
-        model=variant or "tree",
-        min_samples_leaf=options.min_samples_leaf,
-        max_depth=options.max_depth,
-        unseen="calibration",
-        seed=seed,
-    ).fit_answers(train)
-    risks = [policy.risk(part) for part in parts]
-    seen = risks[0] if parts and source is parts[0] else policy.risk(source)
-    finite = seen[np.isfinite(seen)]
-    # 0 is the setting of the paper; below it nothing ever stops a cascade.
-    dial = np.concatenate([[-1.0, 0.0], np.quantile(finite, np.linspace(0, 1, _POINTS - 2))])
-    if name in TOLERANT and options.tolerance is not None:
-        dial = np.append(dial, options.tolerance)
-    curves = []
-    for part, risk in zip(parts, risks, strict=True):
-        running = part.cost.cumsum(axis=1)
-        points = [choose(risk, tolerance, fallback=policy.fallback) for tolerance in dial]
-        steps = [(c.chosen, _pick(running, c.asked - 1)) for c in points]
-        curves.append(_curve(dial, part, policy.aim, steps))
-    return FittedStrategy(name, policy, dial.tolist(), curves)
-
-
-def _router_strategy(
-    name: str, train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
-) -> FittedStrategy:
-    router = Router(
-        train.models,
-        kind="knn" if name == "router_knn" else "tree",
-        k=min(options.neighbours, len(train)),
-        min_samples_leaf=options.min_samples_leaf,
-        decision=options.decision,
-        costs=options.costs,
-        threshold=options.threshold,
-        unseen="calibration",
-        seed=seed,
-    ).fit_answers(train)
-    scale = float(router.price_.max()) or 1.0
-    dial = np.concatenate([[0.0], scale * np.logspace(-2, 5, _POINTS - 1)])[::-1]
-    curves = []
-    for part in parts:
-        accuracy = router.accuracy_of(part)
-        picks = [np.argmax(worth * accuracy - router.price_, axis=1) for worth in dial]
-        points = [(who, _pick(part.cost, who)) for who in picks]
-        curves.append(_curve(dial, part, router.aim, points))
-    return FittedStrategy(name, router, dial.tolist(), curves)
+    def _router(self, name: str) -> FittedStrategy:
+        options = self.options
+        router = Router(
+            self.train.models,
+            kind="knn" if name == "router_knn" else "tree",
+            k=min(options.neighbours, len(self.train)),
+            min_samples_leaf=options.min_samples_leaf,
+            decision=options.decision,
+            costs=options.costs,
+            threshold=options.threshold,
+            unseen="calibration",
+            seed=self.seed,
+        ).fit_answers(self.train)
+        scale = float(router.price_.max()) or 1.0
+        dial = np.concatenate([[0.0], scale * np.logspace(-2, 5, _POINTS - 1)])[::-1]
+        curves = []
+        for part in self.parts:
+            accuracy = router.accuracy_of(part)
+            picks = [np.argmax(worth * accuracy - router.price_, axis=1) for worth in dial]
+            points = [(who, _pick(part.cost, who)) for who in picks]
+            curves.append(_curve(dial, part, router.aim, points))
+        return FittedStrategy(name, router, dial.tolist(), curves)
 
 
 def _pick(matrix: Floats, column: Ints) -> Floats:

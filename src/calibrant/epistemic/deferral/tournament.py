@@ -118,16 +118,12 @@ def tournament(
 
 
 def _run(
-    answers: Answers,
-    options: StrategyOptions,
-    plan: SplitPlan,
-    turn: int,
-    labels: int | None = None,
+    answers: Answers, options: StrategyOptions, plan: SplitPlan, turn: int, most: int | None = None
 ) -> _Run:
     """Fit on one part, pick the settings on another, measure on the third."""
     order = named_stream(plan.seed, "tournament", turn).permutation(len(answers))
     cut = round(len(answers) * plan.test_share)
-    test, rest = order[:cut], order[cut:][:labels]
+    test, rest = order[:cut], order[cut:][:most]
     apart = round(len(rest) * plan.choice_share)
     choice, train = answers.rows(rest[:apart]), answers.rows(rest[apart:])
     judged = answers.rows(test)
@@ -223,11 +219,7 @@ def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
 
 
 def _point(
-    runs: list[Measured],
-    point: str,
-    least: Floats,
-    most: Floats,
-    means: SplitMeans,
+    runs: list[Measured], point: str, least: Floats, most: Floats, means: SplitMeans
 ) -> ChosenPoint:
     """Return one chosen setting: accuracy and cost keep to their range, a gain has either sign."""
     accuracy, gain, cost = np.array(runs).T
@@ -282,7 +274,7 @@ def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> li
         if size > most or splits < 2 or (result and result[-1].labels == size):
             continue
         try:
-            runs = [_run(answers, options, plan, turn, labels=size) for turn in range(splits)]
+            runs = [_run(answers, options, plan, turn, most=size) for turn in range(splits)]
         except InputError:
             continue
         areas = {name: means.share([run.areas[name] for run in runs]) for name in runs[0].areas}

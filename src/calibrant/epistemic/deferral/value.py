@@ -131,7 +131,9 @@ class ValueModel(Stored):
     def _design(self, parts: list[Floats], asked: Asked) -> Floats:
         columns = [parts[0], *(parts[1 + at] for at in asked)]
         for one, other in combinations(asked, 2):
-            columns.append(_crossed(self._raw(parts, one), self._raw(parts, other)))
+            # All products of a column of one with a column of the other.
+            a, b = self._raw(parts, one)[:, :, None], self._raw(parts, other)[:, None, :]
+            columns.append((a * b).reshape(len(a), -1))
         return np.concatenate(columns, axis=1)
 
     def _raw(self, parts: list[Floats], at: int) -> Floats:
@@ -261,8 +263,3 @@ class ValueModel(Stored):
 def _logit(share: Floats) -> Floats:
     inside = np.clip(share, _EDGE, 1 - _EDGE)
     return np.asarray(np.log(inside / (1 - inside)))
-
-
-def _crossed(one: Floats, other: Floats) -> Floats:
-    """Return all products of a column of one with a column of the other."""
-    return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)

@@ -13,7 +13,13 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.linear import ConfidenceBasis, least_squares
-from calibrant.epistemic.trees import boosting
+from calibrant.epistemic.trees.boosting import (
+    FOLDS,
+    Encoded,
+    boosted_residuals,
+    encode,
+    fold_of_unit,
+)
 from calibrant.records.features import as_frame, checked_pair
 
 _FEWEST = 100
@@ -49,20 +55,15 @@ class CrossFit:
 
 
 def cross_fit(
-    features: boosting.Encoded,
-    confidence: Floats,
-    correct: Floats,
-    fold: Ints,
-    *,
-    knots: int | None = None,
+    features: Encoded, confidence: Floats, correct: Floats, fold: Ints, *, knots: int | None = None
 ) -> CrossFit:
     """Fit recalibration and residuals without each fold and predict it."""
     columns = ConfidenceBasis().fit(confidence, knots=knots).transform(confidence)
-    learned = [fold != number for number in range(boosting.FOLDS)]
+    learned = [fold != number for number in range(FOLDS)]
     rates = np.stack(
         [np.clip(columns @ least_squares(columns[t], correct[t]), 0.0, 1.0) for t in learned]
     )
-    found = boosting.boosted_residuals(features.beside(confidence), correct - rates, fold)
+    found = boosted_residuals(features.beside(confidence), correct - rates, fold)
     pairs = zip(found, learned, strict=True)
     cleared = np.stack([f - columns @ least_squares(columns[t], f[t]) for f, t in pairs])
     own = fold, np.arange(len(correct))
@@ -147,15 +148,15 @@ class GroupingLoss:
                 f"a grouping loss needs at least {_FEWEST} labelled rows; there are {len(f)}"
             )
         units = None if units is None else np.unique(units, return_inverse=True)[1]
-        fold = boosting.fold_of_unit(len(f), units, self.seed)
+        fold = fold_of_unit(len(f), units, self.seed)
         knots = self._knots(f, y, fold, units)
-        self.fit_ = cross_fit(boosting.encode(frame), f, y, fold, knots=knots)
+        self.fit_ = cross_fit(encode(frame), f, y, fold, knots=knots)
         self._keep(self._bound(self.fit_, units), f, y, units)
         return self
 
     def _knots(self, f: Floats, y: Floats, fold: Ints, units: Ints | None) -> int | None:
         """Run the copy check; while a copy of the confidence is claimed, double the knots."""
-        nothing = boosting.Encoded(np.empty((0, len(f)), np.int64), np.empty(0, np.bool_))
+        nothing = Encoded(np.empty((0, len(f)), np.int64), np.empty(0, np.bool_))
         knots: int | None = None
         while True:
             copied = cross_fit(nothing, f, y, fold, knots=knots)
