@@ -57,39 +57,28 @@ def candidate_scores(
         # Where the endpoint shows probabilities one verdict is enough; otherwise votes count.
         shown = pool["first_token_top_logprobs"].is_not_null().any()
         method = "p_true_prob" if shown else "p_true_consistency"
-    places = (
-        pool.select("question_id", "about")
-        .unique(maintain_order=True)
-        .with_row_index("place")
-        .with_columns(("candidate-" + pl.col("place").cast(pl.String)).alias("candidate_id"))
-    )
+    places = pool.select("question_id", "about").unique(maintain_order=True).with_row_index("place")
+    places = places.with_columns(candidate_id="candidate-" + pl.col("place").cast(pl.String))
     verdicts = pool.join(places, on=["question_id", "about"], maintain_order="left")
-    crossed = pl.concat(
-        [
-            verdicts.with_columns(purpose=pl.lit(purpose), question_id="candidate_id").with_columns(
-                draw=pl.int_range(pl.len()).over("question_id", "model")
-            ),
-            verdicts.unique(["candidate_id", "model"], maintain_order=True).with_columns(
-                purpose=pl.lit("greedy"),
-                question_id="candidate_id",
-                draw=pl.lit(0, dtype=pl.Int64),
-                text="about",
-                temperature=pl.lit(0.0),
-            ),
-        ]
-    ).drop("candidate_id", "place")
-    asked = places.join(questions, on="question_id", maintain_order="left")
-    asked = asked.drop("question_id", "place", "about").rename({"candidate_id": "question_id"})
-    marked, semantics = annotate(crossed, asked, options=options)
-    scores = score_table(marked, semantics, methods=[method]).scores
-    found = (
-        scores.rename({"question_id": "candidate_id", "model": "judge"})
-        .drop("answer", "about")
-        .join(places, on="candidate_id", maintain_order="left")
-        .rename({"about": "answer"})
+    asked = verdicts.with_columns(purpose=pl.lit(purpose), question_id="candidate_id")
+    asked = asked.with_columns(draw=pl.int_range(pl.len()).over("question_id", "model"))
+    greedy = verdicts.unique(["candidate_id", "model"], maintain_order=True).with_columns(
+        purpose=pl.lit("greedy"),
+        question_id="candidate_id",
+        draw=pl.lit(0, dtype=pl.Int64),
+        text="about",
+        temperature=pl.lit(0.0),
     )
+    crossed = pl.concat([asked, greedy]).drop("candidate_id", "place")
+    texts = places.join(questions, on="question_id", maintain_order="left")
+    texts = texts.drop("question_id", "place", "about").rename({"candidate_id": "question_id"})
+    marked, semantics = annotate(crossed, texts, options=options)
+    scores = score_table(marked, semantics, methods=[method]).scores
+    scores = scores.rename({"question_id": "candidate_id", "model": "judge"})
+    found = scores.drop("answer", "about").join(places, on="candidate_id", maintain_order="left")
     key = ["question_id", "same"]
-    return _with_key(found).join(_authors(draws), on=key, maintain_order="left").select(_COLUMNS)
+    found = _with_key(found.rename({"about": "answer"}))
+    return found.join(_authors(draws), on=key, maintain_order="left").select(_COLUMNS)
 
 
 def consistency_candidates(draws: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame | None:

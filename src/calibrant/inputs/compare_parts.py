@@ -173,13 +173,9 @@ def _verification(
     summed: SummedTable, wanted: ComparisonRequest, key: ComparisonKey, model: str
 ) -> VerificationBlock:
     stream = named_stream(wanted.seed, "compare", *key.keys.values(), "verification", model)
-    block = CellBlock(
-        _cells(key, summed)[model],
-        summed.streamed.plan.grid,
-        level=wanted.options["level"],
-        resamples=wanted.options["resamples"],
-        rng=stream,
-    )
+    sums, grid = _cells(key, summed)[model], summed.streamed.plan.grid
+    level, resamples = wanted.options["level"], wanted.options["resamples"]
+    block = CellBlock(sums, grid, level=level, resamples=resamples, rng=stream)
     return verification_of(block, rng=stream)
 
 

@@ -230,15 +230,10 @@ def graded_by_given(
         pl.when(own).then(majority_grade("_given", _MEANING)).alias(GRADE)
     )
     notes = divided_note(graded, "_given", _MEANING)
-    told = own & pl.col("_given").eq_missing(pl.col(GRADE)) & pl.col(GRADE).is_not_null()
-    graded = graded.with_columns(
-        pl.when(told)
-        .then(pl.lit("given"))
-        .when(pl.col(GRADE).is_not_null())
-        .then(pl.lit("given to its meaning"))
-        .otherwise("grader")
-        .alias("grader"),
-        # A grade that was given is not the grader's own: it has no chance.
-        pl.when(pl.col(GRADE).is_null()).then("chance").alias("chance"),
-    )
+    known = pl.col(GRADE).is_not_null()
+    told = own & pl.col("_given").eq_missing(pl.col(GRADE)) & known
+    given_by = pl.when(told).then(pl.lit("given")).when(known).then(pl.lit("given to its meaning"))
+    # A grade that was given is not the grader's own: it has no chance.
+    chance = pl.when(~known).then("chance").alias("chance")
+    graded = graded.with_columns(given_by.otherwise("grader").alias("grader"), chance)
     return draws.drop(GRADE, strict=False), graded.drop("_given"), notes

@@ -55,11 +55,12 @@ def describing_columns(frame: pl.DataFrame) -> list[str]:
     return found
 
 
-def features_hint(names: Sequence[str]) -> Hint:
+def features_hint(frame: pl.DataFrame) -> Hint:
     """Return how to name features, with those that the table has."""
+    names = describing_columns(frame)
     if not names:
         return Hint("name columns with {features}")
-    return Hint("name columns, for example {features}", features=list(names))
+    return Hint("name columns, for example {features}", features=names)
 
 
 def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | None) -> Scores:

@@ -272,18 +272,13 @@ class Grades:
         if "chance" not in semantics.columns or not semantics["chance"].is_not_null().any():
             return None
         judged = pl.when("correct").then(_JUDGED).otherwise(1.0 - _JUDGED)
-        graded = (
-            semantics.filter(
-                pl.col("correct").is_not_null(), ~pl.col("grader").str.starts_with("given")
-            )
-            .join(draws.select(*_DRAW, "answer"), on=_DRAW, how="inner")
-            .unique(ANSWER, keep="first", maintain_order=True)
-            .select(*ANSWER, "grader", "correct", pl.col("chance").fill_null(judged))
-        )
+        ours = pl.col("correct").is_not_null() & ~pl.col("grader").str.starts_with("given")
+        graded = semantics.filter(ours).join(draws.select(*_DRAW, "answer"), on=_DRAW, how="inner")
+        graded = graded.unique(ANSWER, keep="first", maintain_order=True)
+        graded = graded.select(*ANSWER, "grader", "correct", pl.col("chance").fill_null(judged))
         if graded["grader"].is_in(_BY_CHOICE).all():
             return None
-        found = _labels(checks)
-        return cls(graded.join(found, on=ANSWER, how="left", maintain_order="left"))
+        return cls(graded.join(_labels(checks), on=ANSWER, how="left", maintain_order="left"))
 
     def of(self, rows: pl.DataFrame) -> Checked | None:
         """Return the grades behind some rows with their checks; None where others graded them.
@@ -298,14 +293,10 @@ class Grades:
         """
         if "answer" not in rows.columns or not rows["correct"].is_in([0.0, 1.0]).all():
             return None
-        found = rows.select(
-            pl.col(ANSWER).cast(pl.String), pl.col("confidence", "correct").cast(pl.Float64)
-        ).join(
-            self.answers.select(*ANSWER, "chance", "checked"),
-            on=ANSWER,
-            how="left",
-            maintain_order="left",
-        )
+        numbers = pl.col("confidence", "correct").cast(pl.Float64)
+        answers = self.answers.select(*ANSWER, "chance", "checked")
+        found = rows.select(pl.col(ANSWER).cast(pl.String), numbers)
+        found = found.join(answers, on=ANSWER, how="left", maintain_order="left")
         if found["chance"].null_count() > _MOST_UNKNOWN * found.height:
             return None
         firm = (1.0 - pl.col("correct") - _FIRM).abs()

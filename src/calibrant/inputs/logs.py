@@ -163,30 +163,18 @@ def _semantics(draws: pl.DataFrame, questions: pl.DataFrame, notes: list[str]) -
 
     Draws of one meaning have one grade, see `majority_grade`; an ungraded draw takes it too.
     """
-    known = questions.select("question_id", "text", "kind")
+    meaning = _meanings(draws, questions.select("question_id", "text", "kind"))
     grade = pl.col("correct").replace_strict({0.0: False, 1.0: True}, default=None)
     partial = pl.col("correct").is_not_null() & grade.is_null()
-    frame = draws.select(
-        *_KEY,
-        "grader",
-        pl.when(partial).then(pl.lit("a partial grade")).otherwise("reason").alias("reason"),
-        grade.alias("grade"),
-        _meanings(draws, known).alias("meaning"),
-    )
+    reason = pl.when(partial).then(pl.lit("a partial grade")).otherwise("reason").alias("reason")
+    frame = draws.select(*_KEY, "grader", reason, grade.alias("grade"), meaning)
     same = [*_UNIT, "meaning"]
     notes += divided_note(frame, "grade", same)
     frame = frame.with_columns(majority_grade("grade", same).alias("correct"))
     taken = pl.col("correct").is_not_null() & pl.col("grade").ne_missing(pl.col("correct"))
-    return frame.select(
-        *_KEY,
-        pl.col("meaning").alias("class_id"),
-        "correct",
-        pl.when(taken)
-        .then(pl.lit("graded as the same answer"))
-        .otherwise("reason")
-        .alias("reason"),
-        "grader",
-    )
+    same_answer = pl.when(taken).then(pl.lit("graded as the same answer"))
+    frame = frame.with_columns(same_answer.otherwise("reason").alias("reason"), class_id="meaning")
+    return frame.select(*_KEY, "class_id", "correct", "reason", "grader")
 
 
 def _meanings(draws: pl.DataFrame, known: pl.DataFrame) -> pl.Series:

@@ -134,12 +134,8 @@ def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
 def _index(frame: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
     """Return the numbers of some rows, small enough that millions of them fit."""
     names = pl.col("model", "method", *facets).cast(pl.String).cast(pl.Categorical)
-    return frame.select(
-        names,
-        pl.col("confidence").fill_nan(None),
-        pl.col("correct").cast(pl.Float32),
-        pl.col("question_id").hash().alias("question"),
-    )
+    said, grade = pl.col("confidence").fill_nan(None), pl.col("correct").cast(pl.Float32)
+    return frame.select(names, said, grade, question=pl.col("question_id").hash())
 
 
 def _sorted(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:

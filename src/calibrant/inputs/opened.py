@@ -63,12 +63,9 @@ class Opened(ABC):
         """
         if not self.whole_record:
             return options
-        table = replace(
-            options.table,
-            graded=True,
-            repeats=options.table.repeats or self.has_repeats(),
-            on_invalid=options.table.on_invalid or "drop",
-        )
+        asked = options.table
+        repeats, on_invalid = asked.repeats or self.has_repeats(), asked.on_invalid or "drop"
+        table = replace(asked, graded=True, repeats=repeats, on_invalid=on_invalid)
         return replace(options, table=table)
 
     def scores(self, options: AuditOptions, rankings: Collection[str]) -> Scores:

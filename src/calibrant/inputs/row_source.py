@@ -193,13 +193,9 @@ def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) ->
     for block in scores.blocks():
         # A fold may hold none of the scores outside [0, 1]: the scale is that of all folds.
         on_scores = name == "platt" and block.keys["method"] in raw
-        fitted = cross_fitted(
-            PlattCalibrator(scale="score") if on_scores else name,
-            block.confidence,
-            block.correct,
-            units=block.units,
-            weights=block.weights,
-            rng=named_stream(seed, "recalibrate", *block.keys.values()),
-        )
+        calibrator = PlattCalibrator(scale="score") if on_scores else name
+        rng = named_stream(seed, "recalibrate", *block.keys.values())
+        given = (calibrator, block.confidence, block.correct)
+        fitted = cross_fitted(*given, units=block.units, weights=block.weights, rng=rng)
         parts.append(block.frame.with_columns(confidence=pl.Series(fitted)))
     return replace(scores, frame=pl.concat(parts))

@@ -158,13 +158,9 @@ class Rows:
             held, searched = self._holding(query.words, patience)
             mask = mask & held
         total = int(mask.sum())
-        return RowPage(
-            self._told(self.index[self._some(mask, query, total)]),
-            total,
-            int((mask & self._wrong).sum()),
-            int((mask & self._graded).sum()),
-            searched,
-        )
+        rows = self._told(self.index[self._some(mask, query, total)])
+        wrong, graded = (int((mask & mark).sum()) for mark in (self._wrong, self._graded))
+        return RowPage(rows, total, wrong, graded, searched)
 
     def add_column(self, name: str, made: Callable[[], pl.Series]) -> None:
         """Add names of groups, by place, that no column of the file holds."""
@@ -188,13 +184,11 @@ class Rows:
         told = self._told(row)[0]
         alike = self.index.filter(pl.col("question") == row["question"][0]).head(400)
         whole = self.stored.at([place]).row(0, named=True)
+        shown = {*OWN, ROW, LEFT_OUT}
+        columns = {n: v for n, v in whole.items() if n not in shown and v is not None}
         return {
             **told,
-            "columns": {
-                name: value
-                for name, value in whole.items()
-                if name not in {*OWN, ROW, LEFT_OUT} and value is not None
-            },
+            "columns": columns,
             LEFT_OUT: whole.get(LEFT_OUT),
             "all": self._told(alike),
             "draws": self._meanings([told["question_id"]]).get(told["question_id"], []),

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,7 +95,7 @@ def plan_document(goal: Goal, *, preset: str | None = None) -> dict[str, Any]:
         **costs,
         "phase_transition_labels": _phase(goal),
         "expiry": _expiry(goal),
-        "notes": _notes(goal),
+        "notes": list(_notes(goal)),
     }
     if framework is not None:
         needed, available = costs["passive_labels"], framework.available
@@ -220,27 +221,25 @@ def _expiry(goal: Goal) -> PlanExpiry | None:
     )
 
 
-def _notes(goal: Goal) -> list[str]:
-    notes = []
+def _notes(goal: Goal) -> Iterator[str]:
     if math.isinf(goal.steepness):
-        notes.append(
+        yield (
             "a discontinuous stage makes passive verification of the whole pipeline impossible "
             "at any number of labels: verify the stages one by one, or actively"
         )
     if goal.models > 1:
-        notes.append(
+        yield (
             "a comparison takes one label per question and model; should the errors of the "
             "models add up instead of cancelling, it takes 8 times the labels (4 times actively)"
         )
     if goal.error_rate == 0.0:
-        notes.append("an error rate of 0 is a wish: give the upper end of its interval")
+        yield "an error rate of 0 is a wish: give the upper end of its interval"
     phase = _phase(goal)
     if goal.labels is not None and phase is not None and goal.labels < phase:
-        notes.append(
+        yield (
             f"{goal.labels:,} labels lie below the phase transition ({phase:,} labels, m eps = 1): "
             "miscalibration of the size of the error rate cannot be detected by any method"
         )
-    return notes
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,18 +211,13 @@ def _estimate(
 ) -> Estimate:
     p, y = block.confidence[model], block.correct[model]
     rows = ~np.isnan(y) if metric == "accuracy" else block.present[model]
-    return RowBlock(
-        # Accuracy is about outcomes alone: no confidence is looked at.
-        np.nan_to_num(p[rows]),
-        y[rows],
-        None,
-        None,
-        probability=True,
-        bins=_BINS,
-        level=level,
-        resamples=resamples,
-        rng=named_stream(seed, "leaderboard", metric, model),
-    ).estimate(METRICS[metric])
+    # Accuracy is about outcomes alone: no confidence is looked at.
+    said, rng = np.nan_to_num(p[rows]), named_stream(seed, "leaderboard", metric, model)
+    given = (said, y[rows], None, None)
+    audited = RowBlock(
+        *given, probability=True, bins=_BINS, level=level, resamples=resamples, rng=rng
+    )
+    return audited.estimate(METRICS[metric])
 
 
 # By pair of models: the difference, first minus second, and the p-value of none.

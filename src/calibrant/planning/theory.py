@@ -1,6 +1,6 @@
 """Worst-case rates beyond one model as one document: growth, dynamics, depth, transfer, noise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeVar
@@ -69,49 +69,38 @@ def theory_document(theory: Theory, goal: Goal, error_rate: float | None) -> dic
     >>> round(found["horizon"]["passive"])
     14000
     """
-    return {
-        **_growth(theory, goal),
-        **_over_time(theory, goal, error_rate),
-        **_floors(theory, goal),
-        **_audits(theory, goal, error_rate),
-    }
+    rates = [*_over_time(theory, goal, error_rate), *_floors(theory, goal)]
+    return dict([*rates, *_audits(theory, goal, error_rate)])
 
 
-def _growth(theory: Theory, goal: Goal) -> dict[str, object]:
-    if theory.growth is None:
-        return {}
-    given = {"labels": _need(goal.labels, "labels", "growth"), "exponent": theory.growth}
-    horizon = _both(formulas.verification_horizon, **given, lipschitz=goal.lipschitz)
-    if theory.size is None:
-        return {"horizon": horizon}
-    labels = scaling(theory.size, exponent=theory.growth)
-    return {"horizon": horizon, "scaling": {"size": theory.size, "labels": labels}}
-
-
-def _over_time(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, object]:
-    found: dict[str, object] = {}
+def _over_time(
+    theory: Theory, goal: Goal, error_rate: float | None
+) -> Iterator[tuple[str, object]]:
+    if theory.growth is not None:
+        given = {"labels": _need(goal.labels, "labels", "growth"), "exponent": theory.growth}
+        yield "horizon", _both(formulas.verification_horizon, **given, lipschitz=goal.lipschitz)
+        if theory.size is not None:
+            labels = scaling(theory.size, exponent=theory.growth)
+            yield "scaling", {"size": theory.size, "labels": labels}
     if theory.decay is not None:
         rate = _need(theory.label_rate, "label_rate", "decay")
         given = {"decay": theory.decay, "rate": rate, "scale": error_rate or 1.0}
-        dynamics = _both(formulas.verification_dynamics, **given, lipschitz=goal.lipschitz)
-        found["dynamics"] = dynamics
+        yield "dynamics", _both(formulas.verification_dynamics, **given, lipschitz=goal.lipschitz)
     if theory.transfer is not None:
         eps = _need(error_rate, "error_rate", "transfer")
         shift, steepness = theory.transfer, goal.lipschitz
         needed = formulas.transfer_labels(shift, error_rate=eps, shift_lipschitz=steepness)
-        found["transfer"] = {"shift": shift, "labels": needed}
-    return found
+        yield "transfer", {"shift": shift, "labels": needed}
 
 
-def _floors(theory: Theory, goal: Goal) -> dict[str, object]:
-    found: dict[str, object] = {}
+def _floors(theory: Theory, goal: Goal) -> Iterator[tuple[str, object]]:
     if theory.correlation is not None:
         made = _need(goal.labels, "labels", "correlation")
-        found["effective_labels"] = effective_labels(made, correlation=theory.correlation)
+        yield "effective_labels", effective_labels(made, correlation=theory.correlation)
     if theory.perturbed_error is not None:
         made, noise = _need(goal.labels, "labels", "perturbed_error"), theory.perturbed_error
         floors = _both(general_floor, noise=noise, labels=made, lipschitz=goal.lipschitz)
-        found["robustness_floor"] = floors
+        yield "robustness_floor", floors
     if theory.published:
         if len(theory.published) < 2:
             raise InputError(f"published takes two accuracies or more, got {theory.published[0]}")
@@ -121,36 +110,33 @@ def _floors(theory: Theory, goal: Goal) -> dict[str, object]:
             for a, b in combinations(theory.published, 2)
         ]
         if len(pairs) > 1:
-            found["published_pairs"] = pairs
+            yield "published_pairs", pairs
         else:
-            found["published"] = published_difference(*theory.published, labels=number)
-    return found
+            yield "published", published_difference(*theory.published, labels=number)
 
 
-def _audits(theory: Theory, goal: Goal, error_rate: float | None) -> dict[str, object]:
-    found: dict[str, object] = {}
+def _audits(theory: Theory, goal: Goal, error_rate: float | None) -> Iterator[tuple[str, object]]:
     if theory.two_phase:
-        found["two_phase"] = formulas.two_phase(
-            labels=_need(goal.labels, "labels", "two_phase"),
-            error_rate=_need(error_rate, "error_rate", "two_phase"),
-            lipschitz=goal.lipschitz,
-        )
+        given = _labels_at(goal, error_rate, "two_phase")
+        yield "two_phase", formulas.two_phase(**given, lipschitz=goal.lipschitz)
     if theory.rounds:
         if len(theory.rounds) != 2:
             raise InputError(f"rounds takes an error and a share, got {len(theory.rounds)} numbers")
-        found["rounds"] = formulas.recalibration_rounds(
-            labels=_need(goal.labels, "labels", "rounds"),
-            error_rate=_need(error_rate, "error_rate", "rounds"),
-            initial_ece=theory.rounds[0],
-            shrinkage=theory.rounds[1],
-        )
+        given, (start, left) = _labels_at(goal, error_rate, "rounds"), theory.rounds
+        shown = formulas.recalibration_rounds(**given, initial_ece=start, shrinkage=left)
+        yield "rounds", shown
     steepest = max(goal.stages, default=0.0)
     if steepest > 1.0 and goal.precision is not None and goal.labels is not None and error_rate:
         deepest = formulas.deepest_pipeline(
             goal.precision, error_rate=error_rate, labels=goal.labels, stage=steepest
         )
-        found["depth"] = {"stage": steepest, "deepest": deepest}
-    return found
+        yield "depth", {"stage": steepest, "deepest": deepest}
+
+
+def _labels_at(goal: Goal, error_rate: float | None, asking: str) -> dict[str, float]:
+    """Return the labels at hand and the error rate, both of which are asked for."""
+    labels = _need(goal.labels, "labels", asking)
+    return {"labels": labels, "error_rate": _need(error_rate, "error_rate", asking)}
 
 
 def _need(value: float | None, name: str, asking: str) -> float:

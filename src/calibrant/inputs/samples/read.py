@@ -85,10 +85,8 @@ def read_samples(
     parts = list(data) if isinstance(data, list | tuple) else [data]
     known = references is not None
     models = models_by_file(parts) if len(parts) > 1 else [None]
-    read = [
-        _read_one(part, wanted, model=model or _MODEL, known=known)
-        for part, model in zip(parts, models, strict=True)
-    ]
+    named = zip(parts, models, strict=True)
+    read = [_read_one(part, wanted, model or _MODEL, known=known) for part, model in named]
     found = read[0] if len(read) == 1 else _joined(read)
     if references is not None:
         with error_source(source_name(references)):
@@ -100,7 +98,7 @@ def read_samples(
     return found
 
 
-def _read_one(data: Any, wanted: SampleColumns, *, model: str, known: bool) -> Samples:
+def _read_one(data: Any, wanted: SampleColumns, model: str, *, known: bool) -> Samples:
     if isinstance(data, str | Path):
         if is_study(data):
             return _from_study(Study(data))

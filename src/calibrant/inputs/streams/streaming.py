@@ -176,29 +176,13 @@ def _statistics(column: str, files: list[str]) -> Iterator[Any]:
 _END = 8
 
 
-def footer_facts(files: Sequence[str], parts: Sequence[batches.Part]) -> list[dict[str, Any]]:
-    """Return path, bytes, rows and the SHA-256 of the footer of every file.
+def streamed_input(shown: str, source: str, parts: Sequence[batches.Part]) -> list[dict[str, Any]]:
+    """Return what names the input of a streamed document: files with the SHA-256 of their footers.
 
     Hashing a large table would take longer than auditing it. The footer holds the schema, and for
     every row group and column the number of rows, the place and size of its bytes and, where the
     writer gave them, the least and the largest value: a file that was written again with other
     rows has another footer, but a byte that was changed in place has not.
-
-    Parameters
-    ----------
-    files
-        Parquet files, local or behind URLs.
-    parts
-        The parts of the table, which know the rows of each file.
-    """
-    rows: Counter[str] = Counter()
-    for part in parts:
-        rows[part.file] += part.rows
-    return list(LocalEngine().map(partial(_facts, rows=rows), files))
-
-
-def streamed_input(shown: str, source: str, parts: Sequence[batches.Part]) -> list[dict[str, Any]]:
-    """Return what names the input of a streamed document.
 
     Parameters
     ----------
@@ -208,13 +192,16 @@ def streamed_input(shown: str, source: str, parts: Sequence[batches.Part]) -> li
         What was read: the same, or its copy as a parquet file where it is a table of text. That
         is read to the end for the copy, so that it is hashed whole.
     parts
-        The parts of the table.
+        The parts of the table, which know the rows of each file.
     """
-    if source == shown:
-        return footer_facts(batches.parquet_files(source), parts)
-    from calibrant.inputs.provenance import input_files
+    if source != shown:
+        from calibrant.inputs.provenance import input_files
 
-    return input_files(shown)
+        return input_files(shown)
+    rows: Counter[str] = Counter()
+    for part in parts:
+        rows[part.file] += part.rows
+    return list(LocalEngine().map(partial(_facts, rows=rows), batches.parquet_files(source)))
 
 
 def _facts(file: str, rows: Counter[str]) -> dict[str, Any]:

@@ -69,18 +69,12 @@ def claim_entries(
             groups += [({name: str(group[name][0])}, group) for group in found]
         for group, members in groups:
             p = members["confidence"].cast(pl.Float64).to_numpy()
-            enough = p.size >= 2
-            wanted = threshold if enough else None
-            made = labels if enough else None
-            entries.append(
-                ClaimPlanEntry(
-                    **keys,
-                    group=group,
-                    items=int(p.size),
-                    needed=None if wanted is None else _needed(p, wanted, power, target, seed),
-                    shows=None if made is None else _shows(p, made, wanted, power, target, seed),
-                )
-            )
+            wanted, made = (threshold, labels) if p.size >= 2 else (None, None)
+            needed = None if wanted is None else _needed(p, wanted, power, target, seed)
+            shows = None if made is None else _shows(p, made, wanted, power, target, seed)
+            n = int(p.size)
+            entry = ClaimPlanEntry(**keys, group=group, items=n, needed=needed, shows=shows)
+            entries.append(entry)
     return entries
 
 

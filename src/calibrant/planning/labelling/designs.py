@@ -143,23 +143,19 @@ def _walk(
     return order, width + 0.999 * np.where(back, 1.0 - inside, inside)
 
 
-def _equal(pool: LabelPool, size: int) -> Floats:
-    left = pool.open.size
-    return np.full(left, size / max(left, 1))
-
-
 def _stratified(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:
     frame = pool.open
     fine = pool.confidence[frame]
     if pool.side is not None and pool.side.shape[1]:
         fine = pool.side[frame, 0]
     order, along = _walk(pool, fine, generator, turns=True)
-    return Chances(_equal(pool, size), order, along, True)
+    return Chances(np.full(frame.size, size / max(frame.size, 1)), order, along, True)
 
 
 def _random(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:
     left = pool.open.size
-    return Chances(_equal(pool, size), generator.permutation(left), np.full(left, np.nan), True)
+    order, nowhere = generator.permutation(left), np.full(left, np.nan)
+    return Chances(np.full(left, size / max(left, 1)), order, nowhere, True)
 
 
 def _pps(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:

@@ -191,13 +191,8 @@ def judged_estimates(
         inside, outside = which & has, which & ~has
         middle = np.array([p[which].mean()])
         ends = (float(of(middle, 0.0)[0]), float(of(middle, 1.0)[0]))
-        return judged_mean(
-            of(p[inside], y[inside]),
-            of(p[inside], f[inside]),
-            of(p[outside], f[outside]),
-            level=cover,
-            corners=ends if binary else None,
-        )
+        values = of(p[inside], y[inside]), of(p[inside], f[inside]), of(p[outside], f[outside])
+        return judged_mean(*values, level=cover, corners=ends if binary else None)
 
     everything = np.ones(p.size, dtype=bool)
     edges = np.unique(np.quantile(p, np.linspace(0, 1, bins + 1)))

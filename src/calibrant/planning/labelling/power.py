@@ -39,10 +39,6 @@ class _Pool:
     def weight(self) -> Floats:
         return np.asarray(self.items / self.items.sum(), dtype=np.float64)
 
-    def rates(self, error: float) -> Floats:
-        """Return outcomes' rates with this calibration error: over-confident in every bin."""
-        return np.clip(self.mean - error, 0.0, 1.0)
-
 
 def _cells(confidence: ArrayLike, bins: int, target: str) -> _Pool:
     p = np.asarray(confidence, dtype=np.float64)
@@ -51,17 +47,6 @@ def _cells(confidence: ArrayLike, bins: int, target: str) -> _Pool:
     cell = pool_cells(p, bins)
     items = np.bincount(cell).astype(np.float64)
     return _Pool(items, np.bincount(cell, weights=p) / items, target == "pool")
-
-
-def _shared(made: Floats, pool: _Pool, rng: np.random.Generator) -> Ints:
-    """Share labels out as a spread sample does: in proportion, the rest at random.
-
-    Returns labels per bin for every number `made` and every run, shape (made, runs, bins); a
-    run's labels only ever grow.
-    """
-    rest = rng.random((_RUNS, pool.items.size))
-    wanted = made[:, None, None] * pool.weight
-    return np.asarray(np.minimum(np.floor(wanted + rest), pool.items), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +79,13 @@ def _looks(pool: _Pool, made: Floats, error: float, rng: np.random.Generator) ->
     Outcomes of a pool are independent, so those of the labels already made say nothing about the
     next: further hits are binomial, in a finite pool as in an endless one.
     """
-    n = _shared(made, pool, rng)
+    # Labels are shared out as by a spread sample: in proportion to the bins, the rest at random.
+    # By number `made`, run and bin; a run's labels only ever grow.
+    rest = rng.random((_RUNS, pool.items.size))
+    n = np.minimum(np.floor(made[:, None, None] * pool.weight + rest), pool.items).astype(np.int64)
     fresh = np.diff(n, axis=0, prepend=0)
-    hits = np.cumsum(rng.binomial(fresh, pool.rates(error)), axis=0)
+    # A model with this error is over-confident in every bin.
+    hits = np.cumsum(rng.binomial(fresh, np.clip(pool.mean - error, 0.0, 1.0)), axis=0)
     weight, seen = pool.weight, n > 0
     count = np.maximum(n, 1)
     rate = hits / count

@@ -112,18 +112,14 @@ class CalibrationWatch:
         if not batch.confidence.size:
             return broken
         finding = self.detector.update(batch.confidence, batch.correct, batch.question, batch.group)
-        self.rows += int(batch.confidence.size)
-        self.history.append(
-            BatchEntry(
-                batch.label,
-                batch.time,
-                int(batch.correct.size),
-                batch.unlabelled,
-                **batch_estimates(batch.confidence, batch.correct),
-                capital=finding.evidence if finding else self.detector.evidence,
-                alarm=finding is not None,
-            )
+        n, capital = batch.correct.size, finding.evidence if finding else self.detector.evidence
+        self.rows += n
+        estimates = batch_estimates(batch.confidence, batch.correct)
+        alarm = finding is not None
+        entry = BatchEntry(
+            batch.label, batch.time, n, batch.unlabelled, **estimates, capital=capital, alarm=alarm
         )
+        self.history.append(entry)
         if finding is not None:
             self.alarms.append(self._alarm_of(finding))
             self.last_words.append(msgspec.structs.asdict(self.alarms[-1]))
