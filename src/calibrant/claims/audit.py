@@ -22,9 +22,7 @@ _NAMES_ENDS = 3
 
 
 def audit_claims(
-    entries: Sequence[AuditBlock],
-    margin: float,
-    coverage: Sequence[Coverage] = (),
+    entries: Sequence[AuditBlock], margin: float, coverage: Sequence[Coverage] = ()
 ) -> list[Claim]:
     """Return the claims of an audit, from its entries with corrected tests.
 
@@ -69,7 +67,10 @@ def _entry_claims(
     subject = {"model": entry.model, "method": entry.method, "group": entry.group}
     # One method needs no name; of one model only the method tells confidences apart.
     name = subject_name(subject if methods else {**subject, "method": None})
-    about = About(subject, {"name": name, "named": named or bool(entry.group)})
+    # Clusters are counted where they are too few to speak of others.
+    few = entry.questions if _tests(entry)["gap"] is None else None
+    shared = {"name": name, "named": named or bool(entry.group), "few_clusters": few}
+    about = About(subject, shared)
     error = _error_claim(entry, margin, about)
     direction = _direction_claim(entry, margin, about, off_along=error.outcome == "shown")
     yield on_grades(OVER if direction.id == OVER.id else UNDER, direction, entry, "gap")
@@ -87,11 +88,6 @@ def _is_shown(test: Test | None) -> bool:
 def _tests(entry: AuditBlock) -> Significance:
     assert entry.significance is not None
     return entry.significance
-
-
-def _few_clusters(entry: AuditBlock) -> int | None:
-    """Return the number of clusters where they are too few to speak of others."""
-    return None if _tests(entry)["gap"] is not None else entry.questions
 
 
 def _direction_claim(entry: AuditBlock, margin: float, about: About, *, off_along: bool) -> Claim:
@@ -113,11 +109,9 @@ def _direction_claim(entry: AuditBlock, margin: float, about: About, *, off_alon
         "rows": entry.n,
         "more": _more_labels(gap, margin, tests),
         "p": None if test is None else test["p_value"],
-        "few_clusters": _few_clusters(entry),
         "what": "labels" if entry.questions == entry.n else "questions or topics",
         "missing": missing,
-        "missing_share": entry.missing and entry.missing["share"],
-        "missing_accuracy": entry.missing and entry.missing["missing_accuracy"],
+        "lost": entry.missing,
     }
     return rule.claim(
         outcome,
@@ -180,7 +174,7 @@ def _error_claim(entry: AuditBlock, margin: float, about: About) -> Claim:
     return MISCALIBRATED.claim(
         outcome,
         about,
-        {**within, "few_clusters": _few_clusters(entry)},
+        within,
         estimate=error,
         p_adjusted=None if test is None else test["p_adjusted"],
         margin=margin,
@@ -217,7 +211,7 @@ def _summaries(
     over = {method: _over(claims, method) for method in methods}
     several = len({entry.method for entry in whole}) > 1
     found = [
-        _summary(over[method], own, method, behind=_aside(method) if several else "")
+        _summary(over[method], own, _aside(method) if several else "", method)
         for method, own in methods.items()
         if 2 * len(over[method]) > len(own)
     ]
@@ -226,8 +220,7 @@ def _summaries(
         return found
     both = "both" if len(methods) == 2 else f"all {len(methods)}"
     every = [claim for own in over.values() for claim in own]
-    first = _summary(every, everywhere, None, before=f"In {both} confidences ")
-    return [first, *found]
+    return [_summary(every, everywhere, f"In {both} confidences "), *found]
 
 
 def _over(claims: Sequence[Claim], method: str) -> list[Claim]:
@@ -246,12 +239,7 @@ def _aside(method: str) -> str:
 
 
 def _summary(
-    over: Sequence[Claim],
-    entries: Sequence[AuditBlock],
-    method: str | None,
-    *,
-    before: str = "",
-    behind: str = "",
+    over: Sequence[Claim], entries: Sequence[AuditBlock], where: str, method: str | None = None
 ) -> Claim:
     sizes = [claim.value for claim in over if claim.value is not None]
     models = list(dict.fromkeys(claim.subject["model"] for claim in over))
@@ -265,8 +253,8 @@ def _summary(
         "range": (min(sizes), max(sizes)),
         "best": best if ends else None,
         "worst": worst if ends else None,
-        "before": before,
-        "behind": behind,
+        "where": where,
+        "method": method,
     }
     return MODELS_OVER.claim(
         "shown",

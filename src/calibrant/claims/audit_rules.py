@@ -23,10 +23,6 @@ def _says(facts: Facts) -> str:
     return f"{said}{share}{rest}"
 
 
-def _interval(facts: Facts) -> str:
-    return f"95 % interval {points_range(facts['low'], facts['high'])}"
-
-
 # What a direction rests on where answers have no confidence.
 _IF_MISSING = {
     None: "",
@@ -73,7 +69,7 @@ def _direction(name: str, opposite: str) -> ClaimRule:
         forecast=_forecast,
         few=_few_clusters,
         grades_sentence=grades_sentence,
-        stated=lambda facts: percent(1 - facts["missing_share"]),
+        stated=lambda facts: percent(1 - facts["lost"]["share"]),
     )
 
 
@@ -137,7 +133,8 @@ def _most_over(facts: Facts) -> str:
     number = f"{over} of {models} models"
     if over == models:
         number = "both models" if models == 2 else f"all {count(models, 'model')}"
-    who = f"{facts['before']}{number}{facts['behind']}"
+    # Of one confidence a headline says behind the number which it is, of all of them before it.
+    who = f"{number}{facts['where']}" if facts["method"] else f"{facts['where']}{number}"
     ends = ""
     if facts["best"] is not None:
         best, worst = (_named_error(facts[name]) for name in ("best", "worst"))

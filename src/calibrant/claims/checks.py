@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -87,21 +87,17 @@ def checked_blocks(document: Mapping[str, Any]) -> Iterator[Block]:
     Blocks are the results, the blocks over meanings (``sem1_ece``, ``sem2_ece``), and, once, the
     claims that are about several of them.
     """
-    claims = list(document.get("claims") or [])
-    taken: list[int] = []
-    for entry in document.get("results") or []:
-        keys = {name: entry.get(name) for name in ("model", "method", "group")}
-        own = [n for n, claim in enumerate(claims) if _is_about(claim["subject"], keys)]
-        taken += own
-        yield _place(keys), entry.get("metrics") or {}, [claims[number] for number in own]
+    claims, told = list(document.get("claims") or []), set[int]()
+    entries = [(entry, entry.get("metrics") or {}) for entry in document.get("results") or []]
     for entry in document.get("sem_ece") or []:
-        found = {name: entry[key] for name, key in _SEMANTIC.items() if key in entry}
-        keys = {"model": entry["model"], "method": "meanings", "group": entry.get("group")}
-        own = [n for n, claim in enumerate(claims) if _is_about(claim["subject"], keys)]
-        taken += own
-        yield _place(keys), found, [claims[number] for number in own]
-    rest = [claim for number, claim in enumerate(claims) if number not in taken]
-    if rest:
+        metrics = {name: entry[key] for name, key in _SEMANTIC.items() if key in entry}
+        entries.append(({**entry, "method": "meanings"}, metrics))
+    for entry, metrics in entries:
+        keys = {name: entry.get(name) for name in ("model", "method", "group")}
+        own = [claim for claim in claims if _is_about(claim["subject"], keys)]
+        told.update(map(id, own))
+        yield _place(keys), metrics, own
+    if rest := [claim for claim in claims if id(claim) not in told]:
         yield "all", {}, rest
 
 
@@ -147,7 +143,11 @@ def _failed_claims(
     blocks: Sequence[Block], check: Check, rule: ClaimRule, allow_undecided: bool
 ) -> Iterator[str]:
     told = {rule.id, rule.opposite}
-    alike = {_kind(place, metrics) for place, metrics, own in blocks if _has(own, told)}
+    alike = {
+        _kind(place, metrics)
+        for place, metrics, own in blocks
+        if any(claim["id"] in told for claim in own)
+    }
     for place, metrics, own in blocks:
         about = [claim for claim in own if claim["id"] in told]
         for claim in about:
@@ -161,22 +161,14 @@ def _failed_claims(
     # A claim that is made only where it holds does not hold where it is not made.
     silent = rule.sentences.keys() == {"shown"} and any(own for _, _, own in blocks)
     if not alike and not silent:
-        yield f"{check.text}: this claim was not made. {_why_not(blocks)}"
-
-
-def _has(own: Sequence[Mapping[str, Any]], told: Collection[str | None]) -> bool:
-    return any(claim["id"] in told for claim in own)
+        tested = any("error" in metrics for _, metrics, _ in blocks)
+        why = "Nothing here tests it." if tested else "No score here is a probability."
+        yield f"{check.text}: this claim was not made. {why}"
 
 
 def _kind(place: str, metrics: Mapping[str, Any]) -> str:
     """Return what kind of block it is: results, meanings, or claims about several models."""
     return "all" if place == "all" else "meanings" if "sem1_ece" in metrics else "results"
-
-
-def _why_not(blocks: Sequence[Block]) -> str:
-    if not any("error" in metrics for _, metrics, _ in blocks):
-        return "No score here is a probability."
-    return "Nothing here tests it."
 
 
 def _failed_metric(blocks: Sequence[Block], check: Check) -> Iterator[str]:

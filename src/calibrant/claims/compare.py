@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.claim import About, Claim, Facts, Outcome
+from msgspec import convert
+
+from calibrant.claims.claim import About, Claim, ClaimRule, Facts, Outcome
 from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.margins import COMPARISON_MARGIN, more_labels
-from calibrant.claims.words import count, joined, labels_text, percent, points_range, rule
+from calibrant.claims.words import count, joined, labels_text, rule
+from calibrant.core.estimate import EstimateEntry
 from calibrant.core.method_words import method_name
 
 LEAST_QUESTIONS = 20
@@ -30,9 +33,10 @@ def place(facts: Facts) -> str:
 
 
 def _certain(facts: Facts) -> str:
-    if not facts["at_least"]:
+    at_least = facts["evidence"]["at_least"]
+    if not at_least:
         return "no"
-    return "all" if facts["at_least"] >= facts["value"] else "some"
+    return "all" if at_least >= facts["value"] else "some"
 
 
 def _undecided(facts: Facts) -> str:
@@ -87,7 +91,7 @@ DEPENDS = rule(
     "compare.depends", margin=COMPARISON_MARGIN, depends=_depends, place=place, checked=_checked
 )
 
-_RULES = {
+_RULES: dict[str, tuple[ClaimRule, Outcome]] = {
     "better": (BETTER, "shown"),
     "only more accurate": (ONLY_MORE_ACCURATE, "shown"),
     "reversal": (REVERSAL, "shown"),
@@ -109,86 +113,64 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
     named
         Whether sentences say the method, because there are several.
     """
-    told, outcome = _RULES[pair["verdict"]]
-    evidence = pair["evidence"]
-    gap = evidence["footings"]["raw"]["gap"]
+    rule, outcome = _RULES[pair["verdict"]]
+    gaps = {name: footing["gap"] for name, footing in pair["evidence"]["footings"].items()}
     first = pair["winner"] == pair["a"]
-    estimate = sized(gap, first=True) if pair["winner"] and first else dict(gap)
-    if pair["verdict"] == "only more accurate":
-        estimate = sized(pair["accuracy_gap"], first=not first)
+    estimate = _estimate(gaps["raw"], turned=first)
+    if rule is ONLY_MORE_ACCURATE:
+        estimate = _estimate(pair["accuracy_gap"], turned=not first)
     own, other = ("a", "b") if first else ("b", "a")
+    equal = [abs(gaps[name]["value"]) for name in ("os_weakest", "os_strongest", "sda")]
     facts: dict[str, Any] = {
-        **{name: pair[name] for name in ("n", "pairs", "winner", "depends_on", "rests_on")},
+        "n": pair["n"],
         "loser": pair[other],
-        "level": evidence["level"],
         "error": pair["errors"][own],
         "other_error": pair["errors"][other],
-        "at_least": evidence["at_least"],
-        "lead": abs(pair["accuracy_gap"]["value"]),
-        "graded": pair["accuracy_gap"]["n"],
-        "mixed": abs(evidence["footings"]["sda"]["gap"]["value"]),
-        "unstated": evidence["unstated"],
-        "grading": pair.get("grading"),
-        "shown_if_alone": pair["shown_if_alone"],
+        "least": min(equal),
+        "most": max(equal),
+        "mixed": equal[-1],
         "not_shown_on": [name for name in pair["not_shown_on"] if name in WHERE],
     }
-    if pair["verdict"] == "reversal":
-        facts |= _turned(evidence["footings"])
     if pair["depends_on"] == "footing":
-        facts |= _opposites(pair, margin)
-    return told.claim(
-        outcome,  # type: ignore[arg-type]
-        about_part(pair, named),
+        facts |= _opposites(pair, gaps, margin)
+    return rule.claim(
+        outcome,
+        _about(pair, named=named),
         facts,
         estimate=estimate,
-        p_adjusted=pair["p_verdict_adjusted"] if told is BETTER else None,
+        p_adjusted=pair["p_verdict_adjusted"] if rule is BETTER else None,
         margin=margin,
     )
 
 
-def about_part(entry: Mapping[str, Any], named: bool) -> About:
-    """Return what a sentence is about: the pair or model, and its method among several."""
+def _about(entry: Mapping[str, Any], *, named: bool, **more: object) -> About:
+    """Return a pair, a model or a league as a subject; all of its entry may be told."""
     names = ("a", "b", "model", "method", "group")
-    subject = {name: entry[name] for name in names if name in entry}
-    return About(subject, {**subject, "method": entry["method"] if named else None})
+    subject = {name: entry[name] for name in names if name in entry} | more
+    return About(subject, {**entry, "method": entry["method"] if named else None})
 
 
-def sized(gap: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
-    """Return the size of a gap in favour of the winner."""
-    if not first:
-        return dict(gap)
-    turned = {"value": gap["value"], "low": gap["high"], "high": gap["low"]}
-    return {
-        **gap,
-        **{name: None if value is None else -value for name, value in turned.items()},
-    }
+def _estimate(gap: Mapping[str, Any], *, turned: bool) -> EstimateEntry:
+    """Return a gap, turned where that is its size in favour of the winner."""
+    estimate = convert(gap, EstimateEntry)
+    return estimate.turned() if turned else estimate
 
 
-def _turned(footings: Mapping[str, Any]) -> dict[str, float]:
-    """Return by how much the order is one way as answered, and the other at equal accuracy."""
-    equal = [abs(footings[name]["gap"]["value"]) for name in ("os_weakest", "os_strongest", "sda")]
-    return {
-        "looks": abs(footings["raw"]["gap"]["value"]),
-        "least": min(equal),
-        "most": max(equal),
-    }
-
-
-def _opposites(pair: Mapping[str, Any], margin: float) -> dict[str, Any]:
+def _opposites(
+    pair: Mapping[str, Any], gaps: Mapping[str, Mapping[str, float]], margin: float
+) -> dict[str, Any]:
     """Return the footing with the clearest gap, and the one that denies it most."""
-    gaps = {name: pair["evidence"]["footings"][name]["gap"] for name in WHERE}
-    values = {name: gap["value"] for name, gap in gaps.items()}
+    values = {name: gaps[name]["value"] for name in WHERE}
     best = max(values, key=lambda name: abs(values[name]))
     side = 1.0 if values[best] > 0 else -1.0
     worst = min(values, key=lambda name: side * values[name])
-    reach = {name: side * gap["high" if side > 0 else "low"] for name, gap in gaps.items()}
-    least = {name: side * gap["low" if side > 0 else "high"] for name, gap in gaps.items()}
+    near, far = ("low", "high") if side > 0 else ("high", "low")
     model = {1.0: pair["b"], -1.0: pair["a"]}
-    denied = worst == "sda" and reach["sda"] < margin / 2
+    denied = worst == "sda" and side * gaps["sda"][far] < margin / 2
     one = {"name": model[side], "where": WHERE[best], "size": abs(values[best])}
     turned = side if side * values[worst] > 0 else -side
     two = {"name": model[turned], "where": WHERE[worst], "size": abs(values[worst])}
-    alone = denied and all(least[name] > 0 for name in WHERE if name != "sda")
+    alone = denied and all(side * gaps[name][near] > 0 for name in WHERE if name != "sda")
     if alone:
         two["name"] = model[-side]
     return {"best": one, "worst": two, "other": model[-side], "statements_alone": alone}
@@ -196,10 +178,6 @@ def _opposites(pair: Mapping[str, Any], margin: float) -> dict[str, Any]:
 
 # At the whole level 'right more often' was false in 4.8 to 5.3 % of runs with equal models.
 MORE_ACCURATE_SHARE = 0.8
-
-
-def _interval(facts: Facts) -> str:
-    return f"{percent(facts['level'])} interval {points_range(facts['low'], facts['high'])}"
 
 
 def _more(facts: Facts) -> str:
@@ -212,19 +190,19 @@ MORE_ACCURATE = rule(
     undecided=lambda facts: "same" if facts["same_answers"] else "open",
     depends=grades_sentence,
     place=place,
-    interval=_interval,
     more=_more,
 )
 
 
 def _counted(facts: Facts) -> str:
     """Say how many pairs differ in accuracy alone, and how many orders turn round."""
-    told = []
-    if facts["accurate"]:
-        told.append(f"in {facts['accurate']:,} one is only more accurate")
-    if facts["reversals"]:
-        told.append(f"in {facts['reversals']:,} the one that looks better is worse")
-    text = f"Of {count(facts['pairs'], 'pair')}, {' and '.join(told)}." if told else ""
+    verdicts, told = facts["verdicts"], []
+    if accurate := verdicts["only more accurate"]:
+        told.append(f"in {accurate:,} one is only more accurate")
+    if reversals := verdicts["reversal"]:
+        told.append(f"in {reversals:,} the one that looks better is worse")
+    pairs = count(sum(verdicts.values()), "pair")
+    text = f"Of {pairs}, {' and '.join(told)}." if told else ""
     if 2 * facts["worse_than_constant"] > facts["models"]:
         text += " Most of these say less than one constant confidence would."
     return text
@@ -237,7 +215,7 @@ LEADS = rule(
     counted=_counted,
 )
 MISSING = rule("compare.missing_related", place=place)
-JUDGES = rule("compare.judges_better", place=place, interval=_interval, more=_more)
+JUDGES = rule("compare.judges_better", place=place, more=_more)
 
 
 def comparison_claims(
@@ -266,16 +244,12 @@ def _judge_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterabl
     if judges is None or judges["p_adjusted"] is None:
         return
     gap, first = judges["gap"], judges["gap"]["value"] < 0
-    estimate = sized(gap, first=judges["shown"] and first)
+    facts = {"level": level, "more": more_labels(gap, 0.0), "winner": pair["a" if first else "b"]}
     yield JUDGES.claim(
         "shown" if judges["shown"] else "undecided",
-        about_part(pair, named),
-        {
-            "level": level,
-            "more": more_labels(gap, 0.0),
-            "winner": pair["a"] if first else pair["b"],
-        },
-        estimate=estimate,
+        _about(pair, named=named),
+        facts,
+        estimate=_estimate(gap, turned=judges["shown"] and first),
         p_adjusted=judges["p_adjusted"],
     )
 
@@ -286,12 +260,12 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
         return
     shown = p_adjusted <= MORE_ACCURATE_SHARE * (1 - level)
     first = gap["value"] > 0
-    estimate = dict(gap) if first or not shown else sized(gap, first=True)
+    estimate = _estimate(gap, turned=shown and not first)
     winner, loser = (pair["a"], pair["b"]) if first else (pair["b"], pair["a"])
     facts = {"winner": winner, "loser": loser, "same_answers": pair["retention"] == 1}
     facts |= {"more": more_labels(gap, 0.0), "level": level}
     outcome: Outcome = "shown" if shown else "undecided"
-    about = about_part(pair, named)
+    about = _about(pair, named=named)
     claim = MORE_ACCURATE.claim(outcome, about, facts, estimate=estimate, p_adjusted=p_adjusted)
     grading = pair.get("grading")
     if shown and grading and grading["accuracy"]["low"] <= 0 <= grading["accuracy"]["high"]:
@@ -300,12 +274,10 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
 
 
 def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
-    entries, verdicts = league["entries"], league["verdicts"]
-    if len(entries) < 3:
-        return
+    entries = league["entries"]
     first = [row["model"] for row in entries if row["tier"] == 1]
     placed = sum(row["tier"] is not None for row in entries)
-    if not first:
+    if len(entries) < 3 or not first:
         return
     facts = {
         "winner": first[0],
@@ -316,31 +288,20 @@ def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
         "among": f"{len(entries)} models"
         if placed == len(entries)
         else f"the {placed} of {len(entries)} models with a place",
-        "pairs": sum(verdicts.values()),
-        "accurate": verdicts["only more accurate"],
-        "reversals": verdicts["reversal"],
-        "worse_than_constant": league["worse_than_constant"],
     }
     outcome: Outcome = "shown" if league["winner"] else "undecided"
-    about = about_part(league, named)
-    subject = {**about.subject, "models": first}
-    yield LEADS.claim(outcome, About(subject, about.facts), facts, n=entries[0]["n"])
+    about = _about(league, named=named, models=first)
+    yield LEADS.claim(outcome, about, facts, n=entries[0]["n"])
 
 
 def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     if not row["related"]:
         return
     here, there = row["others_right_here"], row["others_right_missing"]
-    facts = {
-        "missing": row["missing"],
-        "here": here,
-        "there": there,
-        "word": "harder" if there < here else "easier",
-    }
     yield MISSING.claim(
         "shown",
-        about_part(row, named),
-        facts,
+        _about(row, named=named),
+        {"word": "harder" if there < here else "easier"},
         estimate={"value": there - here, "n": row["missing"]},
         p_adjusted=row["p_adjusted"],
     )

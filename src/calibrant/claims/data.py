@@ -45,8 +45,9 @@ def data_warnings(models: Sequence[Mapping[str, Any]]) -> list[DataWarning]:
     return [warning for told in kinds for warning in told(rows)]
 
 
-def _warning(name: str, models: Iterable[str], text: str) -> DataWarning:
-    return {"id": f"data.{name}", "subject": {"models": list(models)}, "text": text}
+def warning(name: str, text: str, **subject: Any) -> DataWarning:
+    """Return what is to be known about the data, and the models or columns that it is about."""
+    return {"id": f"data.{name}", "subject": subject, "text": text}
 
 
 def _names(rows: Iterable[Coverage]) -> list[str]:
@@ -67,9 +68,7 @@ def kept_shares(models: Sequence[Coverage]) -> dict[tuple[str, str], float]:
 
 
 def with_rows_kept(
-    claims: Iterable[Claim],
-    kept: Mapping[tuple[str, str], float],
-    spoken: Container[str] = (),
+    claims: Iterable[Claim], kept: Mapping[tuple[str, str], float], spoken: Container[str] = ()
 ) -> list[Claim]:
     """Return claims of which the first about a model names the share of the rows behind it.
 
@@ -102,11 +101,10 @@ def _emptied(models: Sequence[Coverage]) -> Iterable[DataWarning]:
     left = {row.model for row in models if row.n}
     gone = _names(row for row in models if not row.n and row.model not in left)
     if gone:
-        verb = "has" if len(gone) == 1 else "have"
+        verb, whom = ("has", "it") if len(gone) == 1 else ("have", "them")
         shown = joined([name.strip() or "A model without a name" for name in gone])
-        whom = "it" if len(gone) == 1 else "them"
         text = f"{shown} {verb} no usable row: nothing is said about {whom}."
-        yield _warning("emptied", gone, text)
+        yield warning("emptied", text, models=gone)
 
 
 def _one_sided(models: Sequence[Coverage]) -> Iterable[DataWarning]:
@@ -124,7 +122,7 @@ def _one_sided(models: Sequence[Coverage]) -> Iterable[DataWarning]:
             why = f" ({count(first.n, 'answer')})"
             if first.answers_empty == first.n:
                 why = f": all {first.n:,} of its answers are empty"
-            yield _warning(word.replace(" ", "_"), [name], f"{called} is {word}{why}.")
+            yield warning(word.replace(" ", "_"), f"{called} is {word}{why}.", models=[name])
 
 
 def _end(row: Coverage) -> float | None:
@@ -141,7 +139,7 @@ def unranked_warning(model: str, answers: int) -> DataWarning:
     'a is never right (900 answers). It is left out of the ranking.'
     """
     text = f"{model} is never right ({count(answers, 'answer')}). It is left out of the ranking."
-    return _warning("never_right", [model], text)
+    return warning("never_right", text, models=[model])
 
 
 def _missing(models: Sequence[Coverage]) -> Iterable[DataWarning]:
@@ -157,8 +155,7 @@ def _missing(models: Sequence[Coverage]) -> Iterable[DataWarning]:
             continue
         worst = max(found, key=lambda item: item[0])
         names = _names(row for _, _, row in found)
-        text = _missing_text(worst, len(names), method)
-        yield _warning("missing", names, text)
+        yield warning("missing", _missing_text(worst, len(names), method), models=names)
 
 
 def _missing_share(row: Coverage) -> tuple[float, bool]:
@@ -197,7 +194,7 @@ def _few_values(models: Sequence[Coverage]) -> Iterable[DataWarning]:
         called = f"{method_name(method)} of {joined(names)}"
         who = "The confidence" if names == ["model"] else called
         how = "is always the same" if values == 1 else f"has only {values} different values"
-        yield _warning("few_values", names, f"{who} {how}.")
+        yield warning("few_values", f"{who} {how}.", models=names)
 
 
 def _repeated(models: Sequence[Coverage]) -> Iterable[DataWarning]:
@@ -205,7 +202,7 @@ def _repeated(models: Sequence[Coverage]) -> Iterable[DataWarning]:
     if twice:
         most = max(row.repeated_texts or 0 for row in twice)
         text = f"{count(most, 'question')} stand in the data more than once, with the same text."
-        yield _warning("duplicates", _names(twice), text)
+        yield warning("duplicates", text, models=_names(twice))
 
 
 def explained_warnings(entries: Sequence[AuditBlock]) -> list[DataWarning]:
@@ -224,13 +221,14 @@ others like them intervals are 1.6 times as wide: name topic as the cluster.'
         for column, wider in entry.explained.items():
             found.setdefault(column, []).append((wider, entry.model))
     return [
-        {
-            "id": "data.explained",
-            "subject": {"columns": {"cluster": column}, "models": [name for _, name in models]},
-            "text": f"Column {column} explains part of the errors: what is said is true of these "
+        warning(
+            "explained",
+            f"Column {column} explains part of the errors: what is said is true of these "
             f"{_plural(column)} only. For others like them intervals are "
             f"{max(models)[0]:.1f} times as wide: name {column} as the cluster.",
-        }
+            columns={"cluster": column},
+            models=[name for _, name in models],
+        )
         for column, models in found.items()
     ]
 
@@ -254,10 +252,9 @@ def unequal_note(effective: float, *, repeated: bool = False) -> str:
     'questions weigh unequally: this tells as much as 150 equal questions'
     """
     few = ", too few for a firm interval" if effective < LEAST_ONE_SIDED else ""
+    how, of = "weights are unequal", "rows"
     if repeated:
         how, of = "questions weigh unequally", "questions"
-    else:
-        how, of = "weights are unequal", "rows"
     return f"{how}: this tells as much as {effective:,.0f} equal {of}{few}"
 
 
@@ -280,7 +277,7 @@ def unequal_warnings(entries: Sequence[AuditBlock]) -> list[DataWarning]:
     models = list(dict.fromkeys(entry.model for _, entry in few))
     others = f" So it is with {count(len(models) - 1, 'other model')}." if len(models) > 1 else ""
     text = f"{note[0].upper()}{note[1:]}.".replace(": this tells", f": {name} tells", 1)
-    return [_warning("few_equal_rows", models, f"{text}{others}")]
+    return [warning("few_equal_rows", f"{text}{others}", models=models)]
 
 
 def weightless_warning(rows: int) -> DataWarning:
@@ -292,13 +289,13 @@ def weightless_warning(rows: int) -> DataWarning:
     ('1 row has weight 0 and is left out.', '3,000 rows have weight 0 and are left out.')
     """
     verbs = "has weight 0 and is" if rows == 1 else "have weight 0 and are"
-    return _warning("weightless", [], f"{count(rows, 'row')} {verbs} left out.")
+    return warning("weightless", f"{count(rows, 'row')} {verbs} left out.", models=[])
 
 
 def paired_warning() -> DataWarning:
     """Say that rows of tables without ids are held against each other by their numbers."""
     text = "The tables have no question ids: rows of the same number are taken as one question."
-    return _warning("paired_by_row", [], text)
+    return warning("paired_by_row", text, models=[])
 
 
 def likely_weights_warning(column: str) -> DataWarning:
@@ -311,14 +308,14 @@ def likely_weights_warning(column: str) -> DataWarning:
     """
     unless = "If it holds the weights of the rows, name it as weights."
     text = f"Column {column} plays no part. {unless}"
-    return {"id": "data.likely_weights", "subject": {"columns": {"weights": column}}, "text": text}
+    return warning("likely_weights", text, columns={"weights": column})
 
 
 def unused_weights_warning() -> DataWarning:
     """Say that the weights of a table play no part here."""
-    return _warning("weights_unused", [], "The weights are not used: every row counts once.")
+    return warning("weights_unused", "The weights are not used: every row counts once.", models=[])
 
 
 def reading_note(sentence: str) -> DataWarning:
     """Say how the table was read, where something was guessed."""
-    return _warning("reading", [], sentence)
+    return warning("reading", sentence, models=[])

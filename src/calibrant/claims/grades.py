@@ -10,6 +10,7 @@ from typing import Any, cast
 from msgspec import convert
 
 from calibrant.claims.claim import ALPHA, About, Claim, ClaimRule, Facts
+from calibrant.claims.data import warning
 from calibrant.claims.margins import gap_within
 from calibrant.claims.significance import SEPARATION_MARGIN, gap_p_value, separation_test
 from calibrant.claims.words import count, percent, points_range
@@ -217,15 +218,14 @@ def grading_warnings(entries: Iterable[AuditBlock]) -> list[DataWarning]:
             told.setdefault(entry.model, grading)
     unchecked = {model: grading for model, grading in told.items() if not grading.checked}
     together = unchecked if len(unchecked) > 1 else {}
-    texts = [([*together], _unchecked(together))] if together else []
-    texts += [
-        ([model], f"{model}: {_how_graded(grading)}")
+    apart = [
+        warning("grades", f"{model}: {_how_graded(grading)}", models=[model])
         for model, grading in told.items()
         if model not in together
     ]
-    return [
-        {"id": "data.grades", "subject": {"models": models}, "text": text} for models, text in texts
-    ]
+    if not together:
+        return apart
+    return [warning("grades", _unchecked(together), models=[*together]), *apart]
 
 
 def _unchecked(graded: Mapping[str, Grading]) -> str:

@@ -2,17 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from calibrant.claims.claim import Claim, Facts, Outcome
+from calibrant.claims.claim import Claim, Outcome
 from calibrant.claims.margins import ROUNDING
-from calibrant.claims.words import about_model, percent, rule
+from calibrant.claims.words import about_model, rule
 from calibrant.documents.labels import LabelEntry
 
-
-def _range(facts: Facts) -> str:
-    return f"{percent(facts['low'])} to {percent(facts['high'])}"
-
-
-PRECISION = rule("label.precision_reached", range=_range)
+PRECISION = rule("label.precision_reached")
 THRESHOLD = rule("label.claim", decides=lambda facts: "labels" if facts["more"] else "more")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from calibrant.claims.claim import About, Claim, Facts
+from calibrant.claims.data import warning
 from calibrant.claims.words import (
     about_model,
     count,
@@ -15,9 +16,8 @@ from calibrant.claims.words import (
     rule,
     subject_name,
 )
+from calibrant.documents.entries import DataWarning
 from calibrant.documents.labels import MonitorEntry
-
-_LABELS = 100
 
 
 def _mix_moved(facts: Facts) -> str:
@@ -172,9 +172,8 @@ def _alarm_claim(entry: MonitorEntry, about: About) -> Claim:
     )
 
 
-def waiting_warnings(entries: Sequence[MonitorEntry]) -> list[dict[str, Any]]:
-    """Return what a reader has to know of labels that wait until their day is complete."""
-    found = []
+def waiting_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:
+    """Yield what a reader has to know of labels that wait until their day is complete."""
     for entry in entries:
         waits, days, until = entry.waiting.labels, entry.waiting.days, entry.waiting.until
         if waits and days:
@@ -187,20 +186,17 @@ def waiting_warnings(entries: Sequence[MonitorEntry]) -> list[dict[str, Any]]:
                     f" Until {until} the watch learns how long labels take and judges complete "
                     "days alone. Give that number of days to judge sooner."
                 )
-            subject = {"models": [entry.model]}
-            found.append({"id": "data.waiting_labels", "subject": subject, "text": text})
-    return found
+            yield warning("waiting_labels", text, models=[entry.model])
 
 
-def late_warnings(late: int) -> list[dict[str, Any]]:
-    """Return what a reader has to know of labels that came late."""
-    if not late:
-        return []
-    text = (
-        f"{count(late, 'label')} came late and count on the day they came. If wrong answers are "
-        "labelled later than right ones, that may look like a change."
-    )
-    return [{"id": "data.late_labels", "subject": {"models": []}, "text": text}]
+def late_warnings(late: int) -> Iterator[DataWarning]:
+    """Yield what a reader has to know of labels that came late."""
+    if late:
+        text = (
+            f"{count(late, 'label')} came late and count on the day they came. If wrong answers "
+            "are labelled later than right ones, that may look like a change."
+        )
+        yield warning("late_labels", text, models=[])
 
 
 def announcement(told: Mapping[str, Any]) -> str:

@@ -156,19 +156,13 @@ def _places(document: Document) -> list[str]:
 
 def _following(document: Document, verb: str, *more: str, **settings: Any) -> Call:
     """Return a verb on the same data, told how they were read as far as it can be told."""
-    read = _reading(document.get("settings") or {}, verb)
+    given = document.get("settings") or {}
+    columns = {role: str(name) for role, name in (given.get("columns") or {}).items() if name}
+    # What had to be dropped here would stop the next verb too.
+    dropped = {"on_invalid": "drop"} if given.get("on_invalid") == "drop" else {}
+    read, known = {**columns, **dropped, **_ways(given)}, declared_options(verb)
+    read = {name: value for name, value in read.items() if name in known}
     return Call(verb, *_places(document), *more, **{**read, **settings})
-
-
-def _reading(settings: Document, verb: str) -> dict[str, Any]:
-    """Return how the input was read, in the options that the next verb has."""
-    columns = (settings.get("columns") or {}).items()
-    found = {role: str(name) for role, name in columns if name}
-    if settings.get("on_invalid") == "drop":
-        # What had to be dropped here would stop the next verb too.
-        found["on_invalid"] = "drop"
-    known = declared_options(verb)
-    return {name: value for name, value in (found | _ways(settings)).items() if name in known}
 
 
 def _can_read(settings: Document, verb: str) -> bool:
@@ -268,31 +262,24 @@ _STEPS: dict[str, Callable[[Document], Step | None]] = {
 
 def _decided(document: Document, entries: Sequence[Document]) -> Step:
     settings = document.get("settings") or {}
-    goal, chosen = _goal(settings), _again(settings, "decide", "features")
-    limit = settings.get("max_error")
-    if len(entries) > 1:
-        best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
-        missed = not best["certified"] and limit is not None
-        if limit is not None and missed:
-            best = min(entries, key=lambda entry: _reachable(entry, limit))
-        keys = [k for k in ("model", "method") if len({entry[k] for entry in entries}) > 1]
-        chosen |= {f"only_{key}": best[key] for key in keys}
-        if missed:
-            return _uncertified(document, best, chosen)
-        chosen |= goal | {"save": "policy.json"}
-        return _to("Save the policy of one", document, "decide", **chosen)
-    entry = entries[0]
-    if len(document.get("input") or ()) > 1:
+    chosen, limit = _again(settings, "decide", "features"), settings.get("max_error")
+    best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
+    missed = limit is not None and not best["certified"]
+    if missed:
+        best = min(entries, key=lambda entry: _reachable(entry, settings["max_error"]))
+    keys = [k for k in ("model", "method") if len({entry[k] for entry in entries}) > 1]
+    if not keys and len(document.get("input") or ()) > 1:
         # A study holds several models and methods; the decision is about one of them.
-        chosen |= {"only_model": entry["model"], "only_method": entry["method"]}
-    else:
-        chosen |= _again(settings, "decide", *_ONLY)
-    if limit is not None and not entry["certified"]:
-        return _uncertified(document, entry, chosen)
-    if entry.get("path"):
-        return _saved(document, entry, chosen)
-    chosen |= goal | {"save": "policy.json"}
-    return _to("Save this threshold for your program", document, "decide", **chosen)
+        keys = ["model", "method"]
+    given = {} if keys else _again(settings, "decide", *_ONLY)
+    chosen |= given | {f"only_{key}": best[key] for key in keys}
+    if missed:
+        return _uncertified(document, best, chosen)
+    if best.get("path"):
+        return _saved(document, best, chosen)
+    one = len(entries) == 1
+    words = "Save this threshold for your program" if one else "Save the policy of one"
+    return _to(words, document, "decide", **chosen, **_goal(settings), save="policy.json")
 
 
 def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:

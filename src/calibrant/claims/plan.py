@@ -1,11 +1,11 @@
 """What a plan may say: labels that a claim needs, what labels can claim, who leads by how far."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from calibrant.claims.claim import About, Claim, Facts, Outcome
+from calibrant.claims.data import warning
 from calibrant.claims.words import count, percent, points, points_range, rule, subject_name
-from calibrant.documents.entries import EstimateEntry
+from calibrant.documents.entries import DataWarning, EstimateEntry
 from calibrant.documents.fields import LeaderboardFields
 from calibrant.documents.plans import ClaimPlanEntry
 
@@ -23,7 +23,9 @@ NEEDED = rule(
     second=lambda facts: _rounded(facts["high"]),
     half_margin=lambda facts: points(facts["margin"] / 2),
 )
-SHOWS = rule("plan.labels_show")
+SHOWS = rule(
+    "plan.labels_show", otherwise=lambda facts: "none" if facts["high"] is None else "half"
+)
 
 _METRICS = {"accuracy": "accuracy", "brier": "Brier score", "ece": "calibration error"}
 
@@ -100,17 +102,15 @@ def _entry_claims(entry: ClaimPlanEntry, *, named: bool) -> Iterable[Claim]:
         )
     if shows := entry.shows:
         reach, half_reach = shows.calibrated, shows.half
-        if_half = "; below {}, if its error is half of that"
-        otherwise = "" if half_reach is None else if_half.format(points(half_reach))
         yield SHOWS.claim(
             "undecided" if reach is None else "depends",
             about,
-            {"power": shows.power, "otherwise": otherwise},
+            {"power": shows.power},
             estimate=EstimateEntry(value=reach, low=reach, high=half_reach, n=shows.labels),
         )
 
 
-def no_error_warning(rate: float) -> dict[str, Any]:
+def no_error_warning(rate: float) -> DataWarning:
     """Say which error rate the worst case takes where no answer is wrong.
 
     Examples
@@ -122,10 +122,10 @@ def no_error_warning(rate: float) -> dict[str, Any]:
         f"No labelled answer is wrong. The worst case takes an error rate of {percent(rate)}, "
         "which is still possible."
     )
-    return {"id": "data.no_error", "subject": {}, "text": text}
+    return warning("no_error", text)
 
 
-def labelled_warning(rows: int) -> dict[str, Any]:
+def labelled_warning(rows: int) -> DataWarning:
     """Say that nothing is left to label, so that the labels themselves answer.
 
     Examples
@@ -135,4 +135,4 @@ def labelled_warning(rows: int) -> dict[str, Any]:
     """
     whole = "The one row has" if rows == 1 else f"All {count(rows, 'row')} have"
     text = f"{whole} a label already. An audit says what they show; this plan is for more rows."
-    return {"id": "data.all_labelled", "subject": {}, "text": text}
+    return warning("all_labelled", text)

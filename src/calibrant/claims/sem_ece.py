@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from calibrant.claims.claim import ALPHA, About, Claim, Facts, Outcome
+from calibrant.claims.data import warning
 from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.words import count, joined, rule
@@ -34,13 +35,12 @@ def sample_warnings(how: Mapping[str, Any]) -> list[DataWarning]:
     'Guessed columns: id (question ids).'
     """
     guessed = [f"{how['columns'][role]} ({ROLES[role]})" for role in how["guessed"]]
-    texts = [f"Guessed columns: {joined(guessed, most=6)}."] if guessed else []
-    texts += [f"{note[0].upper()}{note[1:]}." for note in how["notes"]]
-    names = ["guessed_columns"] * bool(guessed) + ["samples"] * len(how["notes"])
-    return [
-        {"id": f"data.{name}", "subject": {"models": []}, "text": text}
-        for name, text in zip(names, texts, strict=True)
-    ]
+    notes = [f"{note[0].upper()}{note[1:]}." for note in how["notes"]]
+    found = [warning("samples", note, models=[]) for note in notes]
+    if guessed:
+        text = f"Guessed columns: {joined(guessed, most=6)}."
+        found.insert(0, warning("guessed_columns", text, models=[]))
+    return found
 
 
 def judge_limit_warning(semantics: Mapping[str, Any]) -> list[DataWarning]:
@@ -61,7 +61,7 @@ def judge_limit_warning(semantics: Mapping[str, Any]) -> list[DataWarning]:
         f"decided {left:,} more that it was not asked. With a larger limit it is asked these too; "
         "no reply is paid for twice."
     )
-    return [{"id": "data.judge_limit", "subject": {"models": []}, "text": text}]
+    return [warning("judge_limit", text, models=[])]
 
 
 # Above this share of questions the split of right answers matters for the shares of meanings.
@@ -85,7 +85,7 @@ def several_right_warning(several: int, questions: int) -> list[DataWarning]:
         "They are counted apart, so the share of the leading meaning may be too low. A judge "
         "model can put them together."
     )
-    return [{"id": "data.several_right", "subject": {"models": []}, "text": text}]
+    return [warning("several_right", text, models=[])]
 
 
 def _need(facts: Facts) -> str:
@@ -164,10 +164,7 @@ def _place(entry: SemanticEntry | AuditBlock) -> tuple[str, str]:
 
 
 def _direction_claims(
-    blocks: Sequence[SemanticEntry],
-    margin: float,
-    *,
-    named: bool,
+    blocks: Sequence[SemanticEntry], margin: float, *, named: bool
 ) -> Iterable[Claim]:
     known = [(block, block.leading) for block in blocks if block.leading]
     tested = [(block, leading) for block, leading in known if leading.p_value is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from calibrant.claims.margins import gap_within
 from calibrant.core.estimate import Estimate
@@ -70,13 +70,19 @@ def block_tests(
     missing
         What is known about answers without a confidence, see `calibrant.claims.missing`.
     """
-    cells, gap = block.cell_error, metrics["confidence_gap"]
+    cells, gap, auroc = block.cell_error, metrics["confidence_gap"], metrics["auroc"]
     few = cells.clusters is not None and cells.clusters.count < FEWEST
     agrees = None if few else gap_within(gap, margin)
-    within = cells.within(margin)
+    within, alike = cells.within(margin), block.independent and block.shares is None
+    p_gap = math.nan
+    if not few:
+        one_sided = block.one_class and alike
+        p_gap = cells.p_one_sided if one_sided else gap_p_value(gap, cells.p_gap)
+    # Elsewhere that of the interval stands.
+    ranks = rank_p_value(cells.sums.rows, cells.sums.right, auroc.value) if alike else 0.0
     return {
         "calibration": None if few else _test(cells.p_calibrated),
-        "gap": None if few else _with_missing(_gap_p_value(block, gap), missing),
+        "gap": _with_missing(p_gap, missing),
         "within_margin": {
             "gap": None if agrees is None else {"p_value": agrees},
             "error": {
@@ -90,7 +96,7 @@ def block_tests(
                 "slices": cells.table.slices,
             },
         },
-        "separation": separation_test(metrics["auroc"], _rank_p_value(block, metrics)),
+        "separation": separation_test(auroc, ranks),
     }
 
 
@@ -126,24 +132,7 @@ def _with_missing(p_value: float, missing: MissingEntry | None) -> Test | None:
     return {"p_value": min(both, missing["worst_case"]["p_value"]), "p_rows": p_value}
 
 
-def _gap_p_value(block: RowBlock | CellBlock, gap: Estimate) -> float:
-    cells = block.cell_error
-    if block.one_class and block.independent and block.shares is None:
-        return cells.p_one_sided
-    return gap_p_value(gap, cells.p_gap)
-
-
-def _rank_p_value(block: RowBlock | CellBlock, metrics: Mapping[str, Estimate]) -> float:
-    """Return the p-value of ranks where rows are alike; elsewhere that of the interval stands."""
-    if not block.independent or block.shares is not None:
-        return 0.0
-    sums = block.cell_error.sums
-    return rank_p_value(sums.rows, sums.right, metrics["auroc"].value)
-
-
-def separation_test(
-    auroc: Estimate, rank_p: float = 0.0, margin: float = SEPARATION_MARGIN
-) -> Test | None:
+def separation_test(auroc: Estimate, rank_p: float = 0.0) -> Test | None:
     """Return the p-values of 'the AUROC is not 0.5' and of 'it is within a margin of 0.5'.
 
     The first is the larger of that of ranks and that of the interval of the AUROC, taken as
@@ -161,7 +150,7 @@ def separation_test(
     quantile = float(ndtri((1 + auroc.level) / 2))
     at, low, high = (float(logit(min(max(end, 1e-9), 1 - 1e-9))) for end in ends)
     error = max((high - low) / (2 * quantile), 1e-12)
-    reach = float(logit(0.5 + margin))
+    reach = float(logit(0.5 + SEPARATION_MARGIN))
     within = max(ndtr(-(reach - at) / error), ndtr(-(reach + at) / error))
     own = 2 * float(ndtr(-abs(at) / error))
     return {"p_value": max(own, rank_p), "p_within": float(within)}
@@ -179,11 +168,8 @@ _CALIBRATION, _SEPARATION = 0.7, 0.3
 # Where groups are looked at, whole models keep so much of the level.
 _WHOLE = 2 / 3
 _MARGIN_TESTS: tuple[Literal["gap", "error"], ...] = ("gap", "error")
-_NAMES: tuple[Literal["calibration", "gap", "separation"], ...] = (
-    "calibration",
-    "gap",
-    "separation",
-)
+_Tested: TypeAlias = Literal["calibration", "gap", "separation"]
+_NAMES: tuple[_Tested, ...] = ("calibration", "gap", "separation")
 
 
 def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -206,10 +192,11 @@ def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     >>> round(tests["calibration"]["p_adjusted"], 4), round(tests["gap"]["p_adjusted"], 4)
     (0.0111, 0.0222)
     """
-    tested = [entry["significance"] for entry in entries if entry["probability"]]
-    grouped = [bool(entry.get("group")) for entry in entries if entry["probability"]]
-    whole = [tests for tests, group in zip(tested, grouped, strict=True) if not group]
-    groups = [tests for tests, group in zip(tested, grouped, strict=True) if group]
+    tested = [entry for entry in entries if entry["probability"]]
+    whole, groups = (
+        [entry["significance"] for entry in tested if bool(entry.get("group")) == grouped]
+        for grouped in (False, True)
+    )
     share = _WHOLE if whole and groups else 1.0
     return {
         "control": CONTROL,
@@ -222,8 +209,9 @@ def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _adjust_family(family: Sequence[Significance], share: float) -> dict[str, int]:
     """Adjust the tests of one family, which has this share of every level."""
     for name in _MARGIN_TESTS:
-        known = (tests["within_margin"][name] for tests in family)
-        _adjust([test for test in known if test], share * WITHIN_LEVEL)
+        known = [test for tests in family if (test := tests["within_margin"][name])]
+        for test, p in zip(known, holm([test["p_value"] for test in known]), strict=True):
+            test["p_adjusted"] = _scaled(float(p), share * WITHIN_LEVEL)
     for tests in family:
         _judge_within(tests["within_margin"]["error"], share * WITHIN_LEVEL / len(family))
     separations = [tests["separation"] for tests in family if tests["separation"]]
@@ -239,11 +227,6 @@ def _adjust_family(family: Sequence[Significance], share: float) -> dict[str, in
 def _scaled(p: float, level: float) -> float:
     """Return a p-value that is at most 5 % where `p` is at most the level."""
     return min(p * ALPHA / level, 1.0)
-
-
-def _adjust(tests: Sequence[Test], level: float) -> None:
-    for test, p in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
-        test["p_adjusted"] = _scaled(float(p), level)
 
 
 def _judge_within(test: ErrorTest | None, level: float) -> None:
