@@ -221,10 +221,14 @@ def _compared(claims: Sequence[Claim]) -> Badge:
     words = _COMPARED.get((name, outcome), outcome)
     if outcome == "equivalent" and claims[0].margin:
         words += f" within {100 * claims[0].margin:g} points"
-    if len(claims) > 1:
-        every = count == len(claims)
-        words += f", all {count} pairs" if every else f", {count} of {len(claims)}"
-    return Badge(outcome, words)
+    return Badge(outcome, words + _how_many(count, len(claims), "pairs"))
+
+
+def _how_many(count: int, whole: int, what: str) -> str:
+    """Return how many of several a badge is about."""
+    if whole == 1:
+        return ""
+    return f", all {count} {what}" if count == whole else f", {count} of {whole}"
 
 
 def _whose(claim: Claim) -> tuple[Any, Any]:
@@ -246,7 +250,7 @@ def _traded(claim: Claim) -> Badge:
     return Badge(claim.outcome, "more accurate" if claim.outcome == "shown" else claim.outcome)
 
 
-def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str = "claims") -> Badge | None:
+def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str) -> Badge | None:
     tones = [tone for tone in tones if tone]
     if not tones:
         return None
@@ -255,9 +259,7 @@ def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str = "claims"
     margins = {claim.margin for claim in claims if claim.outcome == "equivalent" and claim.margin}
     if tone in ("calibrated", "equivalent") and len(margins) == 1:
         words += f" within {100 * margins.pop():g} points"
-    if len(tones) > 1:
-        words += f", all {count} {what}" if count == len(tones) else f", {count} of {len(tones)}"
-    return Badge(tone, words)
+    return Badge(tone, words + _how_many(count, len(tones), what))
 
 
 def graded_without(entry: AuditBlock) -> bool:

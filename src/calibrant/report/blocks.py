@@ -1,6 +1,7 @@
 """Neutral pieces of a report: terminal, Markdown, page and notebook render the same ones."""
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from calibrant.report.answers import claims_of
 from calibrant.report.cells import Cell, estimate_cell, number_cell
 
 Columns = Mapping[str, str | Callable[[Any], Cell]]
-"""Title of each column, and the key of an entry, or what makes a cell of the entry."""
+"""Title of each column, and the key (or path) of an entry, or what makes a cell of the entry."""
 
 
 class Paragraph(Struct, frozen=True):
@@ -58,7 +59,7 @@ def table_of(entries: Iterable[Any], columns: Columns, title: str = "", **about:
 
 
 def _part(entry: Any, name: str) -> Any:
-    return getattr(entry, name) if isinstance(entry, Struct) else entry[name]
+    return attrgetter(name)(entry) if isinstance(entry, Struct) else entry[name]
 
 
 def _cell(value: Any) -> Cell:

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count
+from itertools import count, takewhile
 
 from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
@@ -32,7 +32,10 @@ def without_shared_start(names: Iterable[str]) -> dict[str, str]:
     {'small': 'small', 'large': 'large'}
     """
     known = list(dict.fromkeys(names))
-    shared = _shared_start(min(known), max(known)) if len(known) > 1 else ""
+    # What the first and the last in order begin with, all between them do.
+    first, last = min(known, default=""), max(known, default="")
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    shared = "".join(letter for letter, _ in alike) if len(known) > 1 else ""
     # Only whole words are left out, and never a whole name.
     ends = [found.end() for found in re.finditer(r"[-_/: ]", shared)]
     cut = ends[-1] if ends and ends[-1] >= _LEAST_SHARED else 0
@@ -104,10 +107,7 @@ def cut_cells(text: str, width: int) -> str:
 def _forms(names: Sequence[str], fits: Fits) -> list[Callable[[str], str]]:
     """Return ways to shorten a name, the most telling first."""
     if any(map(is_rule, names)):
-        return [
-            lambda name: short_rule(name, fits),
-            lambda name: short_rule(name, fits, least=1),
-        ]
+        return [lambda name: short_rule(name, fits), lambda name: short_rule(name, fits, least=1)]
     # Names of one family begin alike; within it, a word that all have tells nothing.
     families = {name: next(iter(_words(name)), "") for name in names}
     often = Counter((families[name], word) for name in names for word in set(_words(name)))
@@ -122,12 +122,9 @@ def _forms(names: Sequence[str], fits: Fits) -> list[Callable[[str], str]]:
 
 
 def _numbered(name: str, fits: Fits, taken: set[str]) -> str:
-    for number in count(2):
-        mark = f"…{number}"
-        short = rule_start(name, fits, mark) if is_rule(name) else _end(name, fits, mark)
-        if short not in taken:
-            return short
-    raise AssertionError
+    start = rule_start if is_rule(name) else _end
+    tried = (start(name, fits, f"…{number}") for number in count(2))
+    return next(short for short in tried if short not in taken)
 
 
 def _rare_words(text: str, fits: Fits, told: Callable[[str], tuple[int, ...]]) -> str:
@@ -154,38 +151,24 @@ def _words(name: str) -> list[str]:
 
 
 def _middle(text: str, fits: Fits) -> str:
-    if fits(text):
-        return text
+    def kept(letters: int) -> str:
+        return text[: (letters + 1) // 2] + "…" + text[len(text) - letters // 2 :]
 
-    def without(dropped: int) -> str:
-        keep = len(text) - dropped
-        return text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
-
-    return without(_fewest(len(text), lambda dropped: fits(without(dropped))))
+    return text if fits(text) else _longest(kept, len(text), fits)
 
 
 def _end(text: str, fits: Fits, mark: str) -> str:
     """Return the beginning of a text, and the mark."""
-    if fits(text + mark):
-        return text + mark
 
-    def without(dropped: int) -> str:
-        return text[: len(text) - dropped].rstrip() + mark
+    def kept(letters: int) -> str:
+        return text[:letters].rstrip() + mark
 
-    return without(_fewest(len(text), lambda dropped: fits(without(dropped))))
+    return text + mark if fits(text + mark) else _longest(kept, len(text), fits)
 
 
-def _fewest(most: int, fits: Callable[[int], bool]) -> int:
-    """Return how many letters to leave out until a text fits; a name may be a whole answer."""
-    return bisect_left(range(most), True, key=fits)
-
-
-def _shared_start(first: str, last: str) -> str:
-    """Return what the first and the last of sorted names begin with, and so all between them."""
-    size = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
-    if size is None:
-        return min(first, last, key=len)
-    return first[:size]
+def _longest(kept: Callable[[int], str], most: int, fits: Fits) -> str:
+    """Return as many letters as fit, found by halving: a name may be a whole answer."""
+    return kept(most - bisect_left(range(most), True, key=lambda out: fits(kept(most - out))))
 
 
 _CLAUSE = re.compile(r"(?P<column>.+?) (?P<sign><=|>=|!=|<|>|=) (?P<value>.+)")

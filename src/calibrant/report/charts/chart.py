@@ -10,6 +10,7 @@ from calibrant.documents.entries import EstimateEntry
 from calibrant.report.cells import Estimated
 from calibrant.report.charts.scales import percent
 
+_NOTED_ROWS = 12
 TONES = ("first", "second", "third", "fourth", "fifth")
 """Colours of series, by the class that the style gives them."""
 
@@ -47,6 +48,11 @@ class Names:
     ends: frozenset[str] = frozenset()
     left_out: int = 0
     numbered: bool = False
+
+    @property
+    def noted(self) -> bool:
+        """Return whether there is room for notes below the names."""
+        return bool(self.notes) and len(self.names) <= _NOTED_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,10 +143,7 @@ def _both_wrong(
         f"the right is over-confidence that neither can blame on hard luck.{more}",
         chart.Axis("confidence", low=0, high=1),
         chart.Axis("questions", words=count_words, low=0),
-        [
-            _steps(half.histogram_a, "first", pair.a),
-            _steps(half.histogram_b, "second", pair.b),
-        ],
+        [_steps(half.histogram_a, "first", pair.a), _steps(half.histogram_b, "second", pair.b)],
     )
 
 

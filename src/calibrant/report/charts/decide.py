@@ -3,16 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from calibrant.documents.decisions import (
-    CascadeEntry,
-    CascadeModel,
-    CascadePolicy,
-    CascadePromise,
-    CurvePoint,
-    MendEntry,
-    MendMeaning,
-    Strategy,
-)
+from calibrant.documents import decisions
 from calibrant.documents.fields import CascadeFields, DecideFields, MendFields
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts.chart import TONES, Axis, Band, Chart, Dot, Line, Mark, Rule, between
@@ -56,7 +47,7 @@ def mend_charts(document: MendFields) -> Iterator[Chart]:
         yield _meaning(entry, "answer" if n == 1 else f"mend-{n}")
 
 
-def _meaning(entry: MendEntry, name: str) -> Chart:
+def _meaning(entry: decisions.MendEntry, name: str) -> Chart:
     rows = entry.table
     most = max((row.n for row in rows), default=1) or 1
     whose = f", {entry_name(entry)}" if entry.model else ""
@@ -80,7 +71,7 @@ def _meaning(entry: MendEntry, name: str) -> Chart:
     )  # fmt: skip
 
 
-def _reach(entry: MendEntry) -> list[tuple[float, float, float]]:
+def _reach(entry: decisions.MendEntry) -> list[tuple[float, float, float]]:
     """Return the interval at every stated value: between the rows of the table it is wider."""
     if entry.columns:
         return [(row.says, row.low, row.high) for row in entry.table]
@@ -92,7 +83,7 @@ def _share(log_odds: float) -> float:
     return 0.5 + 0.5 * math.tanh(log_odds / 2)
 
 
-def _means(row: MendMeaning) -> str:
+def _means(row: decisions.MendMeaning) -> str:
     means = f"means {percent(row.means)} ({percent(row.low)} to {percent(row.high)})"
     return f"says {percent(row.says)}: {means}, right {percent(row.right)}, {row.n:,} labels"
 
@@ -103,7 +94,7 @@ def cascade_charts(document: CascadeFields) -> Iterator[Chart]:
         yield _curves(entry, "answer" if n == 1 else f"cascade-{n}")
 
 
-def _curves(entry: CascadeEntry, name: str) -> Chart:
+def _curves(entry: decisions.CascadeEntry, name: str) -> Chart:
     toned = list(zip(entry.strategies, TONES, strict=False))
     models = [
         Dot(
@@ -127,11 +118,13 @@ def _curves(entry: CascadeEntry, name: str) -> Chart:
     )
 
 
-def _place(found: CascadeModel | CurvePoint | CascadePromise) -> tuple[float, float]:
+def _place(
+    found: decisions.CascadeModel | decisions.CurvePoint | decisions.CascadePromise,
+) -> tuple[float, float]:
     return found.relative_cost.numbers[0], found.accuracy.numbers[0]
 
 
-def _strategy(part: Strategy, tone: str) -> Line:
+def _strategy(part: decisions.Strategy, tone: str) -> Line:
     curve = sorted(part.curve, key=lambda point: _place(point)[0])
     tips = [
         f"{part.words}, setting {point.dial:.3g}: cost {percent(_place(point)[0])}, "
@@ -141,7 +134,7 @@ def _strategy(part: Strategy, tone: str) -> Line:
     return Line(list(map(_place, curve)), tone, part.words, tips=tips, key=part.name)
 
 
-def _chosen(policy: CascadePolicy, tones: Mapping[str, str]) -> list[Dot]:
+def _chosen(policy: decisions.CascadePolicy, tones: Mapping[str, str]) -> list[Dot]:
     tone = tones.get(policy.rule or "")
     if tone is None or policy.promise is None:
         return []

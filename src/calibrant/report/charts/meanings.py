@@ -3,14 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from calibrant.documents.audits import (
-    DrawsPoint,
-    PlaneCell,
-    PooledMeanings,
-    ReliabilityBin,
-    SemanticEntry,
-    Stratum,
-)
+from calibrant.documents import audits
 from calibrant.documents.entries import EstimateEntry
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
 from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Label, Line, Mark, Rule, bounds
@@ -18,12 +11,12 @@ from calibrant.report.charts.reliability import diagram_of_series
 from calibrant.report.charts.scales import in_points, points, short_number
 
 _ESTIMATORS = (("all draws (Sem1)", "second", "sem1"), ("held-out draws (Sem2)", "first", "sem2"))
-Bins = dict[str, list[ReliabilityBin]]
+Bins = dict[str, list[audits.ReliabilityBin]]
 _ERROR = Axis("calibration error, points", words=in_points, low=0)
 
 
 def meaning_charts(
-    blocks: Sequence[SemanticEntry], pooled: PooledMeanings | None = None
+    blocks: Sequence[audits.SemanticEntry], pooled: audits.PooledMeanings | None = None
 ) -> Iterator[Chart]:
     """Yield the charts of every model's block, after the diagram over all of them."""
     if pooled and pooled.models > 1 and pooled.reliability:
@@ -38,7 +31,7 @@ def meaning_charts(
             yield _plane(block.regime_plane, block.name, number)
 
 
-def meaning_reliability(block: SemanticEntry) -> Chart:
+def meaning_reliability(block: audits.SemanticEntry) -> Chart:
     """Return the diagram of the first block as the answer of an audit without other scores."""
     bins = block.reliability or {}
     series = [(name, tone, bins[key]) for name, tone, key in _ESTIMATORS]
@@ -61,7 +54,7 @@ def _reliability(bins: Bins, name: str, number: int) -> Chart:
     )
 
 
-def _convergence(steps: Sequence[DrawsPoint], model: str, number: int) -> Chart:
+def _convergence(steps: Sequence[audits.DrawsPoint], model: str, number: int) -> Chart:
     marks: list[Mark] = []
     for name, tone, key in _ESTIMATORS:
         errors: list[tuple[int, EstimateEntry]] = [(p.n, getattr(p, key)) for p in steps]
@@ -84,7 +77,7 @@ def _band(errors: Iterable[tuple[float, EstimateEntry | None]]) -> list[tuple[fl
     return [(x, low, high) for x, low, high in ends if low is not None and high is not None]
 
 
-def _strata(block: SemanticEntry, number: int) -> Chart:
+def _strata(block: audits.SemanticEntry, number: int) -> Chart:
     marks: list[Mark] = []
     rows = [((row.low + row.high) / 2, row) for row in block.strata]
     for name, tone, key in _ESTIMATORS:
@@ -107,7 +100,7 @@ def _strata(block: SemanticEntry, number: int) -> Chart:
     )
 
 
-def _plane(cells: Sequence[PlaneCell], model: str, number: int) -> Chart:
+def _plane(cells: Sequence[audits.PlaneCell], model: str, number: int) -> Chart:
     """Return Figure 1a of the Sem-ECE paper with the questions of this model in it."""
     most = max(cell.n for cell in cells)
     top = max(2, *(cell.classes for cell in cells))
@@ -134,12 +127,12 @@ def _plane(cells: Sequence[PlaneCell], model: str, number: int) -> Chart:
     )
 
 
-def _top(row: Stratum) -> float:
+def _top(row: audits.Stratum) -> float:
     ends = (bounds(band)[1] for band in (row.sem1_band, row.sem2_band))
     return max([row.sem1, row.sem2, *(end for end in ends if end is not None)])
 
 
-def _stratum(row: Stratum, name: str, error: float) -> str:
+def _stratum(row: audits.Stratum, name: str, error: float) -> str:
     words = f"{name}: {in_points(round(error, 4))} points, {row.n:,} questions"
     gap = row.ece_gap
     if gap is None or gap.value is None:

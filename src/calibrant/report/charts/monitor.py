@@ -9,7 +9,7 @@ from calibrant.documents.labels import GapCell, LabelEntry, MonitorEntry, Watche
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import entry_name
 from calibrant.report.cells import turned
-from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, between
+from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, Shape, between
 from calibrant.report.charts.scales import in_points, percent, points, short_number
 
 _STANDARD_ERRORS = 1.96
@@ -68,17 +68,10 @@ def _stretch(row: WatchedBatch, place: int, share: float, whose: str) -> Dot:
         f"{percent(row.accuracy.ends[0])}, says {percent(row.mean_confidence.ends[0])}, "
         f"{row.n:,} labels{', alarm' if row.alarm else ''}"
     )
-    return Dot(
-        place,
-        value,
-        low,
-        high,
-        "second" if row.alarm else "first",
-        "diamond" if row.alarm else "dot",
-        0.6 if row.alarm else 0.5 * share,
-        tip,
-        f"{whose}␟watched = {row.when}",
-    )
+    look: tuple[str, Shape, float] = ("first", "dot", 0.5 * share)
+    if row.alarm:
+        look = ("second", "diamond", 0.6)
+    return Dot(place, value, low, high, *look, tip, f"{whose}␟watched = {row.when}")
 
 
 def _alarm(entry: MonitorEntry) -> list[Rule]:

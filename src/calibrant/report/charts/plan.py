@@ -107,13 +107,10 @@ def floor_chart(
 
 def _error(entry: Floor, expected: str) -> chart.Item:
     error, low, high = entry.ece.ends
-    floors = {
-        "passive": entry.verification.passive_floor.value,
-        "active": entry.verification.active_floor.value,
-    }
+    passive, active = entry.verification.passive_floor.value, entry.verification.active_floor.value
     others: list[tuple[float | None, str, chart.Shape]] = [
-        (floors["passive"], "second", "triangle"),
-        (floors["active"], "third", "triangle"),
+        (passive, "second", "triangle"),
+        (active, "third", "triangle"),
         (entry.chance, "plain", "diamond"),
     ]
     dots = [
@@ -121,8 +118,8 @@ def _error(entry: Floor, expected: str) -> chart.Item:
         for value, tone, shape in others
         if value is not None
     ]
-    numbers = [("ECE", error), (expected, entry.chance), *floors.items()]
-    told = ", ".join(f"{words} {in_points(v)}" for words, v in numbers if v is not None)
+    numbers = {"ECE": error, expected: entry.chance, "passive": passive, "active": active}
+    told = ", ".join(f"{words} {in_points(v)}" for words, v in numbers.items() if v is not None)
     return chart.Item(
         entry.name,
         dots=[*dots, chart.Dot(error, 0, low, high)],

@@ -24,11 +24,7 @@ Series = tuple[str, str, Sequence[ReliabilityBin]]
 
 
 def reliability_chart(
-    block: ReliabilityCurve,
-    tone: str,
-    title: str,
-    *,
-    name: str = "answer",
+    block: ReliabilityCurve, tone: str, title: str, *, name: str = "answer"
 ) -> Chart:
     """Return the diagram of one confidence from its `reliability` block."""
     marks: list[Mark] = [*_band(block.curve), *_series(block.bins, tone)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from calibrant.report.charts.chart import Axis, Cell, Chart, Item, Names, Panel
 from calibrant.report.charts.scales import Scale, span, ticks_of
@@ -19,7 +20,6 @@ from calibrant.report.names import without_shared_start
 
 _WIDTH, _NARROW = 760.0, 350.0
 _NAMES_ALONE, _NAMES_BESIDE, _NAMES_NARROW = 330.0, 230.0, 170.0
-_NOTED_ROWS = 12
 _BETWEEN = 14.0
 _LANE, _HEAD = 21.0, 19.0
 _COLUMNS_NARROW = 4
@@ -85,9 +85,8 @@ def _axis_title(panel: Panel) -> str:
 
 
 def _room_for_names(names: Names, panels: int, *, wide: bool) -> float:
-    noted = len(names.names) <= _NOTED_ROWS
     wanted = [text_width(name) for name in names.names]
-    wanted += [text_width(note, 11.5) for note in names.notes.values() if noted]
+    wanted += [text_width(note, 11.5) for note in names.notes.values() if names.noted]
     most = (_NAMES_ALONE if panels == 1 else _NAMES_BESIDE) if wide else _NAMES_NARROW
     number = 26.0 if names.numbered else 4.0
     return min(max(wanted) + number, most)
@@ -101,11 +100,7 @@ def _parts(panels: Sequence[Panel], reach: Reach) -> list[Reach]:
         if isinstance(panel.x, Names) and panel.x.numbered:
             sizes[number] = min(46.0, 0.5 * end / len(panel.x.names)) * len(panel.x.names)
     share = (end - start - sum(sizes)) / max(sizes.count(0.0), 1)
-    found = []
-    for size in sizes:
-        found.append((start, start + (size or share)))
-        start += size or share
-    return found
+    return list(pairwise(accumulate((size or share for size in sizes), initial=start)))
 
 
 def _placed(
@@ -118,12 +113,10 @@ def _placed(
     }
     count = sum(lanes.values())
     if any(isinstance(panel.x, Names) for panel in panels):
-        step = 23.0
+        step = 38.0 if names.noted else 23.0
         if names.numbered:
             step = max((last[1] - last[0]) / len(names.names), 22.0 if wide else 19.0)
-        elif names.notes and len(names.names) <= _NOTED_ROWS:
-            step = 38.0
-    elif names.notes and len(names.names) <= _NOTED_ROWS:
+    elif names.noted:
         step = 44.0
     else:
         step = 27.0 if count <= 16 else max(19.0, 432 / count)
@@ -148,7 +141,7 @@ def _write_names(drawing: Drawing, names: Names, rows: Sequence[_Row], room: flo
             drawing.text(16, y, str(number), "tick", anchor="end")
             drawing.text(24, y, short[row.name], "name")
         else:
-            note = names.notes.get(row.name, "") if len(rows) <= _NOTED_ROWS else ""
+            note = names.notes.get(row.name, "") if names.noted else ""
             drawing.text(room, y - (7 if note else 0), short[row.name], "name", anchor="end")
             if note:
                 drawing.text(room, y + 8, cut_name(note, room, size=11.5), "small", anchor="end")

@@ -64,15 +64,6 @@ class Drawing:
         """Add a dot."""
         self._marks.append(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" class="{kind}"/>')
 
-    def diamond(self, x: float, y: float, radius: float, kind: str) -> None:
-        """Add a diamond."""
-        corners = [(x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y)]
-        self.polygon(corners, kind)
-
-    def triangle(self, x: float, y: float, radius: float, kind: str) -> None:
-        """Add a triangle that points to the left."""
-        self.polygon([(x - radius, y), (x + radius, y - radius), (x + radius, y + radius)], kind)
-
     def rect(self, x: float, y: float, width: float, height: float, kind: str) -> None:
         """Add a rectangle."""
         self._marks.append(
@@ -231,9 +222,11 @@ def draw_legend(drawing: Drawing, rows: Sequence[Sequence[Key]]) -> None:
 def draw_shape(drawing: Drawing, shape: str, x: float, y: float, radius: float) -> None:
     """Draw a point of some shape."""
     if shape == "diamond":
-        drawing.diamond(x, y, radius + 1, "mark")
+        high = radius + 1
+        drawing.polygon([(x, y - high), (x + high, y), (x, y + high), (x - high, y)], "mark")
     elif shape == "triangle":
-        drawing.triangle(x, y, radius, "mark")
+        corners = [(x - radius, y), (x + radius, y - radius), (x + radius, y + radius)]
+        drawing.polygon(corners, "mark")
     elif shape == "square":
         drawing.rect(x - radius, y - radius, 2 * radius, 2 * radius, "fill")
     elif shape != "none":

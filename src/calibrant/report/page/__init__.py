@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup
+from msgspec.structs import asdict
 
 import calibrant
 from calibrant.core.document import plain
@@ -94,13 +95,7 @@ def render_html(
                 "documents": [settings_of(document) for document in shown],
             },
             terms=[
-                {
-                    "id": term_id(name),
-                    "name": name,
-                    "words": term.words,
-                    "formula": term.formula,
-                    "page": term.page,
-                }
+                {"id": term_id(name), "name": name, **asdict(term)}
                 for name, term in glossary().items()
             ],
         )

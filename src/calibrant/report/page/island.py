@@ -7,19 +7,13 @@ from markupsafe import Markup
 from msgspec.structs import astuple
 
 from calibrant.claims import Claim
-from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_words
 from calibrant.documents.audits import AuditBlock
+from calibrant.documents.decisions import ThresholdPoint
 from calibrant.documents.entries import UNDEFINED, EstimateEntry
-from calibrant.documents.fields import AuditFields, Fields
+from calibrant.documents.fields import AuditFields, DecideFields, Fields
 from calibrant.metrics.registry import METRICS, audited
-from calibrant.report.answers import (
-    claim_tone,
-    claims_by_entry,
-    entry_tone,
-    group_words,
-    key_of,
-)
+from calibrant.report.answers import claim_tone, claims_by_entry, entry_tone, group_words, key_of
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line
 from calibrant.report.charts.plane import MEDIUM, draw_plane, marks_alone
 from calibrant.report.charts.reliability import diagram_frame, diagram_marks
@@ -81,14 +75,8 @@ def _estimate(of: EstimateEntry) -> list[float | None]:
 def frames() -> dict[str, Markup]:
     """Return empty charts that the page's script fills: a diagram, and a curve with its dot."""
     shares = (0, 0.25, 0.5, 0.75, 1)
-    curve = Chart(
-        "curve",
-        "",
-        "",
-        Axis("share answered", low=0, high=1, at=shares),
-        Axis(" ", low=0, high=1, at=shares),
-        [Line([(0, 0)]), Dot(0, 0, shape="ring")],
-    )
+    x, y = (Axis(title, low=0, high=1, at=shares) for title in ("share answered", " "))
+    curve = Chart("curve", "", "", x, y, [Line([(0, 0)]), Dot(0, 0, shape="ring")])
     charts = {"diagram": diagram_frame(), "curve": curve}
     return {name: Markup(draw_plane(chart, MEDIUM).svg()) for name, chart in charts.items()}
 
@@ -125,43 +113,30 @@ def _evidence(entry: AuditBlock) -> dict[str, list[float | None]]:
     }
 
 
-def policies(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def policies(documents: Sequence[Fields]) -> list[dict[str, Any]]:
     """Return the saved thresholds of the documents, with what the slider moves along."""
-    found = []
-    for number, document in enumerate(documents):
-        if kind_of(document) != "decide":
-            continue
-        for entry in document["results"]:
-            cuts = [
-                [_short(point["threshold"]), *_counted(point["error"])]
-                for point in entry.get("curve") or ()
-                if point["error"]["value"] is not None
-            ]
-            shares = [p["error"]["n"] / p["share"] for p in entry.get("curve") or () if p["share"]]
-            names = [str(entry.get(name) or "") for name in ("model", "method")]
-            found.append(
-                {
-                    "key": f"policy-{number}-{' / '.join(names)}",
-                    "name": " / ".join(["saved policy", *(name for name in names if name)]),
-                    "cuts": cuts,
-                    "level": _LEVEL,
-                    "total": max(shares, default=0),
-                    "threshold": entry.get("threshold"),
-                    "costs": (document.get("settings") or {}).get("costs"),
-                }
-            )
-    return found
+    return [
+        {
+            "key": f"policy-{number}-{entry.model} / {entry.method}",
+            "name": " / ".join(filter(None, ("saved policy", entry.model, entry.method))),
+            "cuts": [_policy_cut(p) for p in entry.curve if p.error.value is not None],
+            "level": _LEVEL,
+            "total": max(((p.error.n or 0) / p.share for p in entry.curve if p.share), default=0),
+            "threshold": entry.threshold,
+            "costs": (document.settings or {}).get("costs"),
+        }
+        for number, document in enumerate(documents)
+        if isinstance(document, DecideFields)
+        for entry in document.results
+    ]
 
 
-def _counted(error: Mapping[str, Any]) -> list[Any]:
-    wrong = round(float(error["n"]) * float(error["value"]), 1)
-    return [error["n"], wrong, _short(error["low"]), _short(error["high"])]
+def _policy_cut(point: ThresholdPoint) -> list[Any]:
+    wrong, n = point.error.number, point.error.n or 0
+    return [_short(point.threshold), n, round(n * wrong, 1), *_estimate(point.error)[1:]]
 
 
 def metric_columns() -> list[dict[str, str]]:
     """Return what the table of numbers needs to know of every metric."""
-    shown = [METRICS[name] for name in audited()]
-    return [
-        {"name": one.name, "title": one.title, "group": one.group, "unit": one.unit}
-        for one in shown
-    ]
+    parts = ("name", "title", "group", "unit")
+    return [{part: getattr(METRICS[name], part) for part in parts} for name in audited()]

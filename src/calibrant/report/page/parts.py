@@ -10,7 +10,7 @@ from markupsafe import Markup
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
 from calibrant.report.answers import claim_tone, headline
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Block, Paragraph, Table
 from calibrant.report.cells import Cell, Name, Number, Text
 from calibrant.report.charts import Chart, answer_of, further_of
 from calibrant.report.charts.draw import draw
@@ -37,7 +37,11 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
         "kind": kind,
         "title": _title(document, kind),
         "hint": "" if leads else _hint(claims),
-        "claims": _listed(claims),
+        "claims": [
+            {"tone": claim_tone(claim) or "not_tested", "text": claim.text}
+            for claim in claims[:_CLAIMS_LISTED]
+            if claim.text
+        ],
         "more_claims": max(0, len(claims) - _CLAIMS_LISTED),
         "picture": None if answer is None else drawn(answer),
         "blocks": [
@@ -65,27 +69,15 @@ def _hint(claims: Sequence[Claim]) -> str:
     return first[:_LETTERS].rsplit(" ", 1)[0] + " …"
 
 
-def _listed(claims: Sequence[Claim]) -> list[dict[str, str]]:
-    return [
-        {"tone": claim_tone(claim) or "not_tested", "text": claim.text}
-        for claim in claims[:_CLAIMS_LISTED]
-        if claim.text
-    ]
-
-
-def _blocks(
-    document: Mapping[str, Any], kind: str, claims: Sequence[Claim]
-) -> list[Paragraph | Table]:
+def _blocks(document: Mapping[str, Any], kind: str, claims: Sequence[Claim]) -> list[Block]:
     """Return what the claims do not say; numbers of an audit are in the page's own table."""
     said = " ".join(claim.text for claim in claims)
-    found = []
-    for block in document_blocks(document):
-        if isinstance(block, Paragraph) and block.text in said:
-            continue
-        if isinstance(block, Table) and kind == "audit" and block.name in OF_ENTRIES:
-            continue
-        found.append(block)
-    return found
+    return [
+        block
+        for block in document_blocks(document)
+        if not (isinstance(block, Paragraph) and block.text in said)
+        and not (isinstance(block, Table) and kind == "audit" and block.name in OF_ENTRIES)
+    ]
 
 
 def drawn(chart: Chart) -> dict[str, str]:
@@ -94,7 +86,7 @@ def drawn(chart: Chart) -> dict[str, str]:
     return {"wide": wide, "narrow": narrow, "caption": chart.caption}
 
 
-def block_of(block: Paragraph | Table, name: str) -> dict[str, Any]:
+def block_of(block: Block, name: str) -> dict[str, Any]:
     """Return a neutral block in the form that the template takes."""
     if isinstance(block, Paragraph):
         return {"kind": "paragraph", "text": block.text, "strong": block.strong}
@@ -110,7 +102,7 @@ def block_of(block: Paragraph | Table, name: str) -> dict[str, Any]:
         "columns": [
             {
                 "name": column,
-                "term": None if term_of(column) is None else term_id(str(term_of(column))),
+                "term": (term := term_of(column)) and term_id(term),
                 "words": explain(column) or "",
             }
             for column in block.columns

@@ -3,20 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
 from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.claims.next_step import Step, next_step
 from calibrant.core.document import kind_of
 from calibrant.documents.fields import typed
-from calibrant.report.answers import (
-    Badge,
-    badge_of,
-    claims_of,
-    headline,
-    rows_apart,
-    warnings_of,
-)
+from calibrant.report.answers import Badge, badge_of, claims_of, headline, rows_apart, warnings_of
 from calibrant.report.charts import Chart, answer_of
 from calibrant.report.shown_command import without_folders
 from calibrant.report.tables import said_first
@@ -58,21 +53,16 @@ def findings(documents: Sequence[Mapping[str, Any]]) -> list[Finding]:
         claim = _largest([claim for document in own for claim in claims_of(document)], wanted)
         if claim is not None:
             model = claim.subject.get("model")
-            unnamed = model and str(model) not in claim.text
-            found.append(
-                Finding(kind, f"{question} ({model})" if unnamed else question, claim.text)
-            )
+            whose = f" ({model})" if model and str(model) not in claim.text else ""
+            found.append(Finding(kind, question + whose, claim.text))
     return found
 
 
 def _largest(claims: Sequence[Claim], wanted: Sequence[str]) -> Claim | None:
     shown = [claim for claim in claims if claim.outcome == "shown"]
-    for name in wanted:
-        own = [claim for claim in shown if claim.id.startswith(name)]
-        if own:
-            first = headline(own, 1)
-            return next(claim for claim in own if [claim.text] == first)
-    return None
+    kinds = ([claim for claim in shown if claim.id.startswith(name)] for name in wanted)
+    own = next(filter(None, kinds), [])
+    return next((claim for claim in own if [claim.text] == headline(own, 1)), None)
 
 
 # The first of these that a page holds answers the reader's question.
@@ -104,11 +94,9 @@ class Screen:
 
 def leading_document(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the document whose answer stands at the top."""
-    for kind in _LEADING:
-        for document in documents:
-            if kind_of(document) == kind and (document.get("results") or document.get("sem_ece")):
-                return document
-    return documents[0] if documents else None
+    told = [part for part in documents if part.get("results") or part.get("sem_ece")]
+    leading = (part for kind in _LEADING for part in told if kind_of(part) == kind)
+    return next(leading, documents[0] if documents else None)
 
 
 def first_screen(
@@ -137,7 +125,9 @@ def first_screen(
     chart = answer_of(document)
     sentences = _short_first(headline(claims, most), chart)
     warnings += warnings_of(typed(document))
-    shown = _fitting(warnings)
+    words = accumulate(len(text.split()) for text in warnings)
+    # As many as fit above the picture; the first always stands there.
+    shown = max(sum(number <= _WARNING_WORDS for number in words), 1)
     return Screen(
         title=title_line(document, title=title),
         warnings=warnings[:shown],
@@ -155,21 +145,7 @@ def _step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]]) -> S
     found = next_step(document, beside)
     if found is None:
         return None
-    command = found.command
-    for other in (document, *beside):
-        command = without_folders(command, other)
-    return Step(found.why, command)
-
-
-def _fitting(warnings: Sequence[str]) -> int:
-    """Return how many warnings fit above the picture; the first always stands there."""
-    words, shown = 0, 0
-    for text in warnings:
-        words += len(text.split())
-        if shown and words > _WARNING_WORDS:
-            break
-        shown += 1
-    return shown
+    return Step(found.why, reduce(without_folders, (document, *beside), found.command))
 
 
 def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:

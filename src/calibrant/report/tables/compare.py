@@ -3,17 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from calibrant.core.method_words import method_name
-from calibrant.documents.entries import (
-    Compared,
-    CompareEntry,
-    CompareView,
-    EstimateEntry,
-    League,
-    PairEntry,
-    SelfPreference,
-    Standing,
-    Turns,
-)
+from calibrant.documents import entries
 from calibrant.documents.fields import CompareFields
 from calibrant.report import cells
 from calibrant.report.answers import headline
@@ -21,7 +11,7 @@ from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.tables.remarks import pairs_rule, rows_left_out
 from calibrant.report.titles import named_table
 
-_VIEWS = ("raw", "da", "ia", "ca")
+_VIEWS = {"raw": "raw", "da": "DA", "ia": "IA", "ca": "CA"}
 _FOOTINGS = {
     "raw": "as answered",
     "da": "by DA",
@@ -72,13 +62,16 @@ def blocks(document: CompareFields) -> Iterator[Block]:
         yield Paragraph(f"Not compared: {', '.join(named)}, because {reason}.")
 
 
-def _place(entry: CompareEntry | PairEntry | SelfPreference | Compared, *, several: bool) -> str:
+_Placed = entries.CompareEntry | entries.PairEntry | entries.SelfPreference | entries.Compared
+
+
+def _place(entry: _Placed, *, several: bool) -> str:
     names = [entry.method if several else None, *(entry.group or {}).values()]
     place = " / ".join(filter(None, names))
     return f"{place}: " if place else ""
 
 
-def _tiers(league: League, *, named: bool) -> Table:
+def _tiers(league: entries.League, *, named: bool) -> Table:
     return table_of(
         league.entries,
         {
@@ -98,7 +91,7 @@ def _tiers(league: League, *, named: bool) -> Table:
     )
 
 
-def _marks(entry: Standing) -> str:
+def _marks(entry: entries.Standing) -> str:
     """Return why a score says little: constant or near-certain statements, missing ones."""
     marks = {
         "uninformative": entry.uninformative,
@@ -110,21 +103,16 @@ def _marks(entry: Standing) -> str:
 
 def _league(document: CompareFields, method: str) -> Table:
     first = document.results[0].views
-    views = [view for view in _VIEWS if getattr(first, view) != CompareView()]
+    views = [view for view in _VIEWS if getattr(first, view) != entries.CompareView()]
     ranked = sorted(
-        document.results,
-        key=lambda e: (str(e.method), str(e.group), e.views.raw.ece.number),
+        document.results, key=lambda e: (str(e.method), str(e.group), e.views.raw.ece.number)
     )
-
-    def error(view: str) -> Callable[[CompareEntry], cells.Cell]:
-        return lambda entry: cells.estimate_cell(getattr(entry.views, view).ece)
-
     return table_of(
         ranked,
         {
             "model": lambda e: _place(e, several=not method) + e.model,
             "accuracy": "accuracy",
-            **{f"ECE {view if view == 'raw' else view.upper()}": error(view) for view in views},
+            **{f"ECE {_VIEWS[view]}": f"views.{view}.ece" for view in views},
             "tied with": lambda e: _tied_with(e, document.pairs),
         },
         named_table("Models", document, method),
@@ -134,18 +122,18 @@ def _league(document: CompareFields, method: str) -> Table:
     )
 
 
-def _tied_with(entry: CompareEntry, pairs: Sequence[PairEntry]) -> cells.Number:
+def _tied_with(entry: entries.CompareEntry, pairs: Sequence[entries.PairEntry]) -> cells.Number:
     """Return how many models are neither shown to be better nor worse calibrated than this one."""
-    ties, others = 0, 0
-    for pair in pairs:
-        same = (pair.method, pair.group) == (entry.method, entry.group)
-        if same and entry.model in (pair.a, pair.b):
-            others += 1
-            ties += pair.tie
-    return cells.said_cell(ties, f"{ties} of {others}")
+    ties = [
+        pair.tie
+        for pair in pairs
+        if (pair.method, pair.group) == (entry.method, entry.group)
+        and entry.model in (pair.a, pair.b)
+    ]
+    return cells.said_cell(sum(ties), f"{sum(ties)} of {len(ties)}")
 
 
-def _pairs(pairs: Sequence[PairEntry], *, several: bool) -> Table:
+def _pairs(pairs: Sequence[entries.PairEntry], *, several: bool) -> Table:
     more = len(pairs) - _PAIRS_SHOWN
     note = (
         "A gap below zero prefers the first model; 'tie' where these labels cannot tell; 'alone' "
@@ -158,7 +146,7 @@ def _pairs(pairs: Sequence[PairEntry], *, several: bool) -> Table:
             "verdict": _verdict,
             "accuracy": "accuracy_gap",
             "raw ECE gap": lambda e: _gap(e, "raw"),
-            "at equal accuracy": lambda e: cells.estimate_cell(e.gaps.sos.ece),
+            "at equal accuracy": "gaps.sos.ece",
             "DA": lambda e: _gap(e, "da"),
             "IA": lambda e: _gap(e, "ia"),
             "turns round": "pattern",
@@ -170,20 +158,20 @@ def _pairs(pairs: Sequence[PairEntry], *, several: bool) -> Table:
     )
 
 
-def _gap(pair: PairEntry, view: str) -> cells.Number:
+def _gap(pair: entries.PairEntry, view: str) -> cells.Number:
     mark = "tie" if pair.ties[view]["ece"] else "alone"
     shown = pair.better[view] is not None
     return cells.estimate_cell(getattr(pair.gaps, view).ece, mark="" if shown else mark)
 
 
-def _verdict(pair: PairEntry) -> str:
+def _verdict(pair: entries.PairEntry) -> str:
     """Return the verdict on a pair and whom or what it names."""
     if pair.depends_on:
         return f"depends: {pair.depends_on}"
     return f"{pair.winner} {pair.verdict}" if pair.winner else str(pair.verdict)
 
 
-def _turns(summary: Turns, where: str) -> Table:
+def _turns(summary: entries.Turns, where: str) -> Table:
     rows: list[tuple[cells.Cell, ...]] = [
         (
             f"turned round {_FOOTINGS[view]}",
@@ -207,10 +195,10 @@ def _turns(summary: Turns, where: str) -> Table:
     )
 
 
-def _by_gap(summary: Turns) -> Table:
+def _by_gap(summary: entries.Turns) -> Table:
     """Return how often the order turns, by the size of the accuracy gap."""
 
-    def turned(view: str) -> Callable[[dict[str, EstimateEntry]], cells.Cell]:
+    def turned(view: str) -> Callable[[dict[str, entries.EstimateEntry]], cells.Cell]:
         return lambda row: cells.share_cell(row[view].value)
 
     return table_of(

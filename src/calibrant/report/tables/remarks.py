@@ -35,7 +35,6 @@ def _meaning(rule: str) -> str:
     return "" if known is None else f" ({known.sentence})"
 
 
-_NAMES = {"holm": "Holm"}
 _OWN_TESTS = 3
 
 
@@ -79,7 +78,7 @@ is at most 2 %. Other verdicts are of each pair by itself.
     if groups:
         number += f" of whole methods and, apart from these, {groups:,} pairs of groups"
     return (
-        f"Which model is better is corrected by {_NAMES[rule.control]}'s rule for {number}: "
+        f"Which model is better is corrected by {rule.control.capitalize()}'s rule for {number}: "
         f"the chance of any false claim is at most {share_cell(rule.alpha)}"
         f"{' in each of the two' if groups else ''}. Other verdicts are of each pair by itself."
     )
@@ -116,9 +115,8 @@ def row_in_words(row: Mapping[str, Any]) -> tuple[str, str]:
     ('2+2?', 'answers 5; right: 4 (m)')
     """
     asked = row.get("question") or f"question {row['question_id']}"
-    answer, right = row.get("answer"), row.get("reference")
-    said = "; ".join([*([f"answers {answer}"] if answer else []),
-                      *([f"right: {right}"] if right else [])])  # fmt: skip
+    texts = {"answers ": row.get("answer"), "right: ": row.get("reference")}
+    said = "; ".join(f"{words}{text}" for words, text in texts.items() if text)
     return str(asked), f"{said} ({row['model']})".strip() if said else str(row["model"])
 
 

@@ -15,12 +15,7 @@ from calibrant.report.tables import document_blocks
 from calibrant.report.terminal._fit import fitted, safe_text
 from calibrant.report.terminal.compact import LISTS, compact_lines
 
-__all__ = [
-    "print_block",
-    "render_markdown",
-    "render_text",
-    "terminal_blocks",
-]
+__all__ = ["print_block", "render_markdown", "render_text", "terminal_blocks"]
 
 
 LEAST_WIDTH = 20

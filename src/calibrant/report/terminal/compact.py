@@ -139,12 +139,7 @@ def _led(word: str, style: str, sentence: Text) -> Text:
 
 
 def _table(
-    document: Fields,
-    blocks: Blocks,
-    *,
-    width: int,
-    top: int,
-    sort: str | None,
+    document: Fields, blocks: Blocks, *, width: int, top: int, sort: str | None
 ) -> list[Text]:
     if isinstance(document, AuditFields) and document.blocks:
         return [*audit_lines(document, width, top=top, sort=sort), *_asked(document, blocks, width)]
@@ -199,26 +194,23 @@ def _fitted(table: Table, width: int) -> list[Text]:
     forms: tuple[Form, ...] = ("whole", "half", "bare")
     for form in forms:
         rows = [[safe_text(written(cell, form)) for cell in row] for row in table.rows]
-        widths = _widths(table.columns, rows, table.labels)
-        if sum(widths) + 2 * len(widths) <= width or form == forms[-1]:
-            return _drawn(table.columns, rows, table.labels, width)
-    return []
+        widths = _widths(table, rows)
+        if sum(widths) + 2 * len(widths) <= width:
+            break
+    return _drawn(table, rows, widths, width)
 
 
-def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> list[int]:
-    widths = []
-    for place, name in enumerate(columns):
-        own = max([cell_len(name), *(cell_len(row[place]) for row in rows)])
-        widths.append(min(own, _NAME_MOST) if place < labels else own)
-    return widths
+def _widths(table: Table, rows: Sequence[Sequence[str]]) -> list[int]:
+    widths = [max(map(cell_len, cells)) for cells in zip(table.columns, *rows, strict=True)]
+    names = (min(width, _NAME_MOST) for width in widths[: table.labels])
+    return [*names, *widths[table.labels :]]
 
 
 def _drawn(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], labels: int, width: int
+    table: Table, rows: Sequence[Sequence[str]], widths: list[int], width: int
 ) -> list[Text]:
     """Draw as many columns as fit, names first; names give way before a column does."""
-    widths = _widths(columns, rows, labels)
-    kept = len(widths)
+    columns, labels, kept = table.columns, table.labels, len(widths)
     while kept > 1 and _least(widths[:kept], labels) > width - 1:
         kept -= 1
     over = sum(widths[:kept]) + 2 * kept - (width - 1)

@@ -88,17 +88,13 @@ def audit_table(document: AuditFields) -> Table:
                 Number(_value(entry, name), unit="share", digits=0, missing="–")
                 for name in ("accuracy", "mean_confidence")
             ),
-            _gap_cell(entry),
+            replace(points_cell(entry.metric("confidence_gap")), missing="–"),
             Number(_value(entry, "error"), unit="points", digits=1, missing="–"),
             Number(_value(entry, "auroc"), digits=2, missing="–"),
         )
         for entry in entries
     )
     return Table(("", "right", "says", "gap, points", "error, points", "AUROC"), rows)
-
-
-def _gap_cell(entry: AuditBlock) -> Number:
-    return replace(points_cell(entry.metric("confidence_gap")), missing="–")
 
 
 def _sorted(results: list[AuditBlock], sort: str | None) -> list[AuditBlock]:
