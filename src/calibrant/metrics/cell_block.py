@@ -60,9 +60,8 @@ class CellBlock(MetricBlock):
         self.cell, self.outcome = cell, outcome
         self.counts: Floats = sums.rows[outcome, cell].astype(np.float64)
         self.ranked = self._ranked()
-        self.data = Checked(
-            self.ranked.score[self.ranked.group], outcome.astype(np.float64), self.counts
-        )
+        score = self.ranked.score[self.ranked.group]
+        self.data = Checked(score, outcome.astype(np.float64), self.counts)
         self.units = Units(None, self.n, self.n)
         self.one_class = bool(outcome.min() == outcome.max())
         self.graded = False

@@ -225,9 +225,8 @@ def curve_of_sums(
             drawn = hits.astype(np.float64)
         band = quantiles(isotonic_fits(trials.astype(np.float64), drawn), _tails(level))
     if cells is not sums:
-        nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
-            0, cells.confidence.size - 1
-        )
+        nearest = np.searchsorted(cells.confidence, sums.confidence[shown])
+        nearest = np.minimum(nearest, cells.weight.size - 1)
     low, high = (end[nearest] for end in band)
     weight = np.add.reduceat(sums.weight, shown) / sums.weight.sum()
     return ReliabilityCurve(sums.confidence[shown], fitted[shown], low, high, weight, rows, level)

@@ -127,7 +127,7 @@ def gap_model(data: Checked, units: Units, *, bins: int) -> GapModel:
         return GapModel(stats, data.rows, 1.0, None)
     heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
     shares = units.sums(heavy) / heavy.sum()
-    covariance = _unit_covariance(data, units, heavy, shares, bins)
+    covariance = _covariance(data, units, heavy, shares, bins)
     residual = stats.mass * stats.gap
     single = (stats.mass * (shrunk_variance(stats, 1.0) + stats.gap**2) - residual**2) / data.rows
     total, alone = float(np.trace(covariance)), float(single.sum())
@@ -172,9 +172,7 @@ def _caution(shares: Floats, relative: float) -> float:
     return max(min(wider**2, most / relative), 1.0)
 
 
-def _unit_covariance(
-    data: Checked, units: Units, heavy: Floats, shares: Floats, bins: int
-) -> Floats:
+def _covariance(data: Checked, units: Units, heavy: Floats, shares: Floats, bins: int) -> Floats:
     """Return the covariance of the bin residuals when units are the independent draws.
 
     A heavy unit draws the mean to itself and hides its own distance from it. Each square is put

@@ -88,9 +88,8 @@ class RowBlock(MetricBlock):
             heavy = np.broadcast_to(np.asarray(self.weight, np.float64), data.rows)
             units = RowUnits(1 - data.correct.astype(np.float64), heavy, codes)
         below = np.append(ranked.score[1:], -1.0)
-        return threshold_counts(
-            ranked, ranked.score, below, level=self.level, rows=data.rows, units=units
-        )
+        ends = ranked.score, below
+        return threshold_counts(ranked, *ends, level=self.level, rows=data.rows, units=units)
 
     def column_effect(self, codes: Indices) -> tuple[float, float]:
         """Return whether a column explains outcomes: the p-value, and how much wider errors get."""

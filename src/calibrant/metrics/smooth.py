@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property, lru_cache, partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,8 @@ from calibrant.stats import kernels
 from calibrant.stats.common_draws import Stream, batches
 from calibrant.stats.inversion import side_by_side
 
+# Numbers in single precision.
+Singles: TypeAlias = NDArray[np.float32]
 # The grids of the bandwidths 2/1024, 4/1024 and 8/1024, which the search visits in this order
 # from the coarsest: one pass onto the finest serves all three.
 NESTED = {1281: 2561, 2561: 5121}
@@ -193,7 +195,7 @@ class SmoothTask(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _draws(seed: int, count: int, points: int) -> NDArray[np.float32]:
+def _draws(seed: int, count: int, points: int) -> Singles:
     """Return normal numbers; the last ones are kept, for other bandwidths and other models."""
     return np.random.default_rng(seed).standard_normal((points, count), dtype=np.float32)
 
@@ -205,7 +207,7 @@ class Nodes(NamedTuple):
     residual: Floats
     weight: Floats
     drawn: Floats
-    draws: NDArray[np.float32]
+    draws: Singles
 
 
 class Published:
@@ -261,7 +263,7 @@ class Place(NamedTuple):
         smoothed = (nodes.residual @ matrix) * scale
         return cls(block.scatter, nodes, scale, matrix, density * scale, smoothed)
 
-    def add_noise(self, variance: Floats, out: NDArray[np.float32]) -> None:
+    def add_noise(self, variance: Floats, out: Singles) -> None:
         """Write the smoothed noise by point and draw; a residual has this variance there."""
         node = np.interp(self.nodes.at, kernels.even_steps(variance.size), variance)
         error = np.sqrt(self.nodes.drawn * node * self.scatter)
@@ -269,9 +271,7 @@ class Place(NamedTuple):
         _product(spreading.astype(np.float32).T, self.nodes.draws, out)
 
 
-def _product(
-    left: NDArray[np.float32], right: NDArray[np.float32], out: NDArray[np.float32]
-) -> None:
+def _product(left: Singles, right: Singles, out: Singles) -> None:
     """Write left @ right, in pieces too small for BLAS to split over threads.
 
     On a busy machine waiting for a second thread costs a hundred times the product itself.
@@ -296,9 +296,7 @@ def _as_published(whole: kernels.GridSums, of_value: kernels.GridSums) -> Floats
         Sums on the grid of the value; its end points are what is halved.
     """
     sums = np.array([whole.residual, whole.weight, whole.weight])
-    residual, weight = (
-        column[:: column.size - 1] for column in (of_value.residual, of_value.weight)
-    )
+    residual, weight = (part[:: part.size - 1] for part in (of_value.residual, of_value.weight))
     ends = sums[:, :: sums.shape[1] - 1]
     for own, part in zip(ends, (0.5 * residual, 0.5 * weight, 0.75 * weight), strict=True):
         own -= part

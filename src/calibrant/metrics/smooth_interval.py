@@ -14,11 +14,10 @@ from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.metrics.gap_intervals import LUCK
-from calibrant.metrics.smooth import Place, Published, SmoothTask, chosen_bandwidths
+from calibrant.metrics.smooth import Place, Published, Singles, SmoothTask, chosen_bandwidths
 from calibrant.stats.inversion import halving, side_by_side
 from calibrant.stats.kernels import even_steps
 
@@ -120,7 +119,7 @@ class _Stack:
         Four times as much room as their noise needs.
     """
 
-    def __init__(self, places: Sequence[Place], rooms: NDArray[np.float32]) -> None:
+    def __init__(self, places: Sequence[Place], rooms: Singles) -> None:
         sizes = [place.smoothed.size for place in places]
         smoothed = _padded([place.smoothed for place in places])
         density = _padded([place.density for place in places])
@@ -177,14 +176,12 @@ class _Stack:
         return highs
 
     @cached_property
-    def _sizes(self) -> NDArray[np.float32]:
+    def _sizes(self) -> Singles:
         """Sums of the noise alone, by sign, block and draw."""
         sizes = np.abs(self._noise).sum(axis=0)
         return np.broadcast_to(sizes, (2, *sizes.shape))
 
-    def _totals(
-        self, numbers: list[int], line: Floats, values: Sequence[float]
-    ) -> NDArray[np.float32]:
+    def _totals(self, numbers: list[int], line: Floats, values: Sequence[float]) -> Singles:
         """Return what would be observed, by sign, block and draw, each at its own candidate."""
         noise, moves, room = (self._room(place, len(numbers)) for place in (1, 2, 3))
         if numbers == self._every:
@@ -201,7 +198,7 @@ class _Stack:
             np.add.reduce(np.abs(room, out=room), axis=0, out=sums)
         return out
 
-    def _room(self, place: int, blocks: int) -> NDArray[np.float32]:
+    def _room(self, place: int, blocks: int) -> Singles:
         """Return room for the noise of so many blocks."""
         points, _, draws = self._shape
         return self._rooms[place, : points * blocks * draws].reshape(points, blocks, draws)

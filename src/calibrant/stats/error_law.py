@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -30,6 +30,10 @@ TILTS = np.geomspace(0.5, 40.0, 12)
 MOST_LISTED = (1_000, 15_000)
 # Of so few values the one that a quantile lies at is looked up.
 FEW_VALUES = 100
+
+
+# Places on a lattice, which may repeat, and their probabilities.
+Places: TypeAlias = tuple[Indices, Floats]
 
 
 class Atoms(NamedTuple):
@@ -223,12 +227,12 @@ class FewLaw(Struct, frozen=True, dict=True):
     """
 
     step: float
-    summed: tuple[Indices, Floats]
-    listed: tuple[Indices, Floats]
+    summed: Places
+    listed: Places
     mean: float
 
     @cached_property
-    def _beyond(self) -> tuple[Indices, Floats]:
+    def _beyond(self) -> Places:
         """The listed places in order, and the probability of each with all above it."""
         place, probability = self.listed
         order = place.argsort()
@@ -351,9 +355,7 @@ def _bin_laws(home: Indices, trials: Floats, chance: Floats, bins: Indices) -> _
     return _Parts(value[some], by_bin[some], count + 1, bins)
 
 
-def _halves(
-    place: Indices, probability: Floats, sizes: Sequence[int]
-) -> list[tuple[Indices, Floats]] | None:
+def _halves(place: Indices, probability: Floats, sizes: Sequence[int]) -> list[Places] | None:
     """Return all combinations of the parts in two halves, or None where there are too many."""
     counts = [1, 1]
     chosen: list[list[int]] = [[], []]

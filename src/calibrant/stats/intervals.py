@@ -2,7 +2,7 @@
 
 import math
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from calibrant.stats.few_numbers import expit, ndtri, stdtrit
 # Steps of candidate areas, and how many of them a first look passes over.
 _CANDIDATES = 4000
 _EVERY = 40
+
+
+# Both ends of an interval.
+Bounds: TypeAlias = tuple[float, float]
 
 
 @lru_cache(maxsize=64)
@@ -40,7 +44,7 @@ def wilson_interval(rate: Any, n: Any, level: float = 0.95) -> tuple[Floats, Flo
     return low, high
 
 
-def wilson_ends(rate: float, n: float, level: float) -> tuple[float, float]:
+def wilson_ends(rate: float, n: float, level: float) -> Bounds:
     """Return the ends of `wilson_interval` for one rate.
 
     Examples
@@ -68,9 +72,7 @@ def mean_estimate(values: Floats) -> Estimate:
     return Estimate(mean, mean - half, mean + half, n=len(values), interval="normal")
 
 
-def wald_interval(
-    value: float, error: float, level: float, *, units: float = math.inf
-) -> tuple[float, float]:
+def wald_interval(value: float, error: float, level: float, *, units: float = math.inf) -> Bounds:
     """Return value -+ quantile * error, with Student's quantile for `units` - 1 degrees."""
     quantile = student_quantile(level, units)
     return value - quantile * error, value + quantile * error
@@ -103,7 +105,7 @@ def student_share(level: float, units: float) -> float:
 
 def skewed_interval(
     value: float, error: float, lean: float, level: float, *, units: float
-) -> tuple[float, float]:
+) -> Bounds:
     """Return Student's interval of a mean, moved for the skewness of what is averaged.
 
     Where few large losses make the mean, a sample that happens to lack them shows both a low
@@ -160,9 +162,7 @@ def joined_reach(first: float, second: float, common: float) -> float:
     return math.sqrt(max(first**2 + second**2 - 2 * common * first * second, 0.0))
 
 
-def logit_interval(
-    value: float, error: float, level: float, *, units: float = math.inf
-) -> tuple[float, float]:
+def logit_interval(value: float, error: float, level: float, *, units: float = math.inf) -> Bounds:
     """Return the interval made on the logit scale and carried back: it stays inside (0, 1).
 
     Examples
@@ -197,9 +197,7 @@ FEW_OUTCOMES = 20
 
 # Few answers have few areas: many models share theirs.
 @lru_cache(maxsize=4096)
-def area_score_interval(
-    area: float, right: float, wrong: float, level: float
-) -> tuple[float, float]:
+def area_score_interval(area: float, right: float, wrong: float, level: float) -> Bounds:
     """Return the score interval of an area under the ROC curve that shows no variance.
 
     The variance at each candidate is that of exponential scores (Hanley, McNeil 1982), so an

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -115,9 +115,7 @@ class Ranked(Struct, frozen=True):
     group: Indices
 
     @classmethod
-    def of(
-        cls, score: Array, correct: Array, weights: Array | None, *, rows: bool = True
-    ) -> Ranked:
+    def of(cls, score: Array, correct: Array, weights: Array | None, *, rows: bool = True) -> Self:
         """Sort once and sum; without `rows` the map from rows to groups is left empty."""
         order = np.argsort(score, kind="stable")[::-1]
         ordered = score[order]

@@ -84,9 +84,7 @@ def _has_twins(values: Array, correct: Array) -> bool:
     """Return whether more values have a twin, of equal outcome, than chance explains."""
     if values.size < _LEAST_ODD:
         return False
-    digits = next(
-        (d for d in range(2, 13) if np.abs(np.round(values, d) - values).max() < 1e-12), 12
-    )
+    digits = next((d for d in range(2, 13) if np.abs(values.round(d) - values).max() < 1e-12), 12)
     part = np.clip((values * _TWENTIETHS).astype(np.intp), 0, _TWENTIETHS - 1)
     held = np.bincount(part, minlength=_TWENTIETHS)
     near = held / values.size * np.maximum(held - 1, 0) * 10.0**-digits * _TWENTIETHS

@@ -182,10 +182,9 @@ class CalibrationSequence(Stored):
         bets = state["bet"][which] + np.cumsum(bet)
         slack = state["slack"][which] + np.cumsum(_psi(bet) * square)
         mean = state["mean"][which] + np.cumsum(bet * residual)
-        state["low"][which] = max(state["low"][which], float(((mean - slack - cost) / bets).max()))
-        state["high"][which] = min(
-            state["high"][which], float(((mean + slack + cost) / bets).min())
-        )
+        low, high = ((mean - slack - cost) / bets).max(), ((mean + slack + cost) / bets).min()
+        state["low"][which] = max(state["low"][which], float(low))
+        state["high"][which] = min(state["high"][which], float(high))
         state["count"][which] += residual.size
         state["sum"][which] += residual.sum()
         state["moment"][which] += square.sum()

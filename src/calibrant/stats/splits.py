@@ -128,7 +128,7 @@ def split_law(counts: ArrayLike, block: ArrayLike, *, selectable: MaybeArray = N
     >>> law.selection.round(4).tolist(), law.confidence.round(4).tolist()
     ([[0.6667, 0.3333]], [0.3333])
     """
-    ranked = _ranked(*_checked(counts, block, selectable))
+    ranked = _ranked(*_valid(counts, block, selectable))
     if not ranked.order.size:
         return SplitLaw(np.zeros(ranked.order.shape), np.zeros(ranked.order.shape), np.zeros(0))
     keys = np.column_stack([ranked.block, ranked.others, ranked.counts])
@@ -139,9 +139,8 @@ def split_law(counts: ArrayLike, block: ArrayLike, *, selectable: MaybeArray = N
     for (size, pool, classes), rows in _alike(kinds[:, 0], kinds[:, 1:].sum(axis=1), width):
         law = _law_of_one_size(table[rows, :classes], kinds[rows, 1], pool, size)
         selection[rows, :classes], heldout[rows, :classes], tied[rows] = law
-    return SplitLaw(
-        ranked.spread(selection[inverse]), ranked.spread(heldout[inverse]), tied[inverse]
-    )
+    chosen, held = (ranked.spread(part[inverse]) for part in (selection, heldout))
+    return SplitLaw(chosen, held, tied[inverse])
 
 
 def _alike(*columns: Ints) -> Iterator[tuple[list[int], Ints]]:
@@ -265,7 +264,7 @@ def sample_splits(
     """
     if splits < 1:
         raise InputError(f"the number of splits must be at least 1, got {splits}")
-    ranked = _ranked(*_checked(counts, block, selectable))
+    ranked = _ranked(*_valid(counts, block, selectable))
     generator = as_generator(rng)
     selection, heldout = np.zeros((2, *ranked.counts.shape))
     tied = np.zeros(len(selection))
@@ -275,14 +274,12 @@ def sample_splits(
         step = max(1, _CHUNK // (splits * classes))
         for start in range(0, rows.size, step):
             part = rows[start : start + step]
-            law = _split_chunk(ranked.counts[part, :classes], size, taken, splits, generator)
+            law = _drawn_law(ranked.counts[part, :classes], size, taken, splits, generator)
             selection[part, :classes], heldout[part, :classes], tied[part] = law
     return SplitLaw(ranked.spread(selection), ranked.spread(heldout), tied)
 
 
-def _split_chunk(
-    counts: Ints, pool: int, block: int, splits: int, rng: np.random.Generator
-) -> _Law:
+def _drawn_law(counts: Ints, pool: int, block: int, splits: int, rng: np.random.Generator) -> _Law:
     """Split questions of one pool size: the same positions for all, each in an order of its own.
 
     Every question's draws are put into a random order of their own, so that a set of positions
@@ -327,9 +324,7 @@ def _ranked(table: Ints, size: Ints, allowed: Mask) -> _Ranked:
     return _Ranked(counts[:, :used], order, table.sum(axis=1) - free.sum(axis=1), size)
 
 
-def _checked(
-    counts: ArrayLike, block: ArrayLike, selectable: MaybeArray
-) -> tuple[Ints, Ints, Mask]:
+def _valid(counts: ArrayLike, block: ArrayLike, selectable: MaybeArray) -> tuple[Ints, Ints, Mask]:
     table = np.asarray(counts, dtype=np.int64)
     if table.ndim != 2:
         raise InputError(f"counts must be a (questions, classes) table, got shape {table.shape}")

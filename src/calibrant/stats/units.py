@@ -132,9 +132,8 @@ def unit_codes(units: MaybeArray, rows: int) -> Units:
     else:
         # A dictionary numbers strings several times faster than sorting them.
         table: dict[Any, int] = {}
-        codes = np.fromiter(
-            (table.setdefault(value, len(table)) for value in values.tolist()), np.intp, rows
-        )
+        numbers = (table.setdefault(value, len(table)) for value in values.tolist())
+        codes = np.fromiter(numbers, np.intp, rows)
         count = len(table)
     return Units(None if count == rows else codes.astype(np.intp, copy=False), count, rows)
 

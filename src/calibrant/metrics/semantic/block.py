@@ -299,9 +299,8 @@ def _bounds(found: estimators.SemEce, bins: int) -> dict[str, float]:
 def _oracle(scores: estimators.QuestionScores) -> dict[str, float | None]:
     """Theorem 5.7 on the questions that it is about: how much closer Sem2 is to unlimited draws."""
     close = scores.regime == "jensen"
-    advantage = theory.oracle_advantage(
-        scores.margin, scores.mass, scores.n, selection_n=scores.selection_n
-    )
+    race = scores.margin, scores.mass, scores.n
+    advantage = theory.oracle_advantage(*race, selection_n=scores.selection_n)
     return {"n": int(close.sum()), "value": float(advantage[close].mean()) if close.any() else None}
 
 

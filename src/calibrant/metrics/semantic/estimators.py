@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.errors import InputError
@@ -155,7 +155,7 @@ class QuestionScores:
         return standardised_margin(self.margin, self.mass, self.n)
 
     @property
-    def regime(self) -> NDArray[np.str_]:
+    def regime(self) -> Array:
         """Regime of each question, plug-in."""
         return regimes(self.margin, self.mass, self.classes, self.n)
 

@@ -61,10 +61,9 @@ def ver_ece(
     values = np.asarray(stated, dtype=np.float64)
     grades = np.asarray(correct, dtype=np.float64)
     missing = np.isnan(values)
-    if np.isnan(grades).any():
-        raise InputError(
-            "every draw needs a grade", row=int(np.flatnonzero(np.isnan(grades))[0]) + 1
-        )
+    without = np.flatnonzero(np.isnan(grades))
+    if without.size:
+        raise InputError("every draw needs a grade", row=int(without[0]) + 1)
     if impute is not None:
         values = np.where(missing, impute, values)
     ids, question = np.unique(np.asarray(question_id), return_inverse=True)

@@ -1,10 +1,10 @@
 """What the theory of Sem-ECE predicts: biases, regimes and bounds."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln, ndtr
 
-from calibrant.core.arrays import Floats, Ints, MaybeArray
+from calibrant.core.arrays import Array, Floats, Ints, MaybeArray
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
 
@@ -98,9 +98,7 @@ def oracle_advantage(
     return upward - downward
 
 
-def regimes(
-    margin: ArrayLike, mass: ArrayLike, classes: ArrayLike, n: ArrayLike
-) -> NDArray[np.str_]:
+def regimes(margin: ArrayLike, mass: ArrayLike, classes: ArrayLike, n: ArrayLike) -> Array:
     """Name the regime of each question: ``jensen``, ``low-margin`` or ``large-margin``.
 
     Jensen-dominated where lam < lam*; large margin where mt^2 >= log K; low margin between. A

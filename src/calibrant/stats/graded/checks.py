@@ -147,9 +147,8 @@ class Checked:
 
     def drawn_rates(self, draws: int, rng: np.random.Generator) -> Floats:
         """Return error rates of the strata, one row for each draw of what is not known."""
-        return rng.beta(
-            self.errors + PRIOR, self.checks - self.errors + 1.0 - PRIOR, size=(draws, STRATA)
-        )
+        correct = self.checks - self.errors
+        return rng.beta(self.errors + PRIOR, correct + 1.0 - PRIOR, size=(draws, STRATA))
 
 
 def foreseen_width(graded: Graded, checks: int) -> float:

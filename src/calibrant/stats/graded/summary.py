@@ -152,10 +152,8 @@ def difference_summary(
     """
     made = [len(each.rows) for each in (first, second)]
     graded = (first.graded, second.graded)
-    entry = {
-        "doubtful": float(np.mean([each.doubtful_share for each in graded])),
-        "checked": sum(made),
-    }
+    doubtful = float(np.mean([each.doubtful_share for each in graded]))
+    entry = {"doubtful": doubtful, "checked": sum(made)}
     if min(made) < FEWEST_CHECKS:
         (low, high), (other_low, other_high) = (
             estimates.unchecked_error(each, equal_cells(each, _CELLS)) for each in graded
