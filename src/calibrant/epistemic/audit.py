@@ -1,7 +1,7 @@
 """The groups, losses and risks of one block of rows as a plain document, and of many."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ def groups_entry(
         published_loss=_published(features, f, y, options, units),
         decision=_decision(risk),
         multiplicity=_multiplicity(found),
-        groups=_groups(found, readable, (f, y, loss.fit_.corrected), units, risk),
+        groups=[*_groups(found, readable, (f, y, loss.fit_.corrected), units, risk)],
         groups_not_shown=max(len(found.groups_) - _GROUPS_SHOWN, 0),
         differences=found.differences_,
         reliability=_reliability(found, readable, f, y),
@@ -179,9 +179,8 @@ def _groups(
     columns: tuple[Floats, Floats, Floats],
     units: Ints | None,
     risk: DecisionRisk,
-) -> list[GroupEntry]:
-    """Return the groups; what decisions cost in those that stand out, or were named."""
-    entries = []
+) -> Iterator[GroupEntry]:
+    """Yield the groups; what decisions cost in those that stand out, or were named."""
     for group, rule in zip(found.groups_[:_GROUPS_SHOWN], found.rules_, strict=False):
         if group.flagged or group.kind == "named":
             # The corrected confidence of each row was learned without that row.
@@ -191,8 +190,7 @@ def _groups(
             cost = _mean(risk.spent(f, y), own, risk.level)
             saved = _mean(risk.savings(f, y, corrected), own, risk.level)
             group = replace(group, cost=cost, saved=saved)
-        entries.append(group)
-    return entries
+        yield group
 
 
 def _reliability(

@@ -69,6 +69,12 @@ class ConfidenceBasis(Stored):
         return np.column_stack(columns)
 
 
+def directions(rows: Floats) -> Floats:
+    """Return rows of length 1: their products are cosines."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1.0)
+
+
 def projector(columns: Floats) -> Floats:
     """Return an orthonormal basis of the span of `columns`; dependent ones are left out.
 

@@ -16,6 +16,7 @@ from calibrant.core.errors import InputError, require_choice
 from calibrant.core.stored import Stored
 from calibrant.epistemic.deferral.answers import VECTOR, Answers, gather_answers
 from calibrant.epistemic.deferral.stage import Aim
+from calibrant.epistemic.linear import directions
 from calibrant.epistemic.saved import SCHEMA, Row, Said, SavedPolicy, Step
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 from calibrant.records.features import FeatureEncoder, as_frame
@@ -58,7 +59,7 @@ class Neighbours(Stored):
 
     def accuracy(self, matrix: Floats) -> Floats:
         """Return the expected accuracy of each model, shape (queries, models)."""
-        points = _directions(matrix)
+        points = directions(matrix)
         result = np.empty((len(points), self.hits.shape[1]))
         for start in range(0, len(points), _CHUNK):
             distance = -points[start : start + _CHUNK] @ self.points.T
@@ -167,7 +168,7 @@ class Router(SavedPolicy):
         if len(hits) < self.k:
             raise InputError(f"{len(hits)} rows are fewer than the {self.k} neighbours asked for")
         # So many digits are enough for a cosine, and the saved file stays small.
-        return Neighbours(encoder, self.k, _directions(matrix).round(6), hits)
+        return Neighbours(encoder, self.k, directions(matrix).round(6), hits)
 
     def accuracy_of(self, answers: Answers) -> Floats:
         """Return the expected accuracy of each model for aligned answers, before any is asked."""
@@ -231,9 +232,3 @@ class Router(SavedPolicy):
         router.price_ = np.asarray(data["price"], dtype=np.float64)
         router.learned_ = _LEARNED[router.kind].from_dict(data)
         return router
-
-
-def _directions(matrix: Floats) -> Floats:
-    """Return rows of length 1: their products are cosines."""
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix / np.where(norms > 0, norms, 1.0)

@@ -10,6 +10,7 @@ import polars as pl
 
 from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError
+from calibrant.epistemic.linear import directions
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TYPICAL = 3
@@ -97,8 +98,7 @@ def text_groups(
     """
     from sklearn.cluster import KMeans
 
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    points = vectors / np.where(norms > 0, norms, 1.0)
+    points = directions(vectors)
     if count is None:
         count = min(_MOST_GROUPS, max(2, len(points) // _ROWS_PER_GROUP))
     count = min(count, len(np.unique(points.round(6), axis=0)))
