@@ -97,7 +97,7 @@ def annotate(
     semantics = _semantics(work, long, verdicts)
     filled = ["answer", "stated_confidence", "stated_answers", "stated_confidences"]
     out = draws.drop(filled, strict=False).with_columns(work.select(filled))
-    document = _document(options, settler, settled, semantics, notes)
+    document = _document(settler, settled, semantics, notes)
     return Annotated(out, semantics, document)
 
 
@@ -184,16 +184,10 @@ def _read(
 def _long_answers(work: pl.DataFrame) -> pl.DataFrame:
     """Return one row per answer to classify: of each draw, and of each place of a list."""
     attempted = work.filter(pl.col("reason") == "attempted", pl.col("role") != "vote")
-    single = attempted.filter(pl.col("role") != "list").select(
-        "row", *_KEY, "answer", pl.lit(0, dtype=pl.Int64).alias("place")
-    )
-    listed = attempted.filter(pl.col("role") == "list").select(
-        "row", *_KEY, pl.col("stated_answers").alias("answer")
-    )
-    places = listed.with_columns(pl.int_ranges(pl.col("answer").list.len()).alias("place"))
-    return pl.concat(
-        [single, places.explode("answer", "place").select(single.columns)], how="vertical"
-    ).sort("row", "place")
+    listed, one = pl.col("stated_answers"), pl.concat_list("answer")
+    answers = pl.when(pl.col("role") == "list").then(listed).otherwise(one).alias("answer")
+    places = pl.int_ranges(pl.col("answer").list.len()).alias("place")
+    return attempted.select("row", *_KEY, answers).with_columns(places).explode("answer", "place")
 
 
 def _settle(
@@ -250,18 +244,14 @@ def _semantics(work: pl.DataFrame, long: pl.DataFrame, verdicts: pl.DataFrame) -
 
 
 def _document(
-    options: Options,
-    settler: Settler,
-    settled: list[Settled],
-    semantics: pl.DataFrame,
-    notes: Counter[str],
+    settler: Settler, settled: list[Settled], semantics: pl.DataFrame, notes: Counter[str]
 ) -> dict[str, Any]:
     decided: Counter[str] = Counter()
     for result in settled:
         decided.update(result.clusters.decided_by)
     conflicts = [pair for result in settled for pair in result.clusters.conflicts]
     masked = [text for result in settled for text in result.masked]
-    docket = settler.docket
+    options, docket = settler.options, settler.docket
     return {
         "schema": "calibrant.semantics/1",
         "normalisation": list(settler.grader.normaliser.steps),

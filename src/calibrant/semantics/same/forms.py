@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 
 from calibrant.semantics.same.marks import SMALL_WORDS
 from calibrant.semantics.same.mathematics import looks_like_formula
@@ -203,7 +203,7 @@ class FormReader:
             numbers=numbers | marks,
             types=types,
             date=parse_date(told) if short else None,
-            proper=_is_proper(text),
+            proper=_few_words(text, _WORD, STOP_WORDS, lambda word: word[0].isupper()),
             named=_is_named(text),
             yes=_yes_or_no(text),
             variable=variable,
@@ -225,19 +225,12 @@ def _few_words(
     text: str, word: re.Pattern[str], small: frozenset[str], fits: Callable[[str], bool]
 ) -> bool:
     """Return whether a text has one to six words but for small ones, and all of them fit."""
-    found = 0
-    for each in word.finditer(text.replace("\u2019", "'").replace("'s", "")):
-        if each[0].lower() not in small:
-            found += 1
-            if found > _MOST_NAMED or not fits(each[0]):
-                return False
-    return found > 0
+    plain = text.replace("\u2019", "'").replace("'s", "")
+    words = (each[0] for each in word.finditer(plain) if each[0].lower() not in small)
+    first = list(islice(words, _MOST_NAMED + 1))
+    return 0 < len(first) <= _MOST_NAMED and all(map(fits, first))
 
 
 def _yes_or_no(text: str) -> bool | None:
     match = _YES_OR_NO.match(text) if len(text) <= 40 else None
     return None if match is None else match[1] is not None
-
-
-def _is_proper(text: str) -> bool:
-    return _few_words(text, _WORD, STOP_WORDS, lambda word: word[0].isupper())

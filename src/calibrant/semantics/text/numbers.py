@@ -28,7 +28,8 @@ _RUN = re.compile(
     rf"|\b(?:{_ORDINAL})\b",
     re.IGNORECASE,
 )
-_NUMBER_WORDS = frozenset((*_ONES, *_TENS, *_SCALES, *_ORDINALS, *(f"{x}s" for x in _SCALES)))
+_VALUES = _ORDINALS | _TENS | _ONES | _SCALES
+_NUMBER_WORDS = frozenset((*_VALUES, *(f"{scale}s" for scale in _SCALES)))
 _WORDS = re.compile(r"[a-z]+").findall
 # Cheap signs without which the patterns of a step cannot match: most texts have none of them.
 _GROUPED = re.compile(r"\d[,' .]\d{3}").search
@@ -90,14 +91,12 @@ def _value(words: list[str]) -> int | str:
                 total += max(current, 1) * scale
                 current, previous = 0, math.inf
             continue
-        step = _ONES.get(word, _TENS.get(word, _ORDINALS.get(word, 0)))
+        step = _VALUES.get(word, 0)
         # 'nineteen eighty' and 'one two' are no sums: keep the parts side by side.
         if (current and step >= previous) or (current % 100 and current % 100 < 20):
             return _side_by_side(words)
         current += step
-        previous = step if step >= 20 else min(previous, 10)
-        if step < 20:
-            previous = 1
+        previous = step if step >= 20 else 1
     return total + current
 
 
@@ -106,10 +105,7 @@ def _side_by_side(words: list[str]) -> str:
         tail = _value(words[1:])
         if isinstance(tail, int) and 10 <= tail < 100:
             return str(_ONES[words[0]] * 100 + tail)
-    return " ".join(
-        str(_SCALES.get(word, _ONES.get(word, _TENS.get(word, _ORDINALS.get(word, word)))))
-        for word in words
-    )
+    return " ".join(str(_VALUES.get(word, word)) for word in words)
 
 
 def _ordinal(value: int | str) -> str:
@@ -218,10 +214,9 @@ def _canonical(match: re.Match[str], parts: tuple[str, ...]) -> str:
 
 def _slashed(match: re.Match[str]) -> str:
     first, second = int(match[1]), int(match[2])
-    if first > 12 >= second >= 1 and first <= 31:
-        return f"{match[3]}_{second:02d}_{first:02d}"
-    if second > 12 >= first >= 1 and second <= 31:
-        return f"{match[3]}_{first:02d}_{second:02d}"
+    for day, month in ((first, second), (second, first)):
+        if 12 < day <= 31 and 1 <= month <= 12:
+            return f"{match[3]}_{month:02d}_{day:02d}"
     return match[0]
 
 
