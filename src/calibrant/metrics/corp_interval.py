@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -75,10 +75,8 @@ def corp_intervals(tasks: Sequence[CorpTask], level: float) -> list[CorpInterval
     level
         Coverage of the intervals.
     """
-    found: list[CorpIntervals] = []
-    for some in batches(tasks, SIDE_BY_SIDE):
-        found += _intervals([_Line.of(task) for task in some], level)
-    return found
+    lines = ([_Line.of(task) for task in some] for some in batches(tasks, SIDE_BY_SIDE))
+    return [ends for some in lines for ends in _intervals(some, level)]
 
 
 class _Line(NamedTuple):
@@ -111,7 +109,7 @@ class _Line(NamedTuple):
         return cls(task, cells, share, trials, fitted, rates, distances, seen)
 
 
-def _intervals(lines: Sequence[_Line], level: float) -> list[CorpIntervals]:
+def _intervals(lines: Sequence[_Line], level: float) -> Iterator[CorpIntervals]:
     drawn, last = _Drawn(lines), len(MOVES) - 1
 
     def at_least(numbers: list[int], moves: list[int]) -> list[float]:
@@ -130,15 +128,13 @@ def _intervals(lines: Sequence[_Line], level: float) -> list[CorpIntervals]:
         [crossing(line.distances[-1] - line.distances[::-1], level) for line in lines], at_most
     )
     fitted = drawn.draw(range(len(lines)), [_FITTED] * len(lines))
-    found = []
     for number, (line, low, down) in enumerate(zip(lines, lows, downs, strict=True)):
         high = float(line.distances[-1] - down)
         if line.distances[-1] == 0:
             # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
             ((mcb, _),) = drawn.draw([number], [0])
             high = math.sqrt(float(quantiles(mcb, ((1 + level) / 2,))[0]))
-        found.append(_joined(line, low, high, fitted[number][1], level))
-    return found
+        yield _joined(line, low, high, fitted[number][1], level)
 
 
 def _joined(line: _Line, low: float, high: float, spread: Floats, level: float) -> CorpIntervals:

@@ -60,9 +60,7 @@ class Calibrator:
     def predict(self, confidence: ArrayLike) -> Floats:
         """Return the recalibrated probabilities, shape (n,)."""
         if not self.__sklearn_is_fitted__():
-            raise _not_fitted_error()(
-                f"{type(self).__name__} is not fitted yet", hint="call fit first"
-            )
+            raise _not_fitted()(f"{type(self).__name__} is not fitted yet", hint="call fit first")
         values = np.asarray(score_column(confidence), dtype=np.float64)
         if not np.isfinite(values).all():
             raise InputError("confidence is one column of finite numbers")
@@ -77,11 +75,9 @@ class Calibrator:
         """Return the recalibrated probabilities (the same as `predict`)."""
         return self.predict(confidence)
 
-    def fit_transform(
-        self, confidence: ArrayLike, correct: ArrayLike, **fit_options: Any
-    ) -> Floats:
+    def fit_transform(self, confidence: ArrayLike, correct: ArrayLike, **options: Any) -> Floats:
         """Fit, then return the probabilities of the same rows."""
-        return self.fit(confidence, correct, **fit_options).predict(confidence)
+        return self.fit(confidence, correct, **options).predict(confidence)
 
     def score(
         self, confidence: ArrayLike, correct: ArrayLike, sample_weight: MaybeArray = None
@@ -191,7 +187,7 @@ def score_column(confidence: ArrayLike) -> Array:
 
 
 @cache
-def _not_fitted_error() -> type[InputError]:
+def _not_fitted() -> type[InputError]:
     """Return an error that is one of calibrant and one of scikit-learn."""
     from sklearn.exceptions import NotFittedError
 

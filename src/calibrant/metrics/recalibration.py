@@ -77,14 +77,14 @@ def cross_fitted(
     if isinstance(calibrator, str):
         calibrator = calibrator_from_dict({"calibrator": calibrator})
     data = check(confidence, correct, weights, probability=False)
-    found = unit_codes(units, data.rows)
-    if not 2 <= folds <= found.count:
+    sampled = unit_codes(units, data.rows)
+    if not 2 <= folds <= sampled.count:
         raise InputError(
-            f"folds is from 2 to the number of units, {found.count}; got {folds!r}",
+            f"folds is from 2 to the number of units, {sampled.count}; got {folds!r}",
             hint="recalibration that is evaluated on the same data needs at least two units",
         )
-    dealt = as_generator(rng).permutation(found.count) % folds
-    fold = dealt if found.codes is None else dealt[found.codes]
+    dealt = as_generator(rng).permutation(sampled.count) % folds
+    fold = dealt if sampled.codes is None else dealt[sampled.codes]
     out = np.empty(data.rows)
     for number in range(folds):
         inside = fold == number

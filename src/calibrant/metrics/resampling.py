@@ -75,13 +75,13 @@ def bootstrap_distribution(
     bootstrap.check_resamples(resamples)
     function = _metric(metric, **options)
     data = inputs.check(confidence, correct, weights, probability=False)
-    found = unit_codes(units, data.rows)
+    sampled = unit_codes(units, data.rows)
     generator = as_generator(rng)
-    if fast and isinstance(metric, str) and data.weights is None and found.codes is None:
+    if fast and isinstance(metric, str) and data.weights is None and sampled.codes is None:
         short = _short_cut(metric, data, resamples, generator, **options)
         if short is not None:
             return short
-    drawn = bootstrap.resampled_rows(found, resamples, generator)
+    drawn = bootstrap.resampled_rows(sampled, resamples, generator)
     return np.array([_of_rows(function, data, rows) for rows in drawn])
 
 
@@ -199,11 +199,11 @@ def bootstrap_interval(
     replicates = resampled(units=units, resamples=resamples, rng=rng, **options)
     data = inputs.check(confidence, correct, weights, probability=False)
     value = _metric(metric, **options)(confidence, correct, weights=weights)
-    found = unit_codes(units, data.rows)
+    sampled = unit_codes(units, data.rows)
     low, high = bootstrap.percentile_interval(replicates, level)
     if kind == "basic":
         low, high = bootstrap.basic_interval(value, replicates, level)
-    return Estimate(value, low, high, found.count, level, interval=f"bootstrap-{kind}")
+    return Estimate(value, low, high, sampled.count, level, interval=f"bootstrap-{kind}")
 
 
 def paired_gap(
@@ -256,20 +256,20 @@ def paired_gap(
             f"two models are compared on the same rows, got {a.rows} and {b.rows}",
             hint="join the tables by question first",
         )
-    found = unit_codes(units, a.rows)
+    sampled = unit_codes(units, a.rows)
     value = function(*a[:2], weights=weights) - function(*b[:2], weights=weights)
     family = METRICS[metric].family if isinstance(metric, str) else None
     if family is not None and family.influence and not options and value == value:
-        first, second = MetricBlock.of(a, found), MetricBlock.of(b, found)
+        first, second = MetricBlock.of(a, sampled), MetricBlock.of(b, sampled)
         difference = family.influence(first)[1] - family.influence(second)[1]
         error = first.error(difference)
         if math.isfinite(error):
-            low, high = wald_interval(value, error, level, units=found.count)
-            return Estimate(value, low, high, found.count, level, interval="paired-influence")
+            low, high = wald_interval(value, error, level, units=sampled.count)
+            return Estimate(value, low, high, sampled.count, level, interval="paired-influence")
     bootstrap.check_resamples(resamples)
-    drawn = bootstrap.resampled_rows(found, resamples, as_generator(rng))
+    drawn = bootstrap.resampled_rows(sampled, resamples, as_generator(rng))
     replicates = np.array(
         [_of_rows(function, a, rows) - _of_rows(function, b, rows) for rows in drawn]
     )
     low, high = bootstrap.basic_interval(value, replicates, level)
-    return Estimate(value, low, high, found.count, level, interval="paired-bootstrap-basic")
+    return Estimate(value, low, high, sampled.count, level, interval="paired-bootstrap-basic")

@@ -56,8 +56,8 @@ def work_ahead(blocks: Sequence[object], streams: Sequence[Stream]) -> None:
 
 def _add_intervals(few: Sequence[RowBlock]) -> None:
     level, resamples = few[0].level, few[0].resamples
-    gaps, streams = [block.gaps for block in few], [block.gap_streams for block in few]
-    of_ends, of_highs = ([own[place] for own in streams] for place in (0, 1))
+    gaps = [block.gaps for block in few]
+    of_ends, of_highs = zip(*(block.gap_streams for block in few), strict=True)
     ends = gap_intervals(gaps, of_ends, level, resamples)
     highs = half_highs(gaps, of_highs, level, resamples)
     smooth = smooth_intervals([block.smooth_task for block in few], level, resamples)

@@ -77,12 +77,10 @@ class SumTable:
 
     def number(self, key: tuple[str, ...]) -> int:
         """Return the number of the block `key`, a new one where it is new."""
-        known = self._numbers.get(key)
-        if known is not None:
-            return known
-        cell_sums.require_few(len(self._numbers) + 1)
-        self._numbers[key] = len(self._numbers)
-        self._order = np.append(self._order, self._numbers[key])
+        if key not in self._numbers:
+            cell_sums.require_few(len(self._numbers) + 1)
+            self._numbers[key] = len(self._numbers)
+            self._order = np.append(self._order, self._numbers[key])
         return self._numbers[key]
 
     def add(

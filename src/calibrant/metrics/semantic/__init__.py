@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.chance import noise_floor as noise_floor
     from calibrant.metrics.semantic.convergence import convergence_curve as convergence_curve
     from calibrant.metrics.semantic.convergence import gap_slope as gap_slope
-    from calibrant.metrics.semantic.estimators import QuestionScores as QuestionScores
     from calibrant.metrics.semantic.estimators import SemEce as SemEce
     from calibrant.metrics.semantic.estimators import question_scores as question_scores
     from calibrant.metrics.semantic.estimators import sem_ece as sem_ece
