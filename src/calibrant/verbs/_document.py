@@ -1,8 +1,10 @@
 """What the documents of verbs on scores share: how rows were read, and a way back to them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import convert
 
@@ -12,10 +14,11 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.documents.audits import Coverage
 from calibrant.documents.entries import Part
-from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.objects import STDIN
-from calibrant.records import Scores
 from calibrant.report.result import Result
+
+if TYPE_CHECKING:
+    from calibrant.records import Scores
 
 R = TypeVar("R", bound=Result)
 
@@ -81,6 +84,9 @@ def scores_document(
 
     Of the claims about a model the first says on what share of its rows it rests.
     """
+    # Loaded here: a streamed audit needs this file, and no library of tables.
+    from calibrant.inputs.coverage import row_coverage
+
     covered = row_coverage(scores)
     told = with_rows_kept(claims, kept_shares(convert(covered["models"], list[Coverage])))
     return {
