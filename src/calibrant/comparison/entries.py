@@ -32,7 +32,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.stats.floors import passive_floor
 from calibrant.stats.intervals import area_interval
-from calibrant.stats.ranking import Ranked, area_under_curve
+from calibrant.stats.ranking import Ranked
 
 PAPER_VIEWS = ("raw", "ia", "da")
 SPREAD = "bootstrap-normal"
@@ -109,7 +109,7 @@ def _area(cells: Floats, stated: Floats, held_in: Floats, level: float, design: 
         np.concatenate([right[held], wrong[held]]),
         rows=False,
     )
-    area, influence = ranked.measured(area_under_curve)
+    area, influence = ranked.measured("auroc")
     error = math.sqrt(influence.second_moment(ranked) * design) / weight.sum()
     outcomes = float(right.sum()) / design, float(wrong.sum()) / design
     low, high, how = area_interval(area, error, *outcomes, level)

@@ -28,12 +28,6 @@ from calibrant.stats.intervals import student_share, unseen_share, wilson_ends
 from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.units import MOST_SHARE, UnitInfluence, Units, unequal_ratio, unit_codes
 
-_RANKING = {
-    "auroc": ranking.area_under_curve,
-    "auprc": ranking.average_precision,
-    "aurc": ranking.average_risk,
-}
-
 
 class How(TypedDict):
     """How numbers and intervals are made, and whether the scores are probabilities."""
@@ -147,7 +141,7 @@ class MetricBlock:
         weights nor a row cut in two matters.
         """
         ranked = self.ranked.scaled(self._places / self.ranked.total)
-        return ranked.measured(ranking.average_risk)
+        return ranked.measured("aurc")
 
     @property
     def _places(self) -> float:
@@ -159,7 +153,7 @@ class MetricBlock:
         """The least such area that these outcomes can have."""
         ranked = ranking.Ranked.of(self.data.correct, self.data.correct, self.data.weights)
         ranked = ranked.scaled(self._places / ranked.total)
-        value, influence = ranked.measured(ranking.average_risk)
+        value, influence = ranked.measured("aurc")
         return value, ranked, influence
 
     @cached_property
@@ -357,7 +351,7 @@ class MetricBlock:
             (value, influence), (best, ranked, of_best) = self.risk, self.best_risk
             rows = influence.rows(self.ranked.group, self.data.correct)
             return value - best, rows - of_best.rows(ranked.group, self.data.correct)
-        value, influence = self.risk if name == "aurc" else self.ranked.measured(_RANKING[name])
+        value, influence = self.risk if name == "aurc" else self.ranked.measured(name)
         return value, influence.rows(self.ranked.group, self.data.correct)
 
     def error(self, influence: Floats) -> float:
@@ -372,5 +366,5 @@ class MetricBlock:
         """Return a ranking measure and the influence of rows, for comparisons of models."""
         if name == "e_aurc":
             return self.ranking_rows(name)
-        value, influence = self.ranked.measured(_RANKING[name])
+        value, influence = self.ranked.measured(name)
         return value, influence.rows(self.ranked.group, self.data.correct)

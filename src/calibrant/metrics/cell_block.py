@@ -28,7 +28,7 @@ from calibrant.stats import cell_sums
 from calibrant.stats.binning import width_edges
 from calibrant.stats.cell_sums import CellGrid, CellSums
 from calibrant.stats.common_draws import Stream
-from calibrant.stats.ranking import Influence, Ranked, average_risk
+from calibrant.stats.ranking import Influence, Ranked
 from calibrant.stats.units import UnitInfluence, Units
 
 
@@ -145,7 +145,7 @@ class CellBlock(MetricBlock):
         weight, outcome = rows[held].astype(np.float64), np.array([1.0, 0.0])[held]
         place = self.outcome.max() - self.outcome
         ranked = Ranked(outcome, weight, weight * outcome, weight * outcome, place)
-        value, influence = ranked.measured(average_risk)
+        value, influence = ranked.measured("aurc")
         return value, ranked, influence
 
     @cached_property

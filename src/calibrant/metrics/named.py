@@ -244,12 +244,12 @@ def top_label_ece(
     if not by_class:
         return error(confidence, correct, weights=heavy)
     mass = np.ones(codes.size) if heavy is None else heavy
-    found = 0.0
+    total = 0.0
     for label in np.unique(chosen[mass > 0]):
-        own = chosen == label
-        part = error(confidence[own], correct[own], weights=mass[own])
-        found += float(mass[own].sum()) * part
-    return found / float(mass.sum())
+        alike = chosen == label
+        part = error(confidence[alike], correct[alike], weights=mass[alike])
+        total += float(mass[alike].sum()) * part
+    return total / float(mass.sum())
 
 
 def classwise_ece(
@@ -282,11 +282,8 @@ def classwise_ece(
     0.3
     """
     matrix, codes, heavy = _checked(probabilities, labels, weights)
-    parts = [
-        ece(matrix[:, k], codes == k, bins=bins, strategy=strategy, norm=norm, weights=heavy)
-        for k in range(matrix.shape[1])
-    ]
-    return float(np.mean(parts))
+    error = partial(ece, bins=bins, strategy=strategy, norm=norm, weights=heavy)
+    return float(np.mean([error(matrix[:, k], codes == k) for k in range(matrix.shape[1])]))
 
 
 def _checked(

@@ -137,13 +137,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         raw = self.estimator_.predict_proba(X)
         if len(self.calibrators_) == 1:
             return self.calibrators_[0].predict_proba(raw[:, 1])
-        found = np.column_stack(
-            [fitted.predict(raw[:, column]) for column, fitted in enumerate(self.calibrators_)]
-        )
-        total = found.sum(axis=1, keepdims=True)
+        columns = [fitted.predict(raw[:, k]) for k, fitted in enumerate(self.calibrators_)]
+        each = np.column_stack(columns)
+        total = each.sum(axis=1, keepdims=True)
         # Where every class got 0 nothing is known, and all classes are equally likely.
-        even = np.full_like(found, 1 / found.shape[1])
-        np.divide(found, total, out=even, where=total > 0)
+        even = np.full_like(each, 1 / each.shape[1])
+        np.divide(each, total, out=even, where=total > 0)
         return even
 
     def predict(self, X: Any) -> Array:

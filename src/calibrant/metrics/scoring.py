@@ -232,7 +232,7 @@ def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = No
     if data.weights is None and not is_graded(data.correct):
         positive = data.correct.astype(np.bool_, copy=False)
         return ranking.area_by_merge(data.confidence, positive)
-    return ranking.Ranked.of(*data).measured(ranking.area_under_curve)[0]
+    return ranking.Ranked.of(*data).measured("auroc")[0]
 
 
 def auprc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
@@ -263,4 +263,4 @@ def auprc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = No
     data = check(confidence, correct, weights, probability=False).present()
     if not data.correct.any():
         return undefined("auprc", "no answer is right")
-    return ranking.Ranked.of(*data).measured(ranking.average_precision)[0]
+    return ranking.Ranked.of(*data).measured("auprc")[0]

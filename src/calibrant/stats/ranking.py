@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self, TypeAlias
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from msgspec import Struct
@@ -101,10 +101,6 @@ class Influence(Struct, frozen=True):
         return float(ranked.weight @ a**2 + 2 * (ranked.outcome @ (a * b)) + ranked.squares @ b**2)
 
 
-Measure: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Influence]]
-"""From weights and outcomes by distinct score, of one model or of several above each other."""
-
-
 class Ranked(Struct, frozen=True):
     """Sums at distinct scores, from the highest score down; `group` maps rows to them."""
 
@@ -152,9 +148,9 @@ class Ranked(Struct, frozen=True):
         weight, outcome = self.weight * factor, self.outcome * factor
         return Ranked(self.score, weight, outcome, self.squares * factor, self.group)
 
-    def measured(self, measure: Measure) -> tuple[float, Influence]:
-        """Return the value of a measure of the order, and its influence function."""
-        value, influence = measure(self.weight, self.outcome)
+    def measured(self, name: str) -> tuple[float, Influence]:
+        """Return ``auroc``, ``auprc`` or ``aurc``, and its influence function."""
+        value, influence = _MEASURES[name](self.weight, self.outcome)
         return float(value), influence
 
 
@@ -176,7 +172,7 @@ def area_by_merge(score: Array, positive: Mask) -> float:
 
 
 def area_under_curve(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
-    """Return the area under the ROC curve and its influence function, see `Ranked.measured`.
+    """Return the area under the ROC curve and its influence function, of one model or of several.
 
     A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
     """
@@ -191,7 +187,7 @@ def area_under_curve(weight: Floats, outcome: Floats) -> tuple[Floats, Influence
 
 
 def average_precision(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
-    """Return the average precision and its influence function, see `Ranked.measured`.
+    """Return the average precision and its influence function, of one model or of several.
 
     A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
     """
@@ -210,7 +206,7 @@ def average_precision(weight: Floats, outcome: Floats) -> tuple[Floats, Influenc
 
 
 def average_risk(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
-    """Return the area under the risk-coverage curve and its influence, see `Ranked.measured`.
+    """Return the area under the risk-coverage curve and its influence, of one model or of several.
 
     Risk is 1 minus the outcome. The value is the mean over k of the risk among the k highest
     scores; equal scores are taken in random order, in expectation. Whole weights count as
@@ -233,6 +229,9 @@ def average_risk(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
     errors = rate * weight / total
     constant = depth - rate * (log_covered + depth) - later + _products(errors, 1.0 - depth)
     return value[..., 0], Influence(constant, -depth)
+
+
+_MEASURES = {"auroc": area_under_curve, "auprc": average_precision, "aurc": average_risk}
 
 
 def _whole(column: Floats) -> Floats:

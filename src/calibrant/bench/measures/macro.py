@@ -49,7 +49,7 @@ def _part_auroc(confidence: Array, correct: Array) -> Part:
     if correct.min() == correct.max():
         return Part(math.nan, math.nan, n)
     ranked = ranking.Ranked.of(confidence, correct, None)
-    area, influence = ranked.measured(ranking.area_under_curve)
+    area, influence = ranked.measured("auroc")
     error = math.sqrt(influence.second_moment(ranked)) / n
     rarer = min(correct.sum(), n - correct.sum())
     if rarer < _LEAST_RARER and confidence.min() < confidence.max():
