@@ -21,9 +21,7 @@ from calibrant.documents.audits import AuditBlock, Checks, Grading, Significance
 from calibrant.documents.entries import UNDEFINED, DataWarning
 
 # The metrics of an audit that grading error is carried into.
-_METRICS = {
-    "accuracy": "accuracy", "gap": "confidence_gap", "error": "error", "auroc": "auroc"
-}  # fmt: skip
+_METRICS = {"accuracy": "accuracy", "gap": "confidence_gap", "error": "error", "auroc": "auroc"}
 # The least share of doubtful grades that a reader should know of.
 _WORTH_TELLING = 0.1
 # Of many models, those named whose accuracy the grades leave the most open.

@@ -58,7 +58,7 @@ def leaderboard_claims(board: LeaderboardFields) -> list[Claim]:
     """Return the claims of a ``calibrant.leaderboard/1`` document."""
     first, second = (entry.model for entry in board.results[:2])
     nearest = next(p.gap for p in board.pairs if (p.a, p.b) == (first, second))
-    value, low, high = nearest.ends
+    _, low, high = nearest.ends
     ends = sorted((abs(low), abs(high)))
     facts = {
         "metric": _METRICS[board.metric],
@@ -69,7 +69,6 @@ def leaderboard_claims(board: LeaderboardFields) -> list[Claim]:
         "n": board.questions,
         "near": ends[0] if low * high > 0 else 0.0,
         "far": ends[1],
-        "value": value,
         "pairs": len(board.pairs),
         "apart": sum(not pair.tie for pair in board.pairs),
     }

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
+from calibrant.claims.claim import ALPHA
 from calibrant.claims.margins import gap_within
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.stats.clusters import FEWEST
 from calibrant.stats.few_numbers import logit, ndtr, ndtri, stdtr, stdtrit
+from calibrant.stats.multiplicity import holm
 from calibrant.stats.perfect_law import rank_p_value
 
 if TYPE_CHECKING:
     from calibrant.documents.audits import ClassicTest, ErrorTest, MissingEntry, Significance, Test
     from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
-from collections.abc import Sequence
-
-import numpy as np
-
-from calibrant.claims.claim import ALPHA
-from calibrant.core.arrays import Floats
-from calibrant.stats.multiplicity import holm
 
 _NOTHING_TESTED: ClassicTest = {
     "expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0,

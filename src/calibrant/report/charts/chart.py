@@ -16,6 +16,8 @@ TONES = ("first", "second", "third", "fourth", "fifth")
 
 Place = tuple[float, float]
 Shape = Literal["dot", "diamond", "ring", "triangle", "square", "none"]
+Legend = Sequence[tuple[str, Shape, str]]
+"""Tone, shape and words of marks that carry no name themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ class Chart:
     y: Axis | Names
     marks: Sequence[Mark]
     more: Sequence[Panel] = ()
-    legend: Sequence[tuple[str, Shape, str]] = ()
+    legend: Legend = ()
     heading: str = ""
     end_title: str = ""
     narrow: Chart | None = None

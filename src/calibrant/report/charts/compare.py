@@ -105,9 +105,7 @@ def _scatter(pairs: Sequence[PairEntry]) -> chart.Chart:
         chart.Rule(0, "y"),
         *dots,
     ]
-    legend: list[tuple[str, chart.Shape, str]] = [
-        (tone, "dot", words) for tone, words in _STATES.values()
-    ]
+    legend: chart.Legend = [(tone, "dot", words) for tone, words in _STATES.values()]
     return chart.Chart(
         "gaps",
         "What is left of each gap at equal accuracy",

@@ -87,7 +87,7 @@ def floor_chart(
     )
     if len(entries) > len(known):
         caption += f" The first {len(known)} of {len(entries)}."
-    legend: list[tuple[str, chart.Shape, str]] = [
+    legend: chart.Legend = [
         ("first", "dot", "calibration error"),
         ("plain", "diamond", expected),
         ("second", "triangle", "passive floor"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from calibrant.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityCurve
-from calibrant.report.charts.chart import Axis, Band, Chart, Counts, Dot, Label, Line, Mark
+from calibrant.report.charts.chart import Axis, Band, Chart, Counts, Dot, Label, Legend, Line, Mark
 from calibrant.report.charts.scales import percent
 
 _LEAST_STEADY = 5
@@ -71,15 +71,9 @@ def _diagram(
     marks: Sequence[Mark],
     series: Sequence[tuple[str, str]] = (),
 ) -> Chart:
-    return Chart(
-        name,
-        title,
-        caption,
-        Axis("confidence", low=0, high=1, at=_SHARES),
-        Axis("share right", low=0, high=1, at=_SHARES),
-        [_DIAGONAL, *marks],
-        legend=[(tone, "dot", words) for tone, words in series],
-    )
+    x, y = (Axis(words, low=0, high=1, at=_SHARES) for words in ("confidence", "share right"))
+    legend: Legend = [(tone, "dot", words) for tone, words in series]
+    return Chart(name, title, caption, x, y, [_DIAGONAL, *marks], legend=legend)
 
 
 def _band(curve: ReliabilityBand | None) -> Iterator[Band]:

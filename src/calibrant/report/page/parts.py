@@ -113,9 +113,8 @@ def block_of(block: Block, name: str) -> dict[str, Any]:
 def _cell(cell: Cell) -> dict[str, Any]:
     """Return a cell as the template takes it: an interval is shown smaller beside its number."""
     if isinstance(cell, Number):
-        ends, tail = cell.ends, cell.tail
         value = None if cell.value is None else f"{cell.value:.6g}"
-        return {"head": cell.head, "ends": ends, "tail": tail, "value": value}
+        return {"head": cell.head, "ends": cell.ends, "tail": cell.tail, "value": value}
     if isinstance(cell, Text):
         return {"head": cell.words, "whole": cell.whole}
     return {"head": str(cell), "key": cell.id if isinstance(cell, Name) else None}

@@ -62,7 +62,8 @@ def _largest(claims: Sequence[Claim], wanted: Sequence[str]) -> Claim | None:
     shown = [claim for claim in claims if claim.outcome == "shown"]
     kinds = ([claim for claim in shown if claim.id.startswith(name)] for name in wanted)
     own = next(filter(None, kinds), [])
-    return next((claim for claim in own if [claim.text] == headline(own, 1)), None)
+    first = headline(own, 1)
+    return next((claim for claim in own if [claim.text] == first), None)
 
 
 # The first of these that a page holds answers the reader's question.
