@@ -114,10 +114,9 @@ def _boosted(columns: TokenColumns) -> Floats:
     size, own = columns.row.size, np.exp(columns.logprob)
     order = np.lexsort((-columns.alternative_logprob, columns.of))
     of, mass = columns.of[order], np.exp(columns.alternative_logprob[order])
-    later = np.append(mass[1:], 0.0)
-    drop = np.where(
-        np.append(of[1:] == of[:-1], np.zeros(min(of.size, 1), bool)), mass - later, mass
-    )
+    # After the last alternative of a place comes nothing: its drop is all that it has.
+    same_place = np.append(of[1:] == of[:-1], np.zeros(min(of.size, 1), bool))
+    drop = np.where(same_place, mass - np.append(mass[1:], 0.0), mass)
     last = first_argmax(drop, of, np.ones(of.size, dtype=bool), size)
     dominant = np.arange(of.size) <= last[of]
     best = sum_by(of[dominant], mass[dominant], size)

@@ -61,7 +61,7 @@ class Classes:
 
     def draw_of(self, chosen: Ints) -> Ints:
         """Return the draw that stands for each of these classes, -1 for none."""
-        return np.where(chosen >= 0, np.append(self.row, -1)[chosen], -1)
+        return np.append(self.row, -1)[chosen]
 
     def table(self) -> tuple[Ints, Mask]:
         """Return (units, classes) counts, zero-padded, and which of them are answered."""
@@ -191,9 +191,7 @@ class DrawBlock:
     @cached_property
     def first_class(self) -> Ints:
         """Meaning of each unit's first draw, -1 for none."""
-        if not len(self):
-            return np.full(self.n_units, NO_CLASS, dtype=np.int64)
-        return np.where(self.first >= 0, self.class_id[self.first], NO_CLASS)
+        return np.append(self.class_id, NO_CLASS)[self.first]
 
     @cached_property
     def probability(self) -> Floats:

@@ -240,11 +240,8 @@ def cross_fit(
         held = fold == one
         fitted = Ensemble._fit(values[~held], correct[~held], methods, kind, extra)
         value[held] = fitted.predict(values[held])
-    return key.with_columns(
-        pl.lit(name).alias("method"),
-        pl.Series("confidence", value),
-        pl.Series("correct", correct),
-    )
+    columns = {"confidence": pl.Series(value), "correct": pl.Series(correct)}
+    return key.with_columns(method=pl.lit(name), **columns)
 
 
 def _raw(values: Floats, methods: Sequence[str], curves: tuple[Curve, ...]) -> Floats:

@@ -113,9 +113,7 @@ def compact_table(
     units = frame.select("question_id", "model").unique(maintain_order=True)
     units = units.with_row_index("unit").with_columns(pl.col("unit").cast(pl.Int64))
     frame = frame.join(units, on=["question_id", "model"], how="left", maintain_order="left")
-    frame = frame.with_columns(_block_name().alias("block")).sort(
-        "unit", "draw", maintain_order=True
-    )
+    frame = frame.with_columns(block=_block_name()).sort("unit", "draw", maintain_order=True)
     by_block = frame.partition_by("block", as_dict=True).items()
     parts = {str(name): part for (name,), part in by_block}
     for single, many in _SINGLE.items():
@@ -303,12 +301,9 @@ def _with_options(
 def _matrices(
     units: pl.DataFrame, similarity: pl.DataFrame, blocks: dict[str, DrawBlock]
 ) -> list[Floats | None]:
-    joined = units.join(
-        similarity.select("question_id", "model", "similarity"),
-        on=["question_id", "model"],
-        how="left",
-        maintain_order="left",
-    )
+    key = ["question_id", "model"]
+    given = similarity.select(*key, "similarity")
+    joined = units.join(given, on=key, how="left", maintain_order="left")
     counts = blocks["samples"].count if "samples" in blocks else np.zeros(len(units))
     matrices: list[Floats | None] = []
     for unit, cells in enumerate(joined["similarity"]):

@@ -70,19 +70,14 @@ def with_best_option(
             pl.col("mass").is_null().any().alias("partial"),
             (pl.col("mass").max() / pl.col("mass").sum()).alias("share"),
             pl.col("unit").first(),
-            pl.col("choice").get(pl.col("mass").arg_max()),
-            pl.col("letter").get(pl.col("mass").arg_max()),
-            pl.col("lower").get(pl.col("mass").arg_max()),
+            pl.col("choice", "letter", "lower").get(pl.col("mass").arg_max()),
         )
         .filter(~pl.col("partial"))
     )
     best = _with_grades(best, graded)
-    rows = pl.DataFrame({"row": np.arange(greedy.height)}).join(
-        best.select("row", "choice", "share", pl.col("grade").cast(pl.Float64)),
-        on="row",
-        how="left",
-        maintain_order="left",
-    )
+    every_row = pl.DataFrame({"row": np.arange(greedy.height)})
+    found = best.select("row", "choice", "share", pl.col("grade").cast(pl.Float64))
+    rows = every_row.join(found, on="row", how="left", maintain_order="left")
     share, grade = (rows[name].fill_null(float("nan")).to_numpy() for name in ("share", "grade"))
     return replace(block, option=rows["choice"], option_share=share, option_correct=grade)
 
@@ -116,11 +111,7 @@ def _with_grades(best: pl.DataFrame, graded: pl.DataFrame) -> pl.DataFrame:
         )
         .unique(["unit", "given"], keep="first", maintain_order=True)
     )
-    by_letter = best.join(given, left_on=["unit", "letter"], right_on=["unit", "given"], how="left")
-    both = by_letter.join(
-        given.rename({"grade": "text_grade"}),
-        left_on=["unit", "lower"],
-        right_on=["unit", "given"],
-        how="left",
-    )
-    return both.with_columns(pl.coalesce("grade", "text_grade").alias("grade"))
+    for column in ("letter", "lower"):
+        named = given.rename({"given": column, "grade": f"grade of {column}"})
+        best = best.join(named, on=["unit", column], how="left")
+    return best.with_columns(grade=pl.coalesce("grade of letter", "grade of lower"))

@@ -234,11 +234,7 @@ def availability(table: DrawTable, **options: Any) -> list[dict[str, Any]]:
 
 _EMPTY = pl.DataFrame(
     schema={
-        "question_id": pl.String,
-        "model": pl.String,
-        "method": pl.String,
-        "answer": pl.String,
-        "about": pl.String,
+        **dict.fromkeys(("question_id", "model", "method", "answer", "about"), pl.String),
         "confidence": pl.Float64,
         "correct": pl.Float64,
         "probability": pl.Boolean,

@@ -79,6 +79,4 @@ def gather(values: npt.NDArray[np.floating], rows: Ints) -> Floats:
     >>> gather(np.array([0.5, 1.0]), np.array([1, -1])).tolist()
     [1.0, nan]
     """
-    if values.size == 0:
-        return np.full(rows.shape, np.nan)
-    return np.where(rows >= 0, values[rows], np.nan)
+    return np.append(values, np.nan)[rows]

@@ -109,12 +109,11 @@ class PoolClient:
     def _choose(self) -> _Member:
         now = time.monotonic()
         usable = [member for member in self._members if not member.is_out(now)]
+        if usable:
+            return min(usable, key=lambda member: member.load)
         # Where all are left out, the one that may come back first is asked all the same: its
         # error then reaches the dispatcher, which knows how long to wait and when to give up.
-        return min(
-            usable or self._members,
-            key=lambda member: member.load if usable else member.out_until,
-        )
+        return min(self._members, key=lambda member: member.out_until)
 
     def _failed(
         self, member: _Member, error: TransientClientError | protocol.EndpointRefusedError
