@@ -80,10 +80,9 @@ def write_report(
         written.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
     if figures is not None:
         written += _figures(documents, Path(figures), tuple(formats))
-    # With no place to write to, the tables themselves are what was asked for.
-    shown = [] if written else documents
     head = document_head("report", paths, seed=seed)
-    return ReportResult({**head, "written": written, "documents": shown})
+    # With no place to write to, the tables themselves are what was asked for.
+    return ReportResult({**head, "written": written, "documents": [] if written else documents})
 
 
 def _document(path: str | Path) -> Result:

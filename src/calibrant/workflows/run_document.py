@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 
 import calibrant
-from calibrant.clients.asks import Price
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.forecast import Forecast
 from calibrant.collect.plan import Inquiry
@@ -31,16 +30,12 @@ class Prepared(Inquiry):
     unavailable: Mapping[str, Mapping[str, str]]
 
 
-def _price(model: ModelConfig, price: Price | None) -> dict[str, object] | None:
-    """Return the price that costs were computed with; None where there is none to check."""
-    if price is None or model.client in ("embedded", "replay"):
-        return None
-    return asdict(price)
-
-
 def run_document(prepared: Prepared, expected: Forecast | None, *, dry_run: bool) -> dict[str, Any]:
     """Return the part of the document that is known before anything is sent."""
-    config = prepared.config
+    config, clients, prices = prepared.config, prepared.clients, prepared.prices
+    # An embedded or replayed model has no price that anybody could check.
+    checked = [model.name for model in config.models if model.client not in _UNPAID]
+    shown = {name: asdict(price) for name in checked if (price := prices[name]) is not None}
     return {
         "schema": "calibrant.run/1",
         "version": calibrant.__version__,
@@ -54,18 +49,15 @@ def run_document(prepared: Prepared, expected: Forecast | None, *, dry_run: bool
                 "model": model.name,
                 "client": model.client,
                 "name_at_endpoint": model.model,
-                "endpoint": prepared.clients[model.name].endpoint,
-                "endpoints": getattr(prepared.clients[model.name], "endpoints", None),
-                "priced": prepared.prices[model.name] is not None,
-                "price": _price(model, prepared.prices[model.name]),
+                "endpoint": clients[model.name].endpoint,
+                "endpoints": getattr(clients[model.name], "endpoints", None),
+                "priced": prices[model.name] is not None,
+                "price": shown.get(model.name),
                 "unavailable": dict(prepared.unavailable[model.name]),
             }
             for model in config.models
         ],
-        "sampling": {
-            "draws": config.sampling.draws,
-            "temperature": config.sampling.temperature,
-        },
+        "sampling": {"draws": config.sampling.draws, "temperature": config.sampling.temperature},
         "plan": None if expected is None else expected.to_dict(),
         "results": [],
     }
@@ -73,6 +65,7 @@ def run_document(prepared: Prepared, expected: Forecast | None, *, dry_run: bool
 
 CAP_REACHED = 3
 """Exit status of a run that a cap ended."""
+_UNPAID = ("embedded", "replay")
 # Servers that people run themselves; on this machine nobody sends a bill for them.
 _OWN_SERVERS = ("vllm", "llamacpp", "ollama")
 _THIS_MACHINE = ("http://127.0.0.1", "http://localhost", "http://[::1]")
@@ -106,7 +99,7 @@ def _costs_nothing(model: ModelConfig) -> bool:
         given = model.options.get("base_url", _THIS_MACHINE[0])
         addresses = [given] if isinstance(given, str) else list(given)
         return all(str(address).startswith(_THIS_MACHINE) for address in addresses)
-    return model.client in ("embedded", "replay")
+    return model.client in _UNPAID
 
 
 def spending_question(

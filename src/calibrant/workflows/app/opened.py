@@ -85,12 +85,9 @@ class AppData:
         self._rows: tuple[str, Rows | str] | None = None
         self._columns: list[str] | None = None
         self._rows_turn, self._turn = threading.Lock(), threading.Lock()
-        beside = Path(self.paths[0])
-        self.corrections = Corrections(
-            beside / "corrections.jsonl"
-            if beside.is_dir()
-            else beside.with_name(f"{beside.name}.corrections.jsonl")
-        )
+        first, name = Path(self.paths[0]), "corrections.jsonl"
+        beside = first / name if first.is_dir() else first.with_name(f"{first.name}.{name}")
+        self.corrections = Corrections(beside)
 
     @property
     def paths(self) -> list[str]:

@@ -89,12 +89,8 @@ NOTHING = Measured(None, None, "")
 # -- the caller's own request, scored by its own tokens --------------------------------------------
 
 
-def _perplexity(values: list[float]) -> float:
-    return math.exp(math.fsum(values) / len(values))
-
-
 PASSED_ON: dict[str, Callable[[list[float]], float]] = {
-    "perplexity": _perplexity,
+    "perplexity": lambda values: math.exp(math.fsum(values) / len(values)),
     "sequence_probability": lambda values: math.exp(math.fsum(values)),
     "min_token_probability": lambda values: math.exp(min(values)),
 }
@@ -212,13 +208,8 @@ class AsInStudy:
         self.client = open_study_client(self.config.models[0], source=source)
         self._model, self._method, self._ledger = model, str(recipe["method"]), ledger
         self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
-        self._wanted = select_probes(
-            {self._method: self._needs},
-            self.config,
-            self.client.capabilities,
-            kinds=KINDS,
-            model=model,
-        ).wanted
+        needs, able = {self._method: self._needs}, self.client.capabilities
+        self._wanted = select_probes(needs, self.config, able, kinds=KINDS, model=model).wanted
 
     async def close(self) -> None:
         """Close the connections; the prompts are not needed any more."""
