@@ -181,16 +181,10 @@ def cascade():
         half = len(rows) // 2
         seen, unseen = answers.rows(rows[:half]), answers.rows(rows[half:])
         judged = choosing._judged(seen, [unseen], StrategyOptions(), seed=int(at))
-        largest, accuracy = float(seen.cost[:, -1].mean()), float(judged["single"].accuracy[-1])
+        largest = float(seen.cost[:, -1].mean())
         for budget in (0.25, 0.5, 0.75):
             target = Target(budget=budget)
-            found = {}
-            for name, one in judged.items():
-                mix, how = choosing.reach(
-                    one.spent, one.accuracy, target, seen.cost[:, -1], accuracy
-                )
-                if mix is not None:
-                    found[name] = (one, mix, how)
+            found, _ = choosing._reached(judged, seen, target)
             if not found:
                 continue
             winner = choosing._winner(found, target)

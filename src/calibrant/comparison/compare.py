@@ -105,15 +105,12 @@ class ComparedModels:
         """Return the entries of the comparison; pairs in the order of the models."""
         ordered = [self.pairs[both] for both in sorted(self.pairs)]
         pairs = [pair for pair, _ in ordered]
-        models, level, pool = self.models, self.options["level"], self.pool
-        counts = {
-            "questions": self.survey.questions,
-            "questions_shared_by_all": self.survey.complete,
-        }
+        models, survey, pool, level = self.models, self.survey, self.pool, self.options["level"]
+        counts = {"questions": survey.questions, "questions_shared_by_all": survey.complete}
         return {
             **counts,
-            "left_out": {name: int(n) for name, n in zip(models, self.survey.alone, strict=True)},
-            "missing": missing_questions(self.survey, models, level=level),
+            "left_out": {name: int(n) for name, n in zip(models, survey.alone, strict=True)},
+            "missing": missing_questions(survey, models, level=level),
             "results": self.results,
             "league": {**counts, "rows": self.league},
             "pairs": pairs,

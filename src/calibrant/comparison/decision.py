@@ -90,9 +90,7 @@ def _decided(
     return replace(found, p_adjusted=p_better, p_accuracy_adjusted=p_accurate)
 
 
-def decide(
-    pair: PairEvidence, *, margin: float = MARGIN, stands: bool = True, leads: bool = True
-) -> Decision:
+def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> Decision:
     """Decide one pair.
 
     Parameters

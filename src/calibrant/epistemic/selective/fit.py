@@ -292,11 +292,10 @@ class Selective:
         n = len(score)
         fold = named_stream(self.seed, "decide folds").permutation(n) % _FOLDS
         given = np.zeros(n, dtype=bool)
+        passed = None if self.certified_ is None else self.certified_.passed
         for number in range(_FOLDS):
             inside, others = fold == number, fold != number
-            grid = threshold_grid(score[others])
-            if self.certified_ is not None:
-                grid = self.certified_.passed
+            grid = threshold_grid(score[others]) if passed is None else passed
             at = cheapest(score[others], wrong[others], grid, costs) if len(grid) else None
             given[inside] = score[inside] >= _above(at)
         spent = costs.per_row(given, wrong)
