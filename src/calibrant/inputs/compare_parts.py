@@ -48,11 +48,9 @@ def streamed_source(data: str | Path, wanted: ComparisonRequest) -> Iterator[Com
     with summed_table(str(data), asked, wanted.by, options["bins"], runner) as summed:
         streamed, total = summed.streamed, summed.total
         if streamed.question is None:
-            raise InputError(
-                "answers to the same question are compared, and there is no column 'question_id'",
-                source=str(data),
-                hint=Hint("name the column of question ids with {question}"),
-            )
+            rule = "answers to the same question are compared, and there is no column 'question_id'"
+            hint = Hint("name the column of question ids with {question}")
+            raise InputError(rule, source=str(data), hint=hint)
         summed.refuse_many_broken(asked.on_invalid)
         parts_of = ((key, _cells(key, summed)) for key in _keys(total))
         sorted_out = comparisons(parts_of, wanted.models, _outcomes, _aligned)

@@ -65,11 +65,9 @@ def _candidates(source: Any) -> pl.DataFrame:
     table = collect(lazy.with_columns(names, pl.col("confidence").cast(pl.Float64)), source)
     for name in ("question_id", "judge", "author"):
         if table[name].null_count():
-            raise InputError(
-                f"a row of the candidates names no {name}",
-                row=int(table[name].is_null().arg_true()[0]) + 1,
-                hint="fill it in, or leave the row out",
-            )
+            rule = f"a row of the candidates names no {name}"
+            row = int(table[name].is_null().arg_true()[0]) + 1
+            raise InputError(rule, row=row, hint="fill it in, or leave the row out")
     valid = table["confidence"].is_between(0, 1).fill_null(True)
     if not valid.all():
         row = int((~valid).arg_true()[0])

@@ -40,13 +40,9 @@ def log_files(data: Any) -> Sequence[str | Path]:
     found = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
     if any(found) and not all(found):
         other = data[found.index(False)]
-        raise InputError(
-            f"logs and tables cannot be read in one go, got both (a table: {other})",
-            hint=Hint(
-                "turn the logs into tables first: {call}",
-                call=Call("import", "LOG", out="scores.parquet"),
-            ),
-        )
+        rule = f"logs and tables cannot be read in one go, got both (a table: {other})"
+        call = Call("import", "LOG", out="scores.parquet")
+        raise InputError(rule, hint=Hint("turn the logs into tables first: {call}", call=call))
     return data if all(found) else ()
 
 
@@ -78,11 +74,9 @@ def logs_in(folder: str | Path) -> list[Path]:
                 runs += [entry] if is_folder else []
     if len(found) > 1:
         told = ", ".join(f"{len(files)} of {kind}" for kind, files in found.items())
-        raise InputError(
-            f"the folder holds logs of several tools: {told}",
-            source=str(folder),
-            hint="give the logs of one tool, file by file or in a folder of their own",
-        )
+        rule = f"the folder holds logs of several tools: {told}"
+        hint = "give the logs of one tool, file by file or in a folder of their own"
+        raise InputError(rule, source=str(folder), hint=hint)
     return next(iter(found.values()), [])
 
 
@@ -195,11 +189,8 @@ def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) 
     if labels is not None:
         place = Path(labels)
         if not place.exists():
-            raise InputError(
-                "there is no store of labels here",
-                source=str(labels),
-                hint=Hint("label the pool first: {call}", call=Call("label serve", "TABLE")),
-            )
+            hint = Hint("label the pool first: {call}", call=Call("label serve", "TABLE"))
+            raise InputError("there is no store of labels here", source=str(labels), hint=hint)
         return place
     if isinstance(data, list | tuple) and len(data) == 1:
         data = data[0]

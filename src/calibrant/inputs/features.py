@@ -99,10 +99,9 @@ def beside_methods(scores: Scores, methods: Sequence[str]) -> Scores:
         other = frame.filter(pl.col("method") == name)
         other = other.select(*keys, pl.col("confidence").alias(name))
         if other.select(keys).is_duplicated().any():
+            rule = f"{name} has several confidences for one question"
             raise InputError(
-                f"{name} has several confidences for one question",
-                source=scores.source,
-                hint="keep one row per question and method",
+                rule, source=scores.source, hint="keep one row per question and method"
             )
         rows = rows.join(other, on=keys, how="left", maintain_order="left")
     return replace(scores, frame=rows)

@@ -166,11 +166,9 @@ class OpenLabels(Opened):
         session = LabelSession(self._pool(asked).frame, LabelStore(self.store, create=False))
         frame = session.labelled_rows()
         if not frame.height:
-            raise InputError(
-                "no answer of the pool has a label yet",
-                source=str(self.store),
-                hint=Hint("label some: {call}", call=Call("label serve", "TABLE")),
-            )
+            hint = Hint("label some: {call}", call=Call("label serve", "TABLE"))
+            rule = "no answer of the pool has a label yet"
+            raise InputError(rule, source=str(self.store), hint=hint)
         equal = equal_chances(frame[WEIGHT])
         chances = "equal chances" if equal else "unequal chances, which weights undo"
         self.pool_rows = session.rows.height

@@ -71,11 +71,9 @@ class ForeignTables:
         repeated = self.scores.filter(pl.struct(key).is_duplicated())["method"].unique()
         kept = self.scores.filter(~pl.col("method").is_in(repeated.implode()))
         if not kept.height:
-            raise InputError(
-                "every confidence in the log belongs to one of several draws of a question",
-                source=self.logs[0].source,
-                hint="compare logs with one epoch, or audit each of them",
-            )
+            rule = "every confidence in the log belongs to one of several draws of a question"
+            hint = "compare logs with one epoch, or audit each of them"
+            raise InputError(rule, source=self.logs[0].source, hint=hint)
         return kept
 
 
@@ -279,14 +277,9 @@ class OpenLog(Opened):
         """Say what is missing where a log has no confidence or no grade at all."""
         tables = self.tables
         if tables.scores.height and tables.draws["correct"].null_count() == tables.draws.height:
-            raise InputError(
-                "the log holds no grades",
-                source=tables.logs[0].source,
-                hint=Hint(
-                    "grade the answers first: {call} gives their tables",
-                    call=Call("import", "LOG", out="FOLDER"),
-                ),
-            )
+            call = Call("import", "LOG", out="FOLDER")
+            hint = Hint("grade the answers first: {call} gives their tables", call=call)
+            raise InputError("the log holds no grades", source=tables.logs[0].source, hint=hint)
         if tables.scores.height == 0:
             usual = "one reply per question, without token probabilities or a stated confidence"
             why = next((note for note in tables.notes if "placeholder" in note), usual)

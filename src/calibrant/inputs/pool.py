@@ -142,8 +142,5 @@ def _check_judge(rows: pl.DataFrame, judge: str, source: str) -> None:
     verdict = rows[judge].cast(pl.Float64, strict=False)
     outside = verdict.is_null() | verdict.is_nan() | (verdict < 0) | (verdict > 1)
     if outside.any():
-        raise InputError(
-            f"the judge's verdict lies in [0, 1] for every item (column {judge})",
-            source=source,
-            row=int(outside.arg_max() or 0) + 1,
-        )
+        rule = f"the judge's verdict lies in [0, 1] for every item (column {judge})"
+        raise InputError(rule, source=source, row=int(outside.arg_max() or 0) + 1)

@@ -67,12 +67,9 @@ def _counts(
     numbers = scan_table(source).with_row_index("row", offset=1).select("row", value.alias("value"))
     far = numbers.filter(pl.col("value").is_finite() & (pl.col("value").abs() > _LARGEST)).head(1)
     for row, number in collect(far, source).iter_rows():
-        raise InputError(
-            f"a score must lie within -1e100 and 1e100 ({column} = {number})",
-            source=source_name(source),
-            row=row,
-            hint="mend the value, or leave the row out",
-        )
+        rule = f"a score must lie within -1e100 and 1e100 ({column} = {number})"
+        hint = "mend the value, or leave the row out"
+        raise InputError(rule, source=source_name(source), row=row, hint=hint)
     table = scan_table(source).select(name.alias("name"), outside.alias("outside"))
     counted = table.filter("outside").group_by("name", maintain_order=True).len()
     return list(collect(counted, source).iter_rows())

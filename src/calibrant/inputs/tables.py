@@ -35,7 +35,7 @@ from calibrant.records.tables import (
 if TYPE_CHECKING:
     from calibrant.inputs.labelled_rows import Grades
 
-_ARRAYS = "arrays in memory"
+
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
 
 
@@ -55,7 +55,7 @@ class OpenArrays(Opened):
 
     def head(self, kind: str, *, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the head of a document; arrays name no file."""
-        return document_head(kind, None, seed=seed, settings=settings, source=_ARRAYS)
+        return document_head(kind, seed=seed, settings=settings, source="arrays in memory")
 
     def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
         """Return the arrays as columns under the names of the schema, of one length."""
@@ -194,13 +194,10 @@ def _refuse_graded_lists(source: Any, confidence: str | None, correct: str | Non
     if confidence or guessed_column("confidence", names) or not lists:
         return
     if isinstance(schema.get(column), pl.List):
-        raise InputError(
-            f"{column!r} holds a list of grades in each row, one per sampled answer",
-            source=source_name(source),
-            hint=Hint(
-                "name the answers too: {samples} {correct}", samples=lists[0], correct=column
-            ),
-        )
+        rule = f"{column!r} holds a list of grades in each row, one per sampled answer"
+        named = {"samples": lists[0], "correct": column}
+        hint = Hint("name the answers too: {samples} {correct}", **named)
+        raise InputError(rule, source=source_name(source), hint=hint)
 
 
 def _table_draws(given: Any, options: ReadingOptions, model: str) -> pl.DataFrame:
@@ -212,10 +209,8 @@ def _table_draws(given: Any, options: ReadingOptions, model: str) -> pl.DataFram
         require_known([asked], table.columns, "there is no column {}", source=source_name(given))
         table = table.drop(name, strict=False).rename({asked: name})
     if "correct" not in table.columns:
-        raise InputError(
-            "a table of draws needs a grade per draw: a column correct",
-            source=source_name(given),
-        )
+        rule = "a table of draws needs a grade per draw: a column correct"
+        raise InputError(rule, source=source_name(given))
     if "model" not in table.columns:
         table = table.with_columns(model=pl.lit(model))
     return table.with_columns(pl.col("question_id", "model").cast(pl.String))

@@ -37,19 +37,14 @@ def is_streamed(data: Any, engine: str | None, needs: str | None) -> bool:
     path = isinstance(data, str | Path)
     if engine is not None:
         if needs is not None:
-            raise InputError(
-                Hint("{engine} reads a table once, in parts, and {" + needs + "} needs all of it"),
-                hint=Hint("leave out {engine} to work in memory"),
-            )
+            rule = "{engine} reads a table once, in parts, and {" + needs + "} needs all of it"
+            raise InputError(Hint(rule), hint=Hint("leave out {engine} to work in memory"))
         if path and _holds_draws(str(data)):
             return False
         if not path:
-            raise InputError(
-                Hint(
-                    "{engine} takes one table: a file, a folder or glob of parquet files, or a URL"
-                ),
-                hint="put the tables of several models into one folder, model=NAME/*.parquet",
-            )
+            rule = "{engine} takes one table: a file, a folder or glob of parquet files, or a URL"
+            hint = "put the tables of several models into one folder, model=NAME/*.parquet"
+            raise InputError(Hint(rule), hint=hint)
         return True
     if path and is_url(str(data)) and not is_fetched(data):
         if needs is not None:

@@ -115,10 +115,8 @@ def plan_document(goal: Goal, *, preset: str | None = None) -> dict[str, Any]:
 
 def _check(goal: Goal) -> None:
     if goal.precision is None and goal.labels is None:
-        raise InputError(
-            "a plan needs a precision or a number of labels",
-            hint=Hint("give {precision} for labels, or {labels} for the precision they reach"),
-        )
+        hint = Hint("give {precision} for labels, or {labels} for the precision they reach")
+        raise InputError("a plan needs a precision or a number of labels", hint=hint)
     floors.require_rate(goal.error_rate)
     floors.require_positive(goal.lipschitz, "lipschitz")
     floors.require_positive(

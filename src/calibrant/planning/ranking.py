@@ -167,10 +167,8 @@ def _block(
     correct = [np.asarray(scores[name][1], dtype=np.float64) for name in names]
     sizes = {array.size for array in (*confidence, *correct)}
     if len(sizes) != 1:
-        raise InputError(
-            f"all models of a leaderboard answer the same questions, got {sorted(sizes)} rows",
-            hint="put NaN where a model has no answer",
-        )
+        rule = f"all models of a leaderboard answer the same questions, got {sorted(sizes)} rows"
+        raise InputError(rule, hint="put NaN where a model has no answer")
     questions = np.arange(sizes.pop()).astype(str)
     return QuestionBlock(tuple(names), questions, np.stack(confidence), np.stack(correct), cluster)
 

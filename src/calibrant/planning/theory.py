@@ -141,7 +141,6 @@ def _labels_at(goal: Goal, error_rate: float | None, asking: str) -> dict[str, f
 
 def _need(value: float | None, name: str, asking: str) -> float:
     if value is None:
-        raise InputError(
-            f"{asking} is given without {name}", hint=Hint("give {" + name + "} as well")
-        )
+        hint = Hint("give {" + name + "} as well")
+        raise InputError(f"{asking} is given without {name}", hint=hint)
     return float(value)

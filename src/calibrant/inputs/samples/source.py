@@ -199,9 +199,6 @@ def _coverage(source: AuditSource, graded: GradedSamples) -> dict[str, Any]:
     return {**found, "warnings": [*own, *found["warnings"]]}
 
 
-_SUFFIX = ".judge.sqlite"
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
     """Which model judges, where it is reached, and how often it may be asked at most.
@@ -271,7 +268,7 @@ def ledger_beside(data: Any) -> Path | None:
     first = data[0] if isinstance(data, list | tuple) and data else data
     if not isinstance(first, str | Path):
         return None
-    return Study(first).ledger_path if is_study(first) else Path(f"{first}{_SUFFIX}")
+    return Study(first).ledger_path if is_study(first) else Path(f"{first}.judge.sqlite")
 
 
 def ledger_for(data: Any, out: str | Path | None) -> Path | None:

@@ -281,12 +281,12 @@ def _refuse_repeats(streamed: streaming.Streamed, rows: int) -> None:
         return
     import polars as pl
 
-    ids, names = pl.col(streamed.question).cast(pl.String), pl.col(keys).cast(pl.String)
-    dealt, columns = ids.hash(0) % share == 0, (names, ids.alias("_question"))
-    asked = pl.concat(scan.filter(dealt).select(*columns, _all=pl.lit("")) for scan in scans)
-    counts = asked.group_by("_all", *keys).agg(
-        _rows=pl.len(), _questions=pl.col("_question").n_unique()
-    )
+    ids = pl.col(streamed.question).cast(pl.String)
+    dealt = ids.hash(0) % share == 0
+    names = (pl.col(keys).cast(pl.String), ids.alias("_question"), pl.lit("").alias("_all"))
+    asked = pl.concat(scan.filter(dealt).select(names) for scan in scans)
+    questions = pl.col("_question").n_unique()
+    counts = asked.group_by("_all", *keys).agg(_rows=pl.len(), _questions=questions)
     repeated = counts.filter(pl.col("_rows") > SURELY_REPEATED * pl.col("_questions"))
     counted = repeated.collect(engine="streaming")
     if counted.height:

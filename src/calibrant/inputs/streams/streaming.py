@@ -54,8 +54,7 @@ def as_parquet(source: str, asked: ReadingOptions, by: tuple[str, ...]) -> Itera
     if is_url(source) or not path.is_file() or file_format(path) == "parquet":
         yield source
         return
-    kind = file_format(path)
-    if kind == "json":
+    if file_format(path) == "json":
         raise InputError("a json array cannot be streamed", source=source, hint="save it as jsonl")
     from calibrant.records.tables import UNREADABLE, scan_table, unreadable
 
@@ -80,17 +79,12 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     for name in by:
         require_column(name, names, source, role="by")
     if roles.models:
-        raise InputError(
-            f"models stand side by side ({', '.join(roles.models)}), which cannot be streamed",
-            source=source,
-            hint="save one row per question and model",
-        )
+        rule = f"models stand side by side ({', '.join(roles.models)}), which cannot be streamed"
+        raise InputError(rule, source=source, hint="save one row per question and model")
     if "weights" in names:
-        raise InputError(
-            "the table has a column 'weights', which a streamed audit cannot use",
-            source=source,
-            hint=Hint("leave out {engine} to work in memory, or rename the column"),
-        )
+        rule = "the table has a column 'weights', which a streamed audit cannot use"
+        hint = Hint("leave out {engine} to work in memory, or rename the column")
+        raise InputError(rule, source=source, hint=hint)
     model, method, question, answer = (
         ",".join(roles[role]) or None for role in ("model", "method", "question_id", "answer")
     )

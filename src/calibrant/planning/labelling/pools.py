@@ -146,11 +146,9 @@ class LabelPool:
             return np.full(lab.size, self.confidence.size / max(lab.size, 1))
         found = design_weights(self.draws)[lab]
         if not (found > 0).all():
-            raise InputError(
-                "an item has a label but was never drawn, so nobody knows how it was chosen",
-                row=int(lab[np.argmin(found > 0)]) + 1,
-                hint="keep only labels that calibrant drew",
-            )
+            rule = "an item has a label but was never drawn, so nobody knows how it was chosen"
+            row = int(lab[np.argmin(found > 0)]) + 1
+            raise InputError(rule, row=row, hint="keep only labels that calibrant drew")
         return found
 
 

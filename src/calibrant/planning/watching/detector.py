@@ -297,10 +297,10 @@ class ChangeDetector(Stored):
     def from_dict(cls, state: Mapping[str, Any]) -> Self:
         """Go on from a saved state, as if the watch had never stopped."""
         if state.get("version") != STATE_VERSION:
-            raise InputError(
-                f"the state of a monitor has version {STATE_VERSION}, got {state.get('version')!r}",
-                hint="start the watch anew with a baseline",
+            rule = (
+                f"the state of a monitor has version {STATE_VERSION}, got {state.get('version')!r}"
             )
+            raise InputError(rule, hint="start the watch anew with a baseline")
         return super(ChangeDetector, cls).from_dict(state)
 
 
@@ -321,9 +321,7 @@ def _checked(
     if p.shape != y.shape or p.ndim != 1:
         raise InputError("confidence and correct are vectors of one length")
     for name, values in (("confidence", p), ("correct", y)):
-        if values.size and not (
-            np.isfinite(values).all() and 0 <= values.min() <= values.max() <= 1
-        ):
+        if not ((values >= 0) & (values <= 1)).all():
             raise InputError(f"{name} lies in [0, 1]")
     if question is None:
         return p, y, np.arange(p.size)

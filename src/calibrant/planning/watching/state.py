@@ -18,20 +18,16 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatc
     try:
         state = json.loads(Path(path).read_text(encoding="utf-8"))
         if state.get("schema") != SCHEMA:
-            raise SchemaError(
-                f"this is no state of a monitor (schema {state.get('schema')!r})",
-                source=str(path),
-                hint="name another file: it is created at the end",
-            )
+            rule = f"this is no state of a monitor (schema {state.get('schema')!r})"
+            hint = "name another file: it is created at the end"
+            raise SchemaError(rule, source=str(path), hint=hint)
         watches = [CalibrationWatch.from_dict(entry) for entry in state["watches"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(
-            f"the state of the monitor cannot be read ({type(error).__name__})",
-            source=str(path),
-            hint="name another file, and start the watch anew with a baseline",
-        ) from None
+        rule = f"the state of the monitor cannot be read ({type(error).__name__})"
+        hint = "name another file, and start the watch anew with a baseline"
+        raise InputError(rule, source=str(path), hint=hint) from None
     return {(watch.keys["model"], watch.keys["method"]): watch for watch in watches}
 
 

@@ -168,10 +168,8 @@ class CalibrationWatch:
     ) -> dict[str, object]:
         """Return the result entry; `drift` is per day, estimated where it is not given."""
         if self._waiting:
-            raise InputError(
-                f"the stream ended before its baseline of {self._waiting:,} rows was complete",
-                hint="take fewer rows as the baseline",
-            )
+            rule = f"the stream ended before its baseline of {self._waiting:,} rows was complete"
+            raise InputError(rule, hint="take fewer rows as the baseline")
         # The day until which days that are not complete wait, where they do.
         until = _day(self.late.learns_until)
         return {
