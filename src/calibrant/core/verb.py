@@ -141,19 +141,15 @@ class Parameter(Struct, frozen=True):
         return str(value) if isinstance(value, int | float | str) and value is not False else ""
 
     @property
-    def accepts_none(self) -> bool:
-        """Whether None means that it is not given."""
-        optional = types.NoneType in typing.get_args(self.base)
-        return optional or self.default is None or self.base is Any
-
-    @property
     def word(self) -> str:
         """Name on the command line, without dashes in front."""
         return (self.option.cli or self.name).replace("_", "-")
 
     def taken(self, value: Any) -> Any:
         """Return the value as the verb takes it, or refuse it."""
-        if value is None and self.accepts_none:
+        # None means that it is not given, where it may stand at all.
+        optional = types.NoneType in typing.get_args(self.base)
+        if value is None and (optional or self.default is None or self.base is Any):
             return None
         # Loaded here: declaring a verb checks nothing.
         from calibrant.core.values import checked

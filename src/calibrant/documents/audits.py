@@ -6,15 +6,8 @@ from typing import TypedDict
 
 import msgspec
 
-from calibrant.documents.entries import (
-    UNDEFINED,
-    Count,
-    EstimateEntry,
-    Keys,
-    Metrics,
-    Part,
-    Verification,
-)
+from calibrant.core.estimate import EstimateEntry
+from calibrant.documents.entries import UNDEFINED, Count, Keys, Metrics, Part, Verification
 
 
 class ReliabilityBin(Part, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions,
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.door import read_scores
+from calibrant.inputs.door import only_of, read_scores
 from calibrant.inputs.features import embedded, refuse_outcome, without_missing
 from calibrant.inputs.provenance import document_head, origin_of, recorded
 from calibrant.inputs.streams.engines import engine_named
@@ -159,7 +159,11 @@ def cascade(
     refuse_outcome(features, table["correct"])
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
     scores = without_missing(read_scores(data, table, features=kept), kept, table["on_invalid"])
-    scores = deferring.one_method(scores, only_method)
+    methods = sorted(scores.frame["method"].unique())
+    if only_method is None and len(methods) > 1:
+        rule = f"the table has {len(methods)} methods, a cascade needs one: {', '.join(methods)}"
+        raise InputError(rule, hint=Hint("choose with {only_method}"))
+    scores = only_of(scores, method=only_method)
     frame, names, embedder = embedded(scores.frame, list(features), embed, embed_dimensions)
     answers, left_out = deferring.aligned_answers(
         frame, models, names, price, cost, embed, table["on_invalid"]

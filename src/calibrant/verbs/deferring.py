@@ -23,10 +23,9 @@ from calibrant.epistemic.deferral.strategies import (
 )
 from calibrant.epistemic.guard import ANSWER, Profile
 from calibrant.epistemic.selective.labels import enough_labels
-from calibrant.inputs.door import only_of
 from calibrant.inputs.features import vector_column
 from calibrant.inputs.provenance import today
-from calibrant.records import Scores, load_scores, source_name
+from calibrant.records import load_scores, source_name
 
 _DEAREST = 1e15
 
@@ -54,15 +53,6 @@ def _refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[st
     if unknown:
         rule = Hint("{price} is that of a model, got {0}", repr(unknown[0]))
         raise InputError(rule, hint=did_you_mean(unknown[0], known))
-
-
-def one_method(scores: Scores, method: str | None) -> Scores:
-    """Return the rows of one method; where there are several, it must be named."""
-    known = sorted(scores.frame["method"].unique().to_list())
-    if method is None and len(known) > 1:
-        rule = f"the table has {len(known)} methods, a cascade needs one: {', '.join(known)}"
-        raise InputError(rule, hint=Hint("choose with {only_method}"))
-    return only_of(scores, method=method)
 
 
 def aligned_answers(

@@ -21,13 +21,7 @@ from calibrant.epistemic.segments.confidence_groups import GroupCorrector
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.door import read_scores
-from calibrant.inputs.features import (
-    describing_columns,
-    embed_texts,
-    features_hint,
-    refuse_outcome,
-    without_missing,
-)
+from calibrant.inputs.features import embed_texts, features_hint, refuse_outcome, without_missing
 from calibrant.inputs.provenance import document_head, origin_of, today
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import GroupsResult
@@ -156,8 +150,7 @@ def groups(
     with error_source(head["source"]):
         if not kept:
             every = read_scores(data, {**table, "on_invalid": "drop", "repeats": True}).frame
-            hint = features_hint(describing_columns(every))
-            raise InputError("which columns make the groups?", hint=hint)
+            raise InputError("which columns make the groups?", hint=features_hint(every))
         scores = read_scores(data, table, features=kept)
         scores = without_missing(scores, kept, table["on_invalid"])
         columns = _Columns(scores.frame, embed_dimensions, seed)

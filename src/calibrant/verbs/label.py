@@ -276,7 +276,6 @@ def label_export(
     frame = pl.DataFrame(session.store.history()) if history else batches.labelled_frame(session)
     batches.write_frame(frame, Path(out))
     document = task.document()
-    document["added"] = {
-        "labels": frame.height, "changed": 0, "left_empty": 0, "written": str(out)
-    }  # fmt: skip
+    labels, path = frame.height, str(out)
+    document["added"] = {"labels": labels, "changed": 0, "left_empty": 0, "written": path}
     return LabelResult(document)

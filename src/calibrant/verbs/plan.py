@@ -210,9 +210,8 @@ def plan(
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
     document["reading"] = None if pool is None else pool.reading.to_dict()
-    document["dropped"] = plan_table.ungraded_rows(labelled)
-    if pool is not None:
-        document["dropped"] = {**pool.dropped, **document["dropped"]}
+    dropped = {} if pool is None else pool.dropped
+    document["dropped"] = {**dropped, **plan_table.ungraded_rows(labelled)}
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
     document["data"] = {"warnings": list(_warnings(pool, labelled, measured, goal))}

@@ -110,14 +110,14 @@ def _write_workbook(frame: pl.DataFrame, path: Path) -> None:
             cell.number_format = "@"
             cell.data_type = "s"
             # A workbook has no control characters, and no cell is longer.
-            cell.value = None if value is None else _cell_text(str(value))
+            cell.value = None if value is None else _cell_text(str(value))[:_LONGEST_CELL]
             if isinstance(value, str) and value.startswith("="):
                 cell.data_type = "s"
     book.save(path)
 
 
 def _cell_text(text: str) -> str:
-    return printable(text.replace("\0", "\\0").replace("\r", ""))[:_LONGEST_CELL]
+    return printable(text.replace("\0", "\\0").replace("\r", ""))
 
 
 def _read_text(path: Path) -> pl.DataFrame:
@@ -279,13 +279,9 @@ def _same(given: str | None, stored: str | None) -> bool:
     try:
         return float(given) == float(stored)
     except ValueError:
-        whole, cut = _letters(stored), _letters(given)
+        # As a table or workbook holds them, without blanks.
+        whole, cut = ("".join(_cell_text(text).split()) for text in (stored, given))
         return whole == cut or (len(given) >= _LONGEST_CELL and whole.startswith(cut))
-
-
-def _letters(text: str) -> str:
-    """Return a text as a table or workbook holds it, without blanks."""
-    return "".join(printable(text.replace("\0", "\\0").replace("\r", "")).split())
 
 
 def labelled_frame(session: LabelSession) -> pl.DataFrame:
