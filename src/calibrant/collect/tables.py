@@ -13,7 +13,7 @@ from calibrant.clients.asks import LedgeredDraw, Outcome
 from calibrant.clients.protocol import Completion
 from calibrant.collect.plan import Tag
 from calibrant.collect.probes import PROBES
-from calibrant.records.study import DRAWS
+from calibrant.records.study import DRAWS, TOP_TOKENS
 
 CHUNK = 20_000
 EXTRA: dict[str, pl.DataType] = {
@@ -28,9 +28,7 @@ EXTRA: dict[str, pl.DataType] = {
     "thinking_tokens": pl.Int64(),
     "not_sent": pl.String(),
     "token_texts": pl.List(pl.String()),
-    "token_alternatives": pl.List(
-        pl.List(pl.Struct({"token": pl.String(), "logprob": pl.Float64()}))
-    ),
+    "token_alternatives": pl.List(TOP_TOKENS),
 }
 _KEPT_ALTERNATIVES = 5
 SCHEMA: dict[str, Any] = {**DRAWS.columns, **EXTRA}

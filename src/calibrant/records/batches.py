@@ -71,6 +71,15 @@ class Batch(Struct, frozen=True):
     rows: int
 
 
+class ScoredRows(Struct, frozen=True):
+    """A batch under one of its columns of confidences; what is missing in it may be any number."""
+
+    batch: Batch
+    name: str
+    confidence: Array
+    correct: Array
+
+
 def parquet_files(source: str | Path) -> list[str]:
     """Return the parquet files of a file, a folder (with its subfolders), a glob or a URL.
 
@@ -86,19 +95,15 @@ def parquet_files(source: str | Path) -> list[str]:
     """
     text = str(source)
     if is_url(text):
-        return _url_files(text)
-    if any(mark in text for mark in "*?[") and not Path(text).exists():
+        files = _url_files(text)
+    elif any(mark in text for mark in "*?[") and not Path(text).exists():
         files = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())
     elif Path(text).is_dir():
         files = [str(path) for path in entries_below(text, ".parquet")]
     else:
         files = [text] if Path(text).is_file() else []
-    return _some(files, text)
-
-
-def _some(files: list[str], source: str) -> list[str]:
     if not files:
-        raise InputError("no parquet file matches", source=source)
+        raise InputError("no parquet file matches", source=text)
     return files
 
 
@@ -117,8 +122,7 @@ def _url_files(url: str) -> list[str]:
             hint="check the address, the credentials, and that its protocol is installed (s3fs "
             "for s3://, gcsfs for gs://)",
         ) from None
-    files = (system.unstrip_protocol(name) for name in names if name.endswith(".parquet"))
-    return _some(sorted(files), url)
+    return sorted(system.unstrip_protocol(name) for name in names if name.endswith(".parquet"))
 
 
 def table_parts(source: str | Path, columns: Columns) -> list[Part]:
@@ -236,14 +240,10 @@ def _batch(record: Any, columns: Columns, known: dict[str, str | None], first: i
         name: (None, [known[name]]) if name in known else _coded(record.column(name))
         for name in columns.labels
     }
-    return Batch(
-        {name: record.column(name) for name in columns.confidence},
-        record.column(columns.correct),
-        labels,
-        None if columns.answer is None else record.column(columns.answer),
-        first,
-        record.num_rows,
-    )
+    confidence = {name: record.column(name) for name in columns.confidence}
+    correct = record.column(columns.correct)
+    answer = None if columns.answer is None else record.column(columns.answer)
+    return Batch(confidence, correct, labels, answer, first, record.num_rows)
 
 
 def _coded(column: Any) -> Coded:

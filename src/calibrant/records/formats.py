@@ -14,49 +14,29 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.records.limits import limit, limit_hint
 
 _PARQUET, _ARROW, _SQLITE = b"PAR1", b"ARROW1", b"SQLite format 3"
-_PACKED = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-}
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 _UTF8, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
-# Files that are no table, by their first bytes; some of them would be unpacked without a limit.
-_OTHERS = {
-    b"PK\x03\x04": "a zip file or an Excel workbook",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
-    b"\x04\x22\x4d\x18": "packed by lz4",
-    b"x\x01": "packed by zlib",
-    b"x\x9c": "packed by zlib",
-    b"x\xda": "packed by zlib",
-    b"7z\xbc\xaf": "packed by 7-Zip",
-    b"%PDF": "a PDF document",
-    b"FEA1": "a Feather file of the first version",
-    b"\x89HDF": "an HDF5 file",
-    b"\x93NUMPY": "a NumPy file",
-    b"\x80\x02": "a pickle",
-    b"\x80\x03": "a pickle",
-    b"\x80\x04": "a pickle",
-    b"\x80\x05": "a pickle",
+# First bytes of files that are no table; some of them would be unpacked without a limit.
+_OTHERS: dict[str, bytes | tuple[bytes, ...]] = {
+    "a zip file or an Excel workbook": b"PK\x03\x04",
+    "an old Excel workbook": b"\xd0\xcf\x11\xe0",
+    "packed by lz4": b"\x04\x22\x4d\x18",
+    "packed by zlib": (b"x\x01", b"x\x9c", b"x\xda"),
+    "packed by 7-Zip": b"7z\xbc\xaf",
+    "a PDF document": b"%PDF",
+    "a Feather file of the first version": b"FEA1",
+    "an HDF5 file": b"\x89HDF",
+    "a NumPy file": b"\x93NUMPY",
+    "a pickle": (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
 }
 MARKED = (_UTF8, *_UTF16, *_UTF32)
 """First bytes of a text that say how it is written."""
 DATABASE_MARK = "#"
 """Stands between the file of a database and its table or query."""
 _PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
-_WHOLE_TABLES = [
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".arrow",
-    ".feather",
-    ".db",
-    ".sqlite",
-]
+_TEXTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
+_WHOLE_TABLES = (*_TEXTS, ".arrow", ".feather", ".db", ".sqlite")
 _PIECE = 1 << 20
 
 
@@ -135,7 +115,7 @@ _OPENERS: dict[str | None, Callable[[Path], Any]] = {
 
 def _refuse_others(head: bytes) -> None:
     """Refuse by name what is no table, or packed in a way that is not read."""
-    what = next((what for start, what in _OTHERS.items() if head.startswith(start)), None)
+    what = next((what for what, starts in _OTHERS.items() if head.startswith(starts)), None)
     if what is not None:
         raise InputError(
             f"the file is {what}, not a table of text or parquet",

@@ -162,9 +162,7 @@ def resolve_roles(
         elif role in names and role != "cluster":
             chosen = role
         else:
-            taken = {name for some in columns.values() for name in some}
-            free = [name for name in names if name not in taken]
-            chosen = None if role in _NEVER else _guess(role, free, peek)
+            chosen = None if role in _NEVER else _guess(role, _free(names, columns), peek)
         columns[role] = [] if chosen is None else [chosen]
         if chosen is not None and chosen != role:
             guessed.append(role)
@@ -230,10 +228,9 @@ def _numbers_of_questions(
 
     In the one table of one model such numbers say nothing that the rows do not.
     """
-    taken = {name for some in columns.values() for name in some}
     keys = [*columns["model"], *columns["method"]]
-    for name in names:
-        if name in taken or not (_bare(name) in _OTHER["numbers"] or name.strip() == "#"):
+    for name in _free(names, columns):
+        if not (_bare(name) in _OTHER["numbers"] or name.strip() == "#"):
             continue
         table = peek([name, *keys])
         several = bool(keys) and table.select(keys).n_unique() > 1
@@ -266,6 +263,12 @@ def _asked(role: str, wanted: str, names: list[str]) -> list[str]:
     if len(set(parts)) < len(parts):
         raise InputError(f"a column is named twice for {role}: {wanted}")
     return parts
+
+
+def _free(names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns that play no role so far."""
+    taken = {name for some in columns.values() for name in some}
+    return [name for name in names if name not in taken]
 
 
 def _guess(role: str, names: list[str], peek: Peek) -> str | None:
@@ -339,8 +342,7 @@ def _refusal(
             f"there is a confidence ({other[0]}), but no column 'correct': without labels nobody "
             "can tell whether the confidence is right"
         )
-    taken = {name for some in columns.values() for name in some}
-    free = [name for name in names if name not in taken]
+    free = _free(names, columns)
     alike = [name for name in free if role in name.lower()]
     likely = (alike or _agreeing(role, free, peek))[:4]
     sampled = next((name for name in names if name.lower() in _OTHER["sampled"]), None)

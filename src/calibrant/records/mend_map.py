@@ -319,7 +319,17 @@ def load_mend(path: str | Path, *, model: str | None = None, method: str | None 
 
     Nothing in the file is run: it holds numbers and names.
     """
-    return _chosen(load_maps(path), model, method, str(path))
+    maps = load_maps(path)
+    fitting = [
+        fitted
+        for fitted in maps
+        if (model is None or fitted.model == model) and (method is None or fitted.method == method)
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    rule = f"{len(fitting)} maps fit" if fitting else "no map fits"
+    hint = "name model and method"
+    raise InputError(f"{rule}; the file has {names_of(maps)}", source=str(path), hint=hint)
 
 
 def load_maps(path: str | Path) -> list[MendMap]:
@@ -337,19 +347,6 @@ def load_maps(path: str | Path) -> list[MendMap]:
         return [MendMap.from_dict(entry) for entry in data.get("results", [data])]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SchemaError(f"the map is damaged: {error}", source=source) from None
-
-
-def _chosen(maps: Sequence[MendMap], model: str | None, method: str | None, source: str) -> MendMap:
-    fitting = [
-        fitted
-        for fitted in maps
-        if (model is None or fitted.model == model) and (method is None or fitted.method == method)
-    ]
-    if len(fitting) == 1:
-        return fitting[0]
-    fit = f"{len(fitting)} maps fit" if fitting else "no map fits"
-    names = names_of(maps)
-    raise InputError(f"{fit}; the file has {names}", source=source, hint="name model and method")
 
 
 def names_of(maps: Iterable[MendMap]) -> str:

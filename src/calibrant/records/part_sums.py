@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Indices
 from calibrant.core.errors import InputError
-from calibrant.records.batches import Batch, Columns, Part, number_array, read_part
+from calibrant.records.batches import Batch, Columns, Part, ScoredRows, number_array, read_part
 from calibrant.stats.cell_sums import CellGrid, CellSums, require_few
 from calibrant.stats.sum_table import SumTable
 
@@ -62,9 +62,13 @@ class PartSums:
         for key, counts in other.unscored.items():
             self.unscored[key] = self.unscored.get(key, 0) + counts
         for rule, count in other.dropped.items():
-            self.dropped[rule] = self.dropped.get(rule, 0) + count
-            named = self.dropped_rows.setdefault(rule, [])
-            named += other.dropped_rows[rule][: ROWS_NAMED - len(named)]
+            self.leave_out(rule, count, other.dropped_rows[rule])
+
+    def leave_out(self, rule: str, count: int, rows: Iterable[str]) -> None:
+        """Count rows that break a rule, and name the first few of them."""
+        self.dropped[rule] = self.dropped.get(rule, 0) + count
+        named = self.dropped_rows.setdefault(rule, [])
+        named += islice(rows, ROWS_NAMED - len(named))
 
     def add_blocks(self, blocks: Mapping[Key, CellSums]) -> None:
         """Take in further sums by block."""
@@ -115,8 +119,11 @@ def _read_into(table: SumTable, part: Part, plan: SumPlan) -> PartSums:
     out = PartSums()
     for batch in read_part(part, plan.columns):
         out.rows += batch.rows
+        correct = _numbers(batch.correct, plan.columns.correct, part)
         for name in plan.columns.confidence:
-            _add(batch, name, part, plan, table, out)
+            confidence = _numbers(batch.confidence[name], name, part)
+            confidence = confidence / 100 if plan.percent else confidence
+            _add(ScoredRows(batch, name, confidence, correct), part, plan, table, out)
     return out
 
 
@@ -125,22 +132,16 @@ def _held(table: SumTable) -> dict[Key, CellSums]:
     return {key: sums for key, sums in table.sums().items() if sums.rows.any()}
 
 
-def _add(
-    batch: Batch, name: str, part: Part, plan: SumPlan, table: SumTable, out: PartSums
-) -> None:
-    confidence = _numbers(batch.confidence[name], name, part)
-    correct = _numbers(batch.correct, plan.columns.correct, part)
-    missing = batch.confidence[name].null_count or batch.correct.null_count
-    if plan.percent:
-        confidence = confidence / 100
+def _add(rows: ScoredRows, part: Part, plan: SumPlan, table: SumTable, out: PartSums) -> None:
+    batch, confidence, correct = rows.batch, rows.confidence, rows.correct
+    missing = batch.confidence[rows.name].null_count or batch.correct.null_count
     unanswered = batch.answer is not None and batch.answer.null_count
     labels = [batch.labels[column][1] for column in (plan.model, plan.method) if column]
-    named = all(map(all, labels))
-    sound = named and not missing and not unanswered
+    sound = all(map(all, labels)) and not missing and not unanswered
     sound = sound and _in_range(confidence) and _binary(correct)
-    keep = None if sound else _kept(batch, name, confidence, correct, part, plan, out)
+    keep = None if sound else _kept(rows, part, plan, out)
     for column in plan.by or ("",):
-        codes, lookup = _blocks(batch, name, column, plan, table)
+        codes, lookup = _blocks(rows, column, plan, table)
         if keep is None:
             table.add(confidence, correct, lookup, codes)
         elif keep.any():
@@ -182,9 +183,9 @@ def _binary(values: Array) -> bool:
     return bool(((values == 0) | (values == 1)).all())
 
 
-def _blocks(batch: Batch, name: str, column: str, plan: SumPlan, table: SumTable) -> Blocks:
+def _blocks(rows: ScoredRows, column: str, plan: SumPlan, table: SumTable) -> Blocks:
     """Return a code per row (or None where all rows share one) and the block of every code."""
-    codes, keys, every = _keys(batch, name, column, plan)
+    codes, keys, every = _keys(rows, column, plan)
     if every:
         return codes, np.array([table.number(key) for key in keys])
     assert codes is not None
@@ -194,10 +195,9 @@ def _blocks(batch: Batch, name: str, column: str, plan: SumPlan, table: SumTable
     return codes, lookup
 
 
-def _keys(
-    batch: Batch, name: str, column: str, plan: SumPlan
-) -> tuple[Array | None, list[Key], bool]:
+def _keys(rows: ScoredRows, column: str, plan: SumPlan) -> tuple[Array | None, list[Key], bool]:
     """Return a code per row, or None where all share one, all keys, and whether each occurs."""
+    batch, name = rows.batch, rows.name
     labels = [_label(batch, plan.model, "model"), _label(batch, plan.method, name)]
     if plan.method is not None and len(plan.columns.confidence) > 1:
         codes, values = labels[1]
@@ -216,14 +216,12 @@ def _keys(
     return joined, keys, False
 
 
-def _count_unscored(
-    rows: Indices, batch: Batch, name: str, correct: Array, plan: SumPlan, out: PartSums
-) -> None:
+def _count_unscored(some: Indices, rows: ScoredRows, plan: SumPlan, out: PartSums) -> None:
     """Count rows that are graded and have no confidence, wrong and right ones, by block."""
-    outcome = correct[rows].astype(np.intp)
+    outcome = rows.correct[some].astype(np.intp)
     for column in plan.by or ("",):
-        codes, keys, _ = _keys(batch, name, column, plan)
-        at = np.zeros(rows.size, np.intp) if codes is None else codes[rows]
+        codes, keys, _ = _keys(rows, column, plan)
+        at = np.zeros(some.size, np.intp) if codes is None else codes[some]
         counts = np.bincount(2 * at + outcome, minlength=2 * len(keys)).reshape(-1, 2)
         for code in np.flatnonzero(counts.any(axis=1)):
             out.unscored[keys[code]] = out.unscored.get(keys[code], 0) + counts[code]
@@ -235,35 +233,24 @@ def _label(batch: Batch, column: str | None, fixed: str) -> tuple[Array | None, 
     return codes, ["None" if value is None else value for value in values]
 
 
-def _kept(
-    batch: Batch,
-    name: str,
-    confidence: Array,
-    correct: Array,
-    part: Part,
-    plan: SumPlan,
-    out: PartSums,
-) -> Array:
+def _kept(rows: ScoredRows, part: Part, plan: SumPlan, out: PartSums) -> Array:
     """Return which rows keep the rules, or raise at the first one that does not."""
     from calibrant.records.rules import UNSCORED, broken_rows, first_broken, may_be_left_out
 
-    broken = broken_rows(batch, name, confidence, correct, model=plan.model, method=plan.method)
-    faults = {
-        rule: rows for rule, rows in broken.items() if rule not in may_be_left_out(plan.on_invalid)
-    }
+    batch, broken = rows.batch, broken_rows(rows, model=plan.model, method=plan.method)
+    allowed = may_be_left_out(plan.on_invalid)
+    faults = {rule: places for rule, places in broken.items() if rule not in allowed}
     if faults:
-        raise first_broken(batch, name, confidence, correct, faults, part.file)
+        raise first_broken(rows, faults, part.file)
     keep = np.ones(batch.rows, np.bool_)
-    for rule, rows in broken.items():
-        keep[rows] = False
-        out.dropped[rule] = out.dropped.get(rule, 0) + rows.size
-        named = out.dropped_rows.setdefault(rule, [])
-        room = ROWS_NAMED - len(named)
-        named += [f"{part.file}:{batch.first_row + int(row)}" for row in rows[:room]]
+    for rule, places in broken.items():
+        keep[places] = False
+        named = (f"{part.file}:{batch.first_row + int(place)}" for place in places)
+        out.leave_out(rule, places.size, named)
     unscored = ~keep
-    for rule, rows in broken.items():
-        unscored[rows] &= rule in UNSCORED
-    _count_unscored(np.flatnonzero(unscored), batch, name, correct, plan, out)
+    for rule, places in broken.items():
+        unscored[places] &= rule in UNSCORED
+    _count_unscored(np.flatnonzero(unscored), rows, plan, out)
     codes, models = (None, ["model"]) if plan.model is None else batch.labels[plan.model]
     left_out = models if codes is None else [models[code] for code in np.unique(codes[~keep])]
     out.models_with_dropped_rows.update(model for model in left_out if model)

@@ -11,7 +11,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, OutOfRangeError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.imports import data_beside
-from calibrant.records.batches import Batch, number_array
+from calibrant.records.batches import Batch, ScoredRows, number_array
 
 
 class Rule(Struct, frozen=True):
@@ -174,32 +174,21 @@ def _value_shown(column: str, row: Mapping[str, object]) -> str:
 _NUMBERS = ("confidence", "correct", "weights")
 
 
-def broken_rows(
-    batch: Batch,
-    name: str,
-    confidence: Array,
-    correct: Array,
-    *,
-    model: str | None,
-    method: str | None,
-) -> dict[str, Array]:
-    """Return, by rule and in order of first appearance, the rows of a batch that break it.
+def broken_rows(rows: ScoredRows, *, model: str | None, method: str | None) -> dict[str, Array]:
+    """Return, by rule and in order of first appearance, the rows that break it.
 
     Parameters
     ----------
-    batch
-        The batch, for what is missing in it.
-    name
-        Column of the confidences.
-    confidence, correct
-        Its numbers; a row that is missing in the batch holds anything.
+    rows
+        The rows of a batch.
     model, method
         Columns of their names, or None where all rows share one.
     """
+    batch = rows.batch
     frame = pl.DataFrame(
         {
-            "confidence": _with_nulls(confidence, batch.confidence[name]),
-            "correct": _with_nulls(correct, batch.correct),
+            "confidence": _with_nulls(rows.confidence, batch.confidence[rows.name]),
+            "correct": _with_nulls(rows.correct, batch.correct),
             "weights": np.ones(batch.rows),
         }
     ).with_columns(
@@ -224,23 +213,16 @@ def may_be_left_out(on_invalid: str) -> Collection[str]:
     return ways[on_invalid]
 
 
-def first_broken(
-    batch: Batch, name: str, confidence: Array, correct: Array, broken: dict[str, Array], file: str
-) -> InputError:
+def first_broken(rows: ScoredRows, broken: dict[str, Array], file: str) -> InputError:
     """Return the error that names the first row that breaks a rule."""
-    found = min(broken, key=lambda rule: int(broken[rule][0]))
-    rule, row = RULES[found], int(broken[found][0])
-    column = rule.name.split("_")[0]
-    stored = {"confidence": batch.confidence[name], "correct": batch.correct}.get(column)
-    shown = "null"
-    if stored is not None and not (stored.null_count and _null(stored)[row]):
-        shown = str(float((confidence if column == "confidence" else correct)[row]))
-    return InputError(
-        f"{rule.sentence} ({column} = {shown})",
-        source=file,
-        row=batch.first_row + row,
-        hint=rule.hint,
-    )
+    name = min(broken, key=lambda rule: int(broken[rule][0]))
+    rule, at, batch = RULES[name], int(broken[name][0]), rows.batch
+    column, shown = rule.name.split("_")[0], "null"
+    stored = {"confidence": batch.confidence[rows.name], "correct": batch.correct}.get(column)
+    if stored is not None and not (stored.null_count and _null(stored)[at]):
+        shown = str(float((rows.confidence if column == "confidence" else rows.correct)[at]))
+    text, row = f"{rule.sentence} ({column} = {shown})", batch.first_row + at
+    return InputError(text, source=file, row=row, hint=rule.hint)
 
 
 def _names(batch: Batch, column: str | None) -> pl.Series:

@@ -140,7 +140,7 @@ leave such rows out and have them counted
     )
     repeats = repeats or told is not None
     alone = repeats or not roles["question_id"]
-    checked = _checked(frame, name, on_invalid=on_invalid, repeats=alone, checks=checks)
+    checked = _checked(frame, name, on_invalid, checks, repeats=alone)
     # Models that stand side by side in a row answered one question.
     told_apart = {"question_id": roles["question_id"] or told or roles.models}
     told_apart |= {"model": roles["model"] or roles.models, "method": roles["method"]}
@@ -205,21 +205,17 @@ def _select(
     used.update(roles["confidence"], *(roles[role] for role in guesses.BESIDE))
     if features is None:
         features = [name for name in names if name not in used and name not in _OWN]
-    extra = [
+    extra = [name for name in dict.fromkeys(features) if name not in _OWN]
+    for name in extra:
         guesses.require_column(name, names, role="a group or a feature")
-        for name in dict.fromkeys(features)
-        if name not in _OWN
-    ]
     row, ids = pl.col("_row"), roles["question_id"]
+    clusters = (pl.col(name).cast(pl.String).fill_null("") for name in roles["cluster"])
     columns = [
         row.cast(pl.Int64),
         (tables.joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
         *(pl.col(name).alias("weights") for name in roles["weights"]),
-        *(
-            pl.col(name).cast(pl.String).fill_null("").alias(score_table.CLUSTER)
-            for name in roles["cluster"]
-        ),
-        *(pl.col(name) for name in extra),
+        *(cluster.alias(score_table.CLUSTER) for cluster in clusters),
+        *map(pl.col, extra),
     ]
     lazy = lazy.with_row_index("_row", offset=1)
     places = range(len(roles["confidence"]))
@@ -268,13 +264,9 @@ def _typed(
 
 
 def _checked(
-    frame: pl.DataFrame,
-    source: str,
-    *,
-    on_invalid: str,
+    frame: pl.DataFrame, source: str, on_invalid: str, checks: Mapping[str, pl.Expr], *,
     repeats: bool,
-    checks: Mapping[str, pl.Expr],
-) -> score_table.Scores:
+) -> score_table.Scores:  # fmt: skip
     frame = frame.with_columns(rules.broken_rule(checks).alias("rule"))
     # Looking for a second row of a question is quick, numbering all of them is not.
     if not repeats and frame.select(score_table.ROW_KEYS).is_duplicated().any():
@@ -282,17 +274,19 @@ def _checked(
     bad = frame.filter(pl.col("rule").is_not_null())
     if bad.height == 0:
         return _clean(frame, source)
-    broken = _breaking(bad, checks)
-    faults = set(broken) - _left_out(broken, on_invalid, frame.height)
+    duplicate = pl.col("rule").eq("duplicate_row").fill_null(False)
+    masks = rules.broken_masks(bad, **checks, duplicate_row=duplicate)
+    # A row may break several rules; those that most rows break come first.
+    broken = dict(sorted(masks.items(), key=lambda item: -int(item[1].sum())))
+    counts = {name: int(mask.sum()) for name, mask in broken.items()}
+    faults = set(broken) - _left_out(counts, on_invalid, frame.height)
     if faults:
-        raise rules.row_error(
-            bad, source, faults=faults, counts=_counts(broken), total=frame.height
-        )
+        raise rules.row_error(bad, source, faults=faults, counts=counts, total=frame.height)
     kept = frame.filter(pl.col("rule").is_null())
     if kept.height == 0:
         above = set(broken) == {"confidence_above_1"}
         raise InputError(
-            f"no row keeps the rules: {rules.counts_text(_counts(broken))}",
+            f"no row keeps the rules: {rules.counts_text(counts)}",
             source=source,
             hint=rules.PERCENTAGES if above else "check the columns",
         )
@@ -302,33 +296,22 @@ def _checked(
     found = _clean(kept, source)
     return replace(
         found,
-        dropped=_counts(broken),
+        dropped=counts,
         dropped_rows=rows,
         rejected=score_table.rejected_rows(bad),
         unscored=_unscored(bad, broken, found.frame.columns),
     )
 
 
-def _breaking(bad: pl.DataFrame, checks: Mapping[str, pl.Expr]) -> dict[str, pl.Series]:
-    """Return, by rule and most first, which of the rows break it; a row may break several."""
-    duplicate = pl.col("rule").eq("duplicate_row").fill_null(False)
-    broken = rules.broken_masks(bad, **checks, duplicate_row=duplicate)
-    return dict(sorted(broken.items(), key=lambda item: -int(item[1].sum())))
-
-
-def _counts(broken: Mapping[str, pl.Series]) -> dict[str, int]:
-    return {name: int(mask.sum()) for name, mask in broken.items()}
-
-
-def _left_out(broken: Mapping[str, pl.Series], on_invalid: str, total: int) -> set[str]:
+def _left_out(counts: Mapping[str, int], on_invalid: str, total: int) -> set[str]:
     """Return the rules that rows may break and are then left out."""
     if on_invalid == "error":
         return set()
     # Which of two answers to a question counts would be a guess.
     if on_invalid == "drop":
-        return set(broken) - {"duplicate_row"}
+        return set(counts) - {"duplicate_row"}
     most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(rules.UNSCORED, FEW_BROKEN)}
-    few = {name for name, mask in broken.items() if mask.sum() <= most.get(name, 0.0) * total}
+    few = {name for name, count in counts.items() if count <= most.get(name, 0.0) * total}
     return set(rules.MISSING) | few
 
 

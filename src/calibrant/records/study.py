@@ -13,6 +13,8 @@ from calibrant.records.formats import is_study
 from calibrant.records.tables import UNREADABLE, reason_of
 
 _TEXT, _WHOLE, _REAL, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+TOP_TOKENS = pl.List(pl.Struct({"token": _TEXT, "logprob": _REAL}))
+"""Type of the most probable tokens at one place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,7 @@ DRAWS = TableSchema(
         "answer": _TEXT,
         "finish_reason": _TEXT,
         "token_logprobs": pl.List(_REAL),
-        "first_token_top_logprobs": pl.List(
-            pl.Struct({"token": pl.String(), "logprob": pl.Float64()})
-        ),
+        "first_token_top_logprobs": TOP_TOKENS,
         "temperature": _REAL,
         "seed": _WHOLE,
         "prompt_tokens": _WHOLE,

@@ -2,6 +2,7 @@
 
 import glob
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,8 @@ def scan_table(
         Columns of a text table that hold names; see `scan_text_table`.
     """
     if isinstance(source, str | Path):
-        return _scan_path(
-            fetched(str(source)) if formats.is_fetched(source) else Path(source), names, groups
-        )
+        path = fetched(str(source)) if formats.is_fetched(source) else Path(source)
+        return _scan_path(path, names, groups)
     if isinstance(source, pl.LazyFrame):
         return source
     if isinstance(source, pl.DataFrame):
@@ -107,17 +107,12 @@ def plain_array(values: Any) -> Any:
 
 def _from_columns(source: Mapping[str, Any]) -> pl.LazyFrame:
     masked = np.ma.MaskedArray
-    columns = {
-        name: plain_array(values) if isinstance(values, masked) else values
-        for name, values in source.items()
-    }
+    columns = {n: plain_array(x) if isinstance(x, masked) else x for n, x in source.items()}
     refused = (PolarsError, TypeError, ValueError, OverflowError)
-    try:
+    with suppress(*refused):
         frame = pl.DataFrame(columns)
-    except refused:
-        frame = None
-    if frame is not None and pl.Object not in frame.dtypes:
-        return frame.lazy()
+        if pl.Object not in frame.dtypes:
+            return frame.lazy()
     try:
         return pl.DataFrame({name: _simple(values) for name, values in columns.items()}).lazy()
     except refused as error:
@@ -190,9 +185,7 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
         raise unreadable(error, source) from None
 
 
-def _scan_path(
-    path: Path, names: Collection[str] = (), groups: Collection[str] = ()
-) -> pl.LazyFrame:
+def _scan_path(path: Path, names: Collection[str], groups: Collection[str]) -> pl.LazyFrame:
     database, what = formats.database_part(path)
     if what:
         return read_database(database, what).lazy()
@@ -226,9 +219,8 @@ def _scan_pattern(path: Path, names: Collection[str], groups: Collection[str]) -
     if not found:
         raise InputError("no file matches this pattern", source=str(path), hint="check the path")
     if all(file.is_file() and formats.file_format(file) != "parquet" for file in found):
-        return pl.concat(
-            [_scan_path(file, names, groups) for file in found], how="diagonal_relaxed"
-        )
+        parts = [_scan_path(file, names, groups) for file in found]
+        return pl.concat(parts, how="diagonal_relaxed")
     return _scan_parquet(path)
 
 

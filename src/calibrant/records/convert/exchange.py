@@ -95,9 +95,7 @@ def refuse_failed(row: Raw, what: str) -> None:
 
 
 def read_exchanges(
-    log: ForeignLog,
-    rows: Iterable[tuple[str, Any]],
-    exchanges: Callable[[Any], Iterable[Exchange]],
+    log: ForeignLog, rows: Iterable[tuple[str, Any]], exchanges: Callable[[Any], Iterable[Exchange]]
 ) -> None:
     """Add what each row of a log says; a row of another layout is listed, and the next one read.
 

@@ -15,17 +15,8 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert import json_text
-from calibrant.records.convert.exchange import (
-    Exchange,
-    Grade,
-    NoAnswerError,
-    Raw,
-    first_grade,
-    grade_value,
-    most_likely,
-    read_exchanges,
-)
+from calibrant.records.convert import exchange, json_text
+from calibrant.records.convert.exchange import Exchange, Grade, NoAnswerError, Raw
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 from calibrant.records.tables import UNREADABLE, reason_of
 
@@ -53,7 +44,7 @@ def read_helm(log: ForeignLog) -> None:
         yield from _completions(request, key, grades.get(key, _NOT_GRADED), task)
 
     rows = json_text.numbered("request", requests)
-    read_exchanges(log, rows, exchanges)
+    exchange.read_exchanges(log, rows, exchanges)
     for key in grades if not whole else ():
         if key not in seen:
             name, perturbation, trial = key
@@ -91,7 +82,7 @@ def _grades(path: Path, log: ForeignLog) -> dict[_Key, Grade]:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             log.problem(f"{_STATS}, row {row}", f"not the layout of grades: {error!r}")
             continue
-        grade = first_grade(means, names)
+        grade = exchange.first_grade(means, names)
         if grades.setdefault(key, _NOT_GRADED) is _NOT_GRADED and grade.correct is not None:
             grades[key] = grade
     return grades
@@ -196,7 +187,7 @@ def read_lighteval(log: ForeignLog) -> None:
             raise NoAnswerError("neither a written answer nor log-likelihoods of several options")
 
     rows = enumerate(table.iter_rows(named=True), start=1)
-    read_exchanges(log, ((f"row {row[0]}", row) for row in rows), exchanges)
+    exchange.read_exchanges(log, ((f"row {row[0]}", row) for row in rows), exchanges)
     if seen.other_grade:
         log.note(
             f"{seen.other_grade} of {seen.chosen} questions have another grade in LightEval, whose "
@@ -276,9 +267,9 @@ def _model_and_task(path: Path) -> tuple[str, str]:
 def _choice(about: Exchange, row: _Row, seen: _Seen, grade: str | None) -> Exchange:
     # Twice as many: those behind are the options without the question.
     logs = row.logs[: len(row.choices)]
-    chosen, share = most_likely(logs)
+    chosen, share = exchange.most_likely(logs)
     correct = float(chosen in row.gold)
-    theirs = grade_value(row.metrics.get(grade or "acc"))
+    theirs = exchange.grade_value(row.metrics.get(grade or "acc"))
     seen.chosen += 1
     seen.spread |= max(logs) != min(logs)
     seen.other_grade += theirs is not None and theirs != correct
@@ -296,4 +287,4 @@ def _metric_grade(row: _Row, name: str | None) -> Grade:
         # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
         return Grade(None, FILTERED_ONLY)
     known = [one for one in _METRICS if one in row.metrics]
-    return first_grade(row.metrics, [name] if name else known or row.metrics)
+    return exchange.first_grade(row.metrics, [name] if name else known or row.metrics)

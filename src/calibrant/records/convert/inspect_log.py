@@ -84,14 +84,11 @@ def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> Non
 
     rows = ((_place(exchange.mapping_in(sample)), sample) for sample in samples)
     exchange.read_exchanges(log, rows, exchanges)
+    if not seen and not log.problems:
+        raise InputError("the log holds no samples", hint="was it made with --no-log-samples?")
     if not seen:
-        first = next(iter(log.problems), None)
-        raise InputError(
-            "the log holds no samples"
-            if first is None
-            else f"no sample can be read; {first.place}: {first.reason}",
-            hint="was it made with --no-log-samples?" if first is None else None,
-        )
+        first = log.problems[0]
+        raise InputError(f"no sample can be read; {first.place}: {first.reason}")
     _note_missing(log, head, spec, seen)
 
 
@@ -199,6 +196,7 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
     answer = json_text.as_text((score or {}).get("answer"))
     usage, tokens = output.get("usage") or {}, (choice.get("logprobs") or {}).get("content") or []
     first = (tokens[0].get("top_logprobs") if tokens else None) or ()
+    top = [{"token": entry["token"], "logprob": entry["logprob"]} for entry in first]
     return exchange.Exchange(
         question_id=str(sample["id"]),
         question=_resolved(_input_text(sample.get("input")), attachments),
@@ -214,10 +212,7 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
         scores=_stated(scores, options),
         details={
             "finish_reason": choice.get("stop_reason"),
-            "first_token_top_logprobs": [
-                {"token": entry["token"], "logprob": entry["logprob"]} for entry in first
-            ]
-            or None,
+            "first_token_top_logprobs": top or None,
             "temperature": run.temperature,
             "prompt_tokens": usage.get("input_tokens"),
             "completion_tokens": usage.get("output_tokens"),
@@ -280,7 +275,6 @@ def _resolved(text: str | None, attachments: Mapping[str, str]) -> str:
     if text is None:
         return ""
     mark = "attachment://"
-    if mark in text and attachments:
-        for key, content in attachments.items():
-            text = text.replace(mark + key, content)
+    for key, content in attachments.items() if mark in text else ():
+        text = text.replace(mark + key, content)
     return text

@@ -12,16 +12,8 @@ from functools import reduce
 from pathlib import Path
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert import json_text
-from calibrant.records.convert.exchange import (
-    Exchange,
-    Grade,
-    NoAnswerError,
-    Raw,
-    first_grade,
-    most_likely,
-    read_exchanges,
-)
+from calibrant.records.convert import exchange, json_text
+from calibrant.records.convert.exchange import Exchange, Grade, NoAnswerError, Raw
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog
 from calibrant.records.convert.recognise import ROWS, fits
 
@@ -65,13 +57,12 @@ def read_lm_eval(log: ForeignLog) -> None:
             raise NoAnswerError(f"no row of the filter {wanted!r}")
         return _document(log, question, rows, run)
 
-    read_exchanges(log, ((f"doc_id {item[0]}", item) for item in documents.items()), exchanges)
+    exchange.read_exchanges(
+        log, ((f"doc_id {item[0]}", item) for item in documents.items()), exchanges
+    )
     if run.expected is not None and len(documents) < run.expected:
-        log.problem(
-            path.name,
-            f"{run.expected - len(documents)} of the {run.expected} questions of the run are "
-            "not in the file",
-        )
+        lost = f"{run.expected - len(documents)} of the {run.expected} questions of the run"
+        log.problem(path.name, f"{lost} are not in the file")
 
 
 def _filter(row: Raw) -> str:
@@ -83,17 +74,14 @@ def _check_filters(log: ForeignLog, documents: Mapping[str, Mapping[str, Raw]]) 
     filters = list(dict.fromkeys(name for rows in documents.values() for name in rows))
     wanted = log.options.filter
     if wanted not in (None, *filters):
-        raise InputError(
-            f"there is no filter {wanted!r}", hint=f"the file has: {', '.join(filters)}"
-        )
+        hint = f"the file has: {', '.join(filters)}"
+        raise InputError(f"there is no filter {wanted!r}", hint=hint)
     for name in filters:
         without = [question for question, rows in documents.items() if name not in rows]
         if without:
-            log.problem(
-                f"filter {name}",
-                f"no row for {len(without)} of the {len(documents)} questions: doc_id "
-                f"{', '.join(without[:5])}{', ..' if len(without) > 5 else ''}",
-            )
+            shown = ", ".join([*without[:5], *([".."] if len(without) > 5 else [])])
+            of_all = f"no row for {len(without)} of the {len(documents)} questions"
+            log.problem(f"filter {name}", f"{of_all}: doc_id {shown}")
 
 
 def _run(path: Path, log: ForeignLog) -> _Run:
@@ -178,7 +166,9 @@ def _is_pair(row: Raw) -> bool:
 
 def _grade(row: Raw, wanted: str | None) -> Grade:
     """Return the grade, the reason where there is none, and the metric that gave it."""
-    return first_grade(row, [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])])
+    return exchange.first_grade(
+        row, [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])]
+    )
 
 
 def _choice(about: Exchange, row: Raw, options: json_text.ReadOptions) -> Exchange:
@@ -186,7 +176,7 @@ def _choice(about: Exchange, row: Raw, options: json_text.ReadOptions) -> Exchan
     # Mutual-information accuracy asks every option a second time, without the question.
     if len(set(about.choices)) * 2 == len(logs):
         logs = logs[: len(logs) // 2]
-    chosen, share = most_likely(logs)
+    chosen, share = exchange.most_likely(logs)
     return replace(
         about,
         answer=about.choices[chosen],
@@ -274,10 +264,9 @@ def way_of_filter(log: ForeignLog, config: Raw, name: str) -> Callable[[str], st
     >>> read("so it is #### 42"), read("it is 42")
     ('42', '[invalid]')
     """
-    for entry in config.get("filter_list") or []:
-        if entry.get("name") == name:
-            break
-    else:
+    listed = config.get("filter_list") or []
+    entry = next((entry for entry in listed if entry.get("name") == name), None)
+    if entry is None:
         return str if name == "none" and config else None
     steps: list[Callable[[str], str]] = []
     for setting in entry.get("filter") or []:

@@ -139,9 +139,8 @@ def _scores(log: ForeignLog, estimations: Mapping[Any, Any], count: int) -> list
             log.note(f"{name} is about each {level}, not about an answer: not read")
             continue
         if len(values) != count:
-            log.problem(
-                f"estimator {name}", f"{len(values)} values for {count} inputs: no way to match"
-            )
+            why = f"{len(values)} values for {count} inputs: no way to match"
+            log.problem(f"estimator {name}", why)
             continue
         method, confidence_of = _PROBABILITIES.get(name, (name, float.__neg__))
         if name not in _PROBABILITIES:

@@ -14,13 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.records.convert.json_text import (
-    BLANK,
-    KINDS,
-    ReadOptions,
-    json_or_none,
-    readable_rows,
-)
+from calibrant.records.convert import json_text
+from calibrant.records.convert.json_text import BLANK, KINDS, ReadOptions
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import ForeignLog
@@ -272,10 +267,10 @@ def _first_rows(path: Path, head: bytes) -> Iterator[object]:
     """Yield what may be the first row: of a list, of lines, or the whole object of a platform."""
     if head.startswith(b"["):
         # The file may hold more of the list than was looked at.
-        yield from readable_rows(head)[:1]
+        yield from json_text.readable_rows(head)[:1]
         return
     with path.open("rb") as file:
         # A damaged first line must not hide a log.
-        yield from map(json_or_none, islice(file, _LINES))
+        yield from map(json_text.json_or_none, islice(file, _LINES))
     if head.startswith(b"{") and b'"data"' in head:
-        yield json_or_none(path.read_bytes())
+        yield json_text.json_or_none(path.read_bytes())

@@ -27,8 +27,7 @@ _UNGRADED = exchange.Grade(None, "a batch output holds no grades")
 
 
 def _read(
-    exchanges: Callable[[ReadOptions, exchange.Raw], Iterable[exchange.Exchange]],
-    log: ForeignLog,
+    exchanges: Callable[[ReadOptions, exchange.Raw], Iterable[exchange.Exchange]], log: ForeignLog
 ) -> None:
     rows = list(exchange.log_rows(log))
     log.expected, log.expected_unit = len(rows) + len(log.problems), "rows"
@@ -46,12 +45,11 @@ def _read_batch(
 
 
 def _table_row(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
-    asked, said, right = (
-        exchange.first_of(row, names) for names in (_QUESTIONS, _ANSWERS, _REFERENCES)
-    )
+    roles = (_QUESTIONS, _ANSWERS, _REFERENCES)
+    asked, said, right = (exchange.first_of(row, names) for names in roles)
     if asked is None or said is None:
         raise exchange.NoAnswerError("there is no question, or no answer")
-    known = {*_QUESTIONS, *_ANSWERS, *_REFERENCES, *_NO_SCORES}
+    known = {name for names in (*roles, _NO_SCORES) for name in names}
     scores = {_score_name(name): value for name, value in row.items() if name not in known}
     for one in row.get("assessments") or ():  # what people and judges said of a trace of MLflow
         if one.get("feedback"):

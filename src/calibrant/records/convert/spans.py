@@ -46,11 +46,9 @@ def _spans(row: exchange.Raw) -> Iterator[_Span]:
 
 
 def _span(trace: Any, own: Any, row: exchange.Raw) -> _Span:
-    events = [
-        (str(event["name"]), _attributes(event.get("attributes")))
-        for event in row.get("events") or ()
-    ]
-    return _Span(str(trace), str(own), _attributes(row.get("attributes")), events)
+    events = row.get("events") or ()
+    named = [(str(event["name"]), _attributes(event.get("attributes"))) for event in events]
+    return _Span(str(trace), str(own), _attributes(row.get("attributes")), named)
 
 
 def _attributes(held: Any) -> dict[str, object]:
@@ -116,9 +114,8 @@ def _by_span(
 def _exchanges(
     span: _Span, said: exchange.Raw, options: ReadOptions
 ) -> Iterator[exchange.Exchange]:
-    asked = _messages(
-        span, "gen_ai.input.messages", "gen_ai.prompt", ("gen_ai.user.message", "gen_ai.prompt")
-    )
+    events = ("gen_ai.user.message", "gen_ai.prompt")
+    asked = _messages(span, "gen_ai.input.messages", "gen_ai.prompt", events)
     own = {
         name.removeprefix(_OWN): number
         for name, value in said.items()

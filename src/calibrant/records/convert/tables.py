@@ -120,9 +120,8 @@ def read_uqlm(log: ForeignLog) -> None:
 def _grade_column(columns: Sequence[str], log: ForeignLog) -> str | None:
     wanted = log.options.grade or log.options.columns.get("correct")
     if wanted is not None and wanted not in columns:
-        raise InputError(
-            f"there is no column {wanted!r}", hint=f"the table has: {', '.join(columns)}"
-        )
+        hint = f"the table has: {', '.join(columns)}"
+        raise InputError(f"there is no column {wanted!r}", hint=hint)
     grade = wanted or next((name for name in _GRADES if name in columns), None)
     if grade is None:
         log.note("uqlm grades nothing: add a column of grades and name it as grade")

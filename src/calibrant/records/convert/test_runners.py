@@ -207,10 +207,8 @@ def _answer(
     if confidence is None:
         log.problem(f"question {question}", "the judge gives no confidence")
     elif made_up:
-        log.problem(
-            f"question {question}",
-            "the response states no confidence; the judge writes 100 there, which is not read",
-        )
+        why = "the response states no confidence; the judge writes 100 there, which is not read"
+        log.problem(f"question {question}", why)
     return exchange.Exchange(
         question_id=question,
         question=str(entry.get("question", "")),

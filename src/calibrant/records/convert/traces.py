@@ -24,9 +24,8 @@ _TABLES = (".parquet", ".csv", ".jsonl")
 
 
 def _named(path: Path, stem: str) -> Path | None:
-    return next(
-        (path / f"{stem}{end}" for end in _TABLES if (path / f"{stem}{end}").is_file()), None
-    )
+    places = (path / f"{stem}{ending}" for ending in _TABLES)
+    return next((place for place in places if place.is_file()), None)
 
 
 def read_phoenix(log: ForeignLog) -> None:

@@ -30,7 +30,7 @@ class LedgerLookup:
             raise SchemaError("there is no ledger", source=str(self.path))
         self._db = self._connect()
         # Readers see what is committed, and never wait for a commit that another thread makes.
-        self._reader = self._db if read_only else self._open("ro")
+        self._reader = self._db if read_only else schema.connect(self.path)
         # Keys are digests, so looking them up jumps about in the index: of a million requests
         # it fits into this many kB. The cache grows only as far as it is used.
         self._reader.execute("PRAGMA cache_size=-65536")
@@ -44,17 +44,8 @@ class LedgerLookup:
         self._durable: bool | None = None
         self._lost: dict[int, set[int]] = {}
 
-    def _open(self, mode: str) -> sqlite3.Connection:
-        return sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            timeout=60.0,
-            check_same_thread=False,
-        )
-
     def _connect(self) -> sqlite3.Connection:
-        db = self._open("ro" if self.read_only else "rwc")
+        db = schema.connect(self.path, "ro" if self.read_only else "rwc")
         try:
             self._prepare(db)
         except sqlite3.DatabaseError as error:
@@ -286,13 +277,7 @@ class LedgerLookup:
         if self._spent is None:
             self._spent = schema.other_accounts(self._db, self.session, self._others or ())
         others, may_free = self._spent
-        return self._accounts.refusal(
-            claim.caps,
-            tokens=claim.tokens,
-            money=claim.money,
-            others=others,
-            others_may_free=may_free,
-        )
+        return self._accounts.refusal(claim, others, others_may_free=may_free)
 
     def _next_ids(self, count: int) -> range:
         # Ids are given here, not by SQLite, so that rows can be batched; the session in the

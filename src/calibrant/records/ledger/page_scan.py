@@ -32,7 +32,7 @@ def scan_rows(path: Path) -> list[Row]:
     frames = journal.read_bytes() if journal.is_file() else b""
     (told,) = struct.unpack_from(">H", raw, 16) if len(raw) >= _FILE_HEADER else (0,)
     sizes = dict.fromkeys((65_536 if told == 1 else told, *_PAGE_SIZES))
-    found = ((_scanned(raw, frames, size)) for size in sizes if size in _PAGE_SIZES)
+    found = (_scanned(raw, frames, size) for size in sizes if size in _PAGE_SIZES)
     return max(found, key=len, default=[]) if len(raw) else []
 
 

@@ -95,9 +95,8 @@ def repair_ledger(path: str | Path) -> Repair:
     ...     repair_ledger(path)
     Repair(problems=[], draws=0, lost=0, backup=None)
     """
-    path = Path(path)
     with error_source(str(path)):
-        return _repaired(path)
+        return _repaired(Path(path))
 
 
 def _repaired(path: Path) -> Repair:
@@ -107,7 +106,7 @@ def _repaired(path: Path) -> Repair:
     repair = Repair(_problems(path))
     if not repair.problems:
         query = "SELECT p.body FROM draws d LEFT JOIN payloads p ON p.id = d.id"
-        with closing(_open(path)) as db:
+        with closing(schema.connect(path, timeout=5.0)) as db:
             sound = Counter(_readable(body) for (body,) in db.execute(query))
         repair.draws, repair.lost = sound[True], sound[False]
         if not repair.lost:
@@ -128,15 +127,9 @@ def _repaired(path: Path) -> Repair:
     return repair
 
 
-def _open(path: Path, mode: str = "ro") -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=5.0
-    )
-
-
 def _check_nobody_writes(path: Path) -> None:
     """Refuse while a run is under way: its draws would go to a file that is being replaced."""
-    with closing(_open(path)) as db:
+    with closing(schema.connect(path, timeout=5.0)) as db:
         try:
             rows = db.execute(
                 "SELECT pid FROM sessions WHERE ended_at IS NULL AND host = ? AND pid <> ?",
@@ -151,7 +144,7 @@ def _check_nobody_writes(path: Path) -> None:
 
 
 def _problems(path: Path) -> list[str]:
-    with closing(_open(path)) as db:
+    with closing(schema.connect(path, timeout=5.0)) as db:
         try:
             rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)")]
             db.execute("SELECT COUNT(*) FROM draws").fetchone()
@@ -209,7 +202,7 @@ class _Saved:
     def write(self, path: Path) -> tuple[int, int]:
         """Write a ledger of what is saved; return how many draws it has and how many are lost."""
         draws = self._draws()
-        with closing(_open(path, "rwc")) as new:
+        with closing(schema.connect(path, "rwc")) as new:
             new.execute("BEGIN")
             for statement in schema.statements(schema.TABLES):
                 new.execute(statement)

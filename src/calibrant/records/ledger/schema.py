@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 # What a ledger from before there were accounts has spent is the row of session 0.
@@ -64,12 +65,12 @@ class Accounts:
     --------
     >>> own = Accounts()
     >>> own.set_aside(7, tokens=100, money=0.5)
-    >>> caps = Caps(tokens=150)
-    >>> own.refusal(caps, tokens=60, money=0.1, others=Account(), others_may_free=False)
+    >>> claim = Claim(1, first_draw=0, n=1, tokens=60, money=0.1, caps=Caps(tokens=150))
+    >>> own.refusal(claim, Account(), others_may_free=False)
     ... # doctest: +ELLIPSIS
     Refusal(reason='the cap of 150 tokens could be exceeded: 100 used...', may_wait=True)
     >>> own.spend(7, tokens=20, money=0.1)
-    >>> own.refusal(caps, tokens=60, money=0.1, others=Account(), others_may_free=False)
+    >>> own.refusal(claim, Account(), others_may_free=False)
     """
 
     def __init__(self) -> None:
@@ -139,10 +140,9 @@ class Accounts:
 
     # -- caps ------------------------------------------------------------------------------
 
-    def refusal(
-        self, caps: Caps, *, tokens: int, money: float, others: Account, others_may_free: bool
-    ) -> Refusal | None:
+    def refusal(self, claim: Claim, others: Account, *, others_may_free: bool) -> Refusal | None:
         """Return why a call that can take so much may not be sent, None where it may."""
+        caps, tokens, money = claim.caps or Caps(), claim.tokens, claim.money
         total = self._account + others
         if caps.calls is not None and total.calls >= caps.calls:
             return Refusal(f"the cap of {caps.calls:,} calls is reached", may_wait=False)
@@ -289,6 +289,14 @@ class StoredDraw:
     draw: int
     payload: bytes
     cost: float | None
+
+
+def connect(path: Path, mode: str = "ro", *, timeout: float = 60.0) -> sqlite3.Connection:
+    """Open the file; transactions are begun and ended by hand."""
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(
+        address, uri=True, isolation_level=None, timeout=timeout, check_same_thread=False
+    )
 
 
 def is_running(pid: int) -> bool:

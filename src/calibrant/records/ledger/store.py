@@ -98,7 +98,7 @@ class Ledger(LedgerLookup):
 
     def checkpoint(self) -> None:
         """Fold the journal into the file as far as nobody is held up; any thread may call it."""
-        with closing(self._open("rw")) as db:
+        with closing(schema.connect(self.path, "rw")) as db:
             db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def rollback(self) -> None:
