@@ -113,14 +113,8 @@ def _direction_claim(entry: AuditBlock, margin: float, about: About, *, off_alon
         "missing": missing,
         "lost": entry.missing,
     }
-    return rule.claim(
-        outcome,
-        about,
-        facts,
-        estimate=sized,
-        p_adjusted=None if test is None else test["p_adjusted"],
-        margin=margin,
-    )
+    p_adjusted = None if test is None else test["p_adjusted"]
+    return rule.claim(outcome, about, facts, estimate=sized, p_adjusted=p_adjusted, margin=margin)
 
 
 def _right_shares(entry: AuditBlock) -> tuple[float, float]:
@@ -171,14 +165,8 @@ def _error_claim(entry: AuditBlock, margin: float, about: About) -> Claim:
     outcome: Outcome = "shown" if _is_shown(test) else "undecided"
     if within["holds"]:
         outcome = "equivalent"
-    return MISCALIBRATED.claim(
-        outcome,
-        about,
-        within,
-        estimate=error,
-        p_adjusted=None if test is None else test["p_adjusted"],
-        margin=margin,
-    )
+    p = None if test is None else test["p_adjusted"]
+    return MISCALIBRATED.claim(outcome, about, within, estimate=error, p_adjusted=p, margin=margin)
 
 
 def _separates_claim(entry: AuditBlock, about: About, *, varies: bool) -> Claim | None:

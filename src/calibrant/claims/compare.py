@@ -133,14 +133,9 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
     }
     if pair["depends_on"] == "footing":
         facts |= _opposites(pair, gaps, margin)
-    return rule.claim(
-        outcome,
-        _about(pair, named=named),
-        facts,
-        estimate=estimate,
-        p_adjusted=pair["p_verdict_adjusted"] if rule is BETTER else None,
-        margin=margin,
-    )
+    about = _about(pair, named=named)
+    p = pair["p_verdict_adjusted"] if rule is BETTER else None
+    return rule.claim(outcome, about, facts, estimate=estimate, p_adjusted=p, margin=margin)
 
 
 def _about(entry: Mapping[str, Any], *, named: bool, **more: object) -> About:
@@ -245,13 +240,10 @@ def _judge_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterabl
         return
     gap, first = judges["gap"], judges["gap"]["value"] < 0
     facts = {"level": level, "more": more_labels(gap, 0.0), "winner": pair["a" if first else "b"]}
-    yield JUDGES.claim(
-        "shown" if judges["shown"] else "undecided",
-        _about(pair, named=named),
-        facts,
-        estimate=_estimate(gap, turned=judges["shown"] and first),
-        p_adjusted=judges["p_adjusted"],
-    )
+    outcome: Outcome = "shown" if judges["shown"] else "undecided"
+    about, estimate = _about(pair, named=named), _estimate(gap, turned=judges["shown"] and first)
+    p_adjusted = judges["p_adjusted"]
+    yield JUDGES.claim(outcome, about, facts, estimate=estimate, p_adjusted=p_adjusted)
 
 
 def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
@@ -298,10 +290,6 @@ def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     if not row["related"]:
         return
     here, there = row["others_right_here"], row["others_right_missing"]
-    yield MISSING.claim(
-        "shown",
-        _about(row, named=named),
-        {"word": "harder" if there < here else "easier"},
-        estimate={"value": there - here, "n": row["missing"]},
-        p_adjusted=row["p_adjusted"],
-    )
+    about, facts = _about(row, named=named), {"word": "harder" if there < here else "easier"}
+    change = {"value": there - here, "n": row["missing"]}
+    yield MISSING.claim("shown", about, facts, estimate=change, p_adjusted=row["p_adjusted"])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import asdict
 
-from calibrant.claims.claim import About, Claim, Facts
+from calibrant.claims.claim import About, Claim, Facts, Outcome
 from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.words import about_model, joined, percent, rule
 from calibrant.documents.decisions import DecideCost, DecideEntry
@@ -92,15 +92,9 @@ def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> It
     stated
         Share of its graded answers that have a confidence.
     """
-    about = about_model(
-        entry.model,
-        entry.method,
-        named=named,
-        stated=stated,
-        score=entry.score,
-        threshold=entry.threshold,
-        share=entry.answered.value,
-    )
+    facts = {"stated": stated, "score": entry.score, "threshold": entry.threshold}
+    share = entry.answered.value
+    about = about_model(entry.model, entry.method, named=named, share=share, **facts)
     if entry.max_error is not None:
         yield _limit_claim(entry, entry.max_error, about)
     if entry.cost is not None:
@@ -137,13 +131,7 @@ def _cost_claim(entry: DecideEntry, cost: DecideCost, about: About) -> Claim:
     value, low, high = cost.saved.numbers
     size = abs(value)
     more = entry.n * (((high - low) / 2 / size) ** 2 - 1) if size > 0 else None
-    return CHEAPER.claim(
-        "shown" if low > 0 else "undecided",
-        about,
-        {
-            "cost": cost.policy.value,
-            "answering": cost.always_answer.numbers[0] < cost.always_ask,
-            "more": more,
-        },
-        estimate=cost.saved,
-    )
+    answering = cost.always_answer.numbers[0] < cost.always_ask
+    facts = {"cost": cost.policy.value, "answering": answering, "more": more}
+    outcome: Outcome = "shown" if low > 0 else "undecided"
+    return CHEAPER.claim(outcome, about, facts, estimate=cost.saved)

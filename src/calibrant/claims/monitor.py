@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from calibrant.claims.claim import About, Claim, Facts
+from calibrant.claims.claim import About, Claim, Facts, Outcome
 from calibrant.claims.data import warning
 from calibrant.claims.words import (
     about_model,
@@ -135,21 +135,15 @@ def _entry_claims(entry: MonitorEntry, *, named: bool) -> Iterator[Claim]:
     yield _alarm_claim(entry, about)
     if mix := entry.mix:
         change, size = mix.alarm, None
-        facts = {"quality": entry.alarm is None, **(asdict(change) if change else {})}
+        facts: Facts = {"quality": entry.alarm is None}
+        outcome: Outcome = "undecided"
         if change is not None:
             size = {"value": change.now - change.before}
-        yield MIX.claim(
-            "undecided" if change is None else "shown",
-            about,
-            facts,
-            estimate=size,
-            p_adjusted=mix.p_value,
-            n=entry.n,
-        )
+            outcome, facts = "shown", {**facts, **asdict(change)}
+        yield MIX.claim(outcome, about, facts, estimate=size, p_adjusted=mix.p_value, n=entry.n)
     if promise := entry.promise:
-        broken = promise.broken
         yield PROMISE.claim(
-            "undecided" if broken is None else "shown",
+            "undecided" if promise.broken is None else "shown",
             about,
             asdict(promise),
             estimate=promise.error,
@@ -161,15 +155,12 @@ def _entry_claims(entry: MonitorEntry, *, named: bool) -> Iterator[Claim]:
 
 def _alarm_claim(entry: MonitorEntry, about: About) -> Claim:
     alarm, before = entry.alarm, _before(entry.reference, len(entry.alarms))
-    facts = {"batches": entry.batches, "alarms": entry.alarms, "before": before}
-    return ALARM.claim(
-        "undecided" if alarm is None else "shown",
-        about,
-        {**facts, **(asdict(alarm) if alarm else {})},
-        estimate={"value": alarm.shift} if alarm else None,
-        p_adjusted=entry.p_value,
-        n=entry.n,
-    )
+    facts: Facts = {"batches": entry.batches, "alarms": entry.alarms, "before": before}
+    outcome: Outcome = "undecided"
+    size = None
+    if alarm is not None:
+        outcome, facts, size = "shown", {**facts, **asdict(alarm)}, {"value": alarm.shift}
+    return ALARM.claim(outcome, about, facts, estimate=size, p_adjusted=entry.p_value, n=entry.n)
 
 
 def waiting_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:

@@ -92,21 +92,15 @@ def _entry_claims(entry: ClaimPlanEntry, *, named: bool) -> Iterable[Claim]:
     about = About(subject, {"name": subject_name(subject), "named": named})
     if needed := entry.needed:
         first, half = needed.calibrated.one_look, needed.half.one_look
-        yield NEEDED.claim(
-            "undecided" if first is None else "depends",
-            about,
-            {"power": needed.power},
-            estimate=EstimateEntry(value=first, low=first, high=half, n=entry.items),
-            margin=needed.threshold,
-        )
+        outcome: Outcome = "undecided" if first is None else "depends"
+        size = EstimateEntry(value=first, low=first, high=half, n=entry.items)
+        facts, margin = {"power": needed.power}, needed.threshold
+        yield NEEDED.claim(outcome, about, facts, estimate=size, margin=margin)
     if shows := entry.shows:
         reach, half_reach = shows.calibrated, shows.half
-        yield SHOWS.claim(
-            "undecided" if reach is None else "depends",
-            about,
-            {"power": shows.power},
-            estimate=EstimateEntry(value=reach, low=reach, high=half_reach, n=shows.labels),
-        )
+        outcome = "undecided" if reach is None else "depends"
+        size = EstimateEntry(value=reach, low=reach, high=half_reach, n=shows.labels)
+        yield SHOWS.claim(outcome, about, {"power": shows.power}, estimate=size)
 
 
 def no_error_warning(rate: float) -> DataWarning:

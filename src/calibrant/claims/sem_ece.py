@@ -202,10 +202,6 @@ def _miscalibration_claims(blocks: Sequence[SemanticEntry], *, named: bool) -> I
     tested = [(block, floor) for block in blocks if (floor := block.noise_floor.sem2)]
     adjusted = holm([floor.p for _, floor in tested])
     for (block, floor), p_adjusted in zip(tested, adjusted, strict=True):
-        yield MISCALIBRATED.claim(
-            "shown" if p_adjusted <= MISCALIBRATED_ALPHA else "undecided",
-            _about(block, named),
-            {"floor": floor.floor},
-            estimate=block.sem2,
-            p_adjusted=p_adjusted,
-        )
+        outcome: Outcome = "shown" if p_adjusted <= MISCALIBRATED_ALPHA else "undecided"
+        about, facts = _about(block, named), {"floor": floor.floor}
+        yield MISCALIBRATED.claim(outcome, about, facts, estimate=block.sem2, p_adjusted=p_adjusted)
