@@ -11,14 +11,8 @@ from calibrant.core.imports import data_beside
 from calibrant.core.registry import Registry
 
 FULL_SAMPLING = {"top_k": 0.0, "top_p": 1.0, "min_p": 0.0}
-THINKING_TOKENS = 4096
-"""Room for thinking where a model is known to think and nobody said how much."""
-REASONING = {
-    "logprobs": False,
-    "top_logprobs": 0,
-    "temperature": False,
-    "thinking_tokens": THINKING_TOKENS,
-}
+REASONING = {"logprobs": False, "top_logprobs": 0, "temperature": False, "thinking_tokens": 4096}
+"""What a model gives that is known to think; its room for that where nobody said how much."""
 
 
 @dataclass(frozen=True, slots=True)

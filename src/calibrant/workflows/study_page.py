@@ -115,9 +115,7 @@ def _asked(draws: pl.DataFrame) -> list[dict[str, object]]:
 
 
 def _graders(study: Study) -> dict[str, int]:
-    if not study.has("semantics"):
-        return {}
-    table = study.read("semantics")
+    table = study.read("semantics") if study.has("semantics") else pl.DataFrame()
     if "grader" not in table.columns:
         return {}
     counted = table.group_by("grader").len().sort("len", "grader", descending=[True, False])

@@ -17,16 +17,10 @@ _Read: TypeAlias = tuple[Choice, str | None]
 """A choice, and what is odd about its log-probs."""
 _STRICT: dict[str, Json] = {"name": "answer", "strict": True}
 _FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "refusal": "content_filter",
-    **dict.fromkeys(
-        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "content_filter"
-    ),
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
+    **dict.fromkeys(("end_turn", "stop_sequence", "STOP"), "stop"),
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "MAX_TOKENS"), "length"),
+    **dict.fromkeys(("refusal", "SAFETY", "RECITATION", "BLOCKLIST"), "content_filter"),
+    **dict.fromkeys(("PROHIBITED_CONTENT", "SPII"), "content_filter"),
 }
 
 
