@@ -61,8 +61,8 @@ def aligned_answers(
     features: Sequence[str],
     price: Mapping[str, float] | None,
     cost: str | None,
-    embed: str | None,
-    on_invalid: str | None,
+    embed: str | None = None,
+    on_invalid: str | None = None,
 ) -> tuple[Answers, dict[str, int]]:
     """Return the answers of `models` to the questions that all of them have.
 
