@@ -188,7 +188,7 @@ def rooting(low: tuple[float, float], high: tuple[float, float]) -> Search:
     for _ in range(100):
         c = b - at_b * (b - a) / (at_b - at_a)
         at_c = yield c
-        if at_c == 0 or min(abs(c - b), abs(c - a)) < 1e-14:
+        if at_c == 0 or abs(c - b) < 1e-14 or abs(c - a) < 1e-14:
             return c
         if (at_c < 0) != (at_b < 0):
             a, at_a = b, at_b
