@@ -119,9 +119,9 @@ def _read_into(table: SumTable, part: Part, plan: SumPlan) -> PartSums:
     out = PartSums()
     for batch in read_part(part, plan.columns):
         out.rows += batch.rows
-        correct = _numbers(batch.correct, plan.columns.correct, part)
         for name in plan.columns.confidence:
             confidence = _numbers(batch.confidence[name], name, part)
+            correct = _numbers(batch.correct, plan.columns.correct, part)
             confidence = confidence / 100 if plan.percent else confidence
             _add(ScoredRows(batch, name, confidence, correct), part, plan, table, out)
     return out
