@@ -19,12 +19,13 @@ from calibrant.workflows.run import run
 from calibrant.workflows.run_document import paid_models, spending_question
 from collect.endpoint import Oracle
 from collect.studies import write_study
-from support import CALIBRANT, call
+from support import CALIBRANT, call, need_small_model
 
 ROW = ForecastRow("gpt", "verb", "verb", 200, 0, 200, 9000, 4000, 2.5)
 
 
 def test_a_new_study_is_ready_to_run(tmp_path):
+    need_small_model("smollm2-135m-instruct")
     done = call("init", tmp_path / "first")
     assert done.returncode == 0, done.stderr
     assert "calibrant run" in done.stdout
