@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import shlex
+from collections import defaultdict
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -140,21 +141,38 @@ def test_options_are_written_as_flags_at_the_command_line_alone():
 
 
 def named_options():
-    """Yield where a `Hint` names an option."""
+    """Yield where a `Hint` names an option, in its text or in that of a variable."""
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
+        given = defaultdict(list)
         for node in ast.walk(tree):
-            is_hint = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Hint"
-            if not is_hint or not node.args or not isinstance(node.args[0], ast.Constant):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                given[node.targets[0].id].append(node.value)
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and is_call_of(node, "Hint") and node.args):
                 continue
             calls = {
                 word.arg
                 for word in node.keywords
-                if isinstance(word.value, ast.Call) and getattr(word.value.func, "id", "") == "Call"
+                if any(is_call_of(value, "Call") for value in values_of(word.value, given))
             }
-            for name in re.findall(r"\{([a-z_]+)\}", node.args[0].value):
-                if name not in calls:
-                    yield f"{path.relative_to(SOURCE)}:{node.lineno}", name
+            for value in values_of(node.args[0], given):
+                for name in re.findall(r"\{([a-z_]+)\}", text_of(value)):
+                    if name not in calls:
+                        yield f"{path.relative_to(SOURCE)}:{node.lineno}", name
+
+
+def values_of(node, given):
+    """Return what a variable may hold in its file, or what stands there."""
+    return given[node.id] if isinstance(node, ast.Name) else [node]
+
+
+def text_of(node):
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def is_call_of(node, name):
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == name
 
 
 def test_every_option_that_a_message_names_exists():

@@ -69,7 +69,7 @@ class GroupCommit:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self._task = asyncio.create_task(self._run())
         self._closing = False
-        self._users = 0
+        self._users: int = 0
         self._unsafe = False
         self._on_disk = 0.0
 
