@@ -361,10 +361,3 @@ class MetricBlock:
     def ranked_error(self, influence: ranking.Influence) -> float:
         """Return the standard error of a ranking measure."""
         return self.error(influence.rows(self.ranked.group, self.data.correct))
-
-    def ranking_influence(self, name: str) -> tuple[float, Floats]:
-        """Return a ranking measure and the influence of rows, for comparisons of models."""
-        if name == "e_aurc":
-            return self.ranking_rows(name)
-        value, influence = self.ranked.measured(name)
-        return value, influence.rows(self.ranked.group, self.data.correct)

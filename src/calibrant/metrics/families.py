@@ -310,7 +310,7 @@ def uncertainty(block: MetricBlock) -> Ends:
 
 def ranking_of(name: str, interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
     """Return the family of a measure of the order; `name` as in `MetricBlock.ranking_rows`."""
-    return Family(interval, bound, influence=lambda block: block.ranking_influence(name))
+    return Family(interval, bound, influence=lambda block: block.ranking_rows(name))
 
 
 def area_under_roc(block: MetricBlock) -> Ends:

@@ -1,7 +1,7 @@
 """`demo`: a finding from recorded answers within a minute, then a small real model that answers."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -108,8 +108,7 @@ def _live(study: Study, seed: int, watch: ProgressWatch | None, *, whole: bool) 
     started = time.perf_counter()
     study.path.mkdir(parents=True, exist_ok=True)
     fetch_model()
-    shipped, wanted = recorded_questions(), _FULL if whole else _SHORT
-    questions = pl.concat(shipped.filter(domain=name).head(n) for name, n in wanted.items())
+    questions = live_questions(_FULL if whole else _SHORT)
     with writing(study.path):
         questions.write_ndjson(study.path / "questions.jsonl")
     _write_config(
@@ -132,6 +131,12 @@ def _write_config(study: Study, parts: Sequence[str], **values: Any) -> None:
     text = "".join((_STUDIES / name).read_text(encoding="utf-8") for name in parts)
     with writing(study.config_path):
         study.config_path.write_text(Template(text).substitute(values), encoding="utf-8")
+
+
+def live_questions(wanted: Mapping[str, int]) -> pl.DataFrame:
+    """Return so many of the shipped questions of each domain."""
+    shipped = recorded_questions()
+    return pl.concat(shipped.filter(domain=name).head(n) for name, n in wanted.items())
 
 
 def _part(study: Study, started: float) -> dict[str, Any]:
