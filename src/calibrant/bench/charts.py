@@ -125,13 +125,13 @@ def _curves(
     marks: list[Mark] = []
     for number, (method, tone, rows) in enumerate(curves):
         shift = (number - (len(curves) - 1) / 2) * _APART
-        known = [(i, e) for i, e in rows if e is not None and e["value"] is not None]
-        if not known:
+        points = [(i, e) for i, e in rows if e is not None and e["value"] is not None]
+        if not points:
             continue
-        places = [(i + shift, e["value"]) for i, e in known]
+        places = [(i + shift, e["value"]) for i, e in points]
         look: Literal["dashed", ""] = "dashed" if tone == "plain" else ""
         marks.append(Line(places, tone, method, look=look, key=method))
-        for (i, e), (px, py) in zip(known, places, strict=True):
+        for (i, e), (px, py) in zip(points, places, strict=True):
             tip = f"{method or title}, {x[1][i]}: {words(round(py, 3))}{between(e, words)}"
             marks.append(Dot(px, py, e["low"], e["high"], tone, size=0.12, tip=tip))
     if not marks:
@@ -143,10 +143,10 @@ def _by_tau(model: str, document: MultiAnswerFields, number: int) -> Chart | Non
     tuned = [entry for entry in document.get("tuning") or [] if entry["model"] == model]
     lines = []
     for tone, entry in zip(TONES, tuned, strict=False):
-        known = [(p["threshold"], p["auroc"]) for p in entry["curve"] if p["auroc"] is not None]
-        if known:
-            tips = [f"{entry['method']}, tau {t:.3g}: AUROC {a:.3f}" for t, a in known]
-            lines.append(Line(known, tone, str(entry["method"]), tips=tips))
+        points = [(p["threshold"], p["auroc"]) for p in entry["curve"] if p["auroc"] is not None]
+        if points:
+            tips = [f"{entry['method']}, tau {t:.3g}: AUROC {a:.3f}" for t, a in points]
+            lines.append(Line(points, tone, str(entry["method"]), tips=tips))
     if not lines:
         return None
     return Chart(

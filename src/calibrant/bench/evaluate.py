@@ -180,19 +180,19 @@ def _tuned_methods(names: str | Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _require_methods(names: Sequence[str], known: list[str], rule: str) -> None:
+def _require_methods(names: Sequence[str], choices: list[str], rule: str) -> None:
     for name in names:
-        if name not in known:
-            raise InputError(Hint(rule, repr(name)), hint=did_you_mean(name, known))
+        if name not in choices:
+            raise InputError(Hint(rule, repr(name)), hint=did_you_mean(name, choices))
 
 
 def _scores(data: Any, questions: Any, table: Mapping[str, Any]) -> Scores:
     frame = read_table(data)
     if questions is not None:
-        known = _questions(questions)
-        columns = [c for c in _QUESTION_COLUMNS if c in known.columns]
+        question_rows = _questions(questions)
+        columns = [c for c in _QUESTION_COLUMNS if c in question_rows.columns]
         extra = [c for c in columns if c == "question_id" or c not in frame.columns]
-        frame = frame.join(known.select(extra), on="question_id", how="left")
+        frame = frame.join(question_rows.select(extra), on="question_id", how="left")
     for column in ("k", "domain"):
         if column not in frame.columns or frame[column].null_count():
             raise InputError(
@@ -205,19 +205,19 @@ def _scores(data: Any, questions: Any, table: Mapping[str, Any]) -> Scores:
 
 def _questions(source: Any) -> pl.DataFrame:
     """Read the questions, one row per id: a second one would double the scores of the first."""
-    known = read_table(source)
+    questions = read_table(source)
     rule = "there is no column {} in the questions"
-    require_known(["question_id"], known.columns, rule, source=source_name(source))
-    again = known["question_id"].is_duplicated()
+    require_known(["question_id"], questions.columns, rule, source=source_name(source))
+    again = questions["question_id"].is_duplicated()
     if again.any():
         row = int(again.arg_true()[1]) + 1
         raise InputError(
-            f"the question {known['question_id'][row - 1]!r} appears more than once",
+            f"the question {questions['question_id'][row - 1]!r} appears more than once",
             source=source_name(source),
             row=row,
             hint="give a table with one row per question",
         )
-    return known
+    return questions
 
 
 def _whole_numbers(k: pl.Series) -> pl.Series:

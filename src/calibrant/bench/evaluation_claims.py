@@ -18,8 +18,8 @@ _POWER = 0.8416212335729143
 
 def _questions(facts: Facts) -> str:
     numbers = [str(k) for k in facts["mix"]]
-    known = joined(numbers, most=len(numbers))
-    return f"questions with {known} right answer{'' if numbers == ['1'] else 's'}"
+    counts = joined(numbers, most=len(numbers))
+    return f"questions with {counts} right answer{'' if numbers == ['1'] else 's'}"
 
 
 def _would_decide(facts: Facts) -> str:
@@ -185,13 +185,13 @@ def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> Iter
     ]
     alike = holm([_within(test["difference"], test, margin) for _, test in tested])
     for (entry, test), p_alike in zip(tested, alike, strict=True):
-        value, own = test["difference"]["value"], test["own_difference"]["value"]
+        value, own_value = test["difference"]["value"], test["own_difference"]["value"]
         outcome = _three_ways(test["p_adjusted"], p_alike)
         if test["outcomes_differ"] and outcome != "undecided":
-            outcome = _both_views(outcome, value, own, margin)
+            outcome = _both_views(outcome, value, own_value, margin)
         sized = _interval(value, test["error"], test["freedom"])
         facts = {
-            "own": own,
+            "own": own_value,
             "sizes": _sizes(sized),
             "mix": test["mix"],
             "more": _more(test["n"], value, test["error"], ALPHA, margin),
@@ -208,9 +208,9 @@ def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> Iter
         )
 
 
-def _both_views(outcome: Outcome, value: float, own: float | None, margin: float) -> Outcome:
+def _both_views(outcome: Outcome, value: float, own_value: float | None, margin: float) -> Outcome:
     """Keep an outcome only where the answers of the other method do not speak against it."""
-    if own is None:
+    if own_value is None:
         return outcome
-    agrees = abs(own) < margin if outcome == "equivalent" else own * value > 0
+    agrees = abs(own_value) < margin if outcome == "equivalent" else own_value * value > 0
     return outcome if agrees else "depends"

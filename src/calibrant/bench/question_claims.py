@@ -66,8 +66,8 @@ def question_claims(document: BenchCheckFields) -> list[Claim]:
     rule = HOLD if document.ok and not numbers["called_wrong"] else BROKEN
     subject = {"domains": [entry["domain"] for entry in document["results"]]}
     outcome: Outcome = "undecided" if rule is HOLD and facts["only_listed"] else "shown"
-    made = [rule.claim(outcome, About(subject), facts, n=document["questions"])]
-    return [*made, *_spot(document.get("spot_check"))]
+    claims = [rule.claim(outcome, About(subject), facts, n=document["questions"])]
+    return [*claims, *_spot(document.get("spot_check"))]
 
 
 def fewer_questions(results: Entries) -> str:
@@ -85,15 +85,15 @@ def fewer_questions(results: Entries) -> str:
         return ""
     asked = sum(part["questions"] + part["short_by"] for _, part in parts)
     missing = sum(part["short_by"] for _, part in short)
-    told = [
+    places = [
         f"{domain} has {part['questions']:,} of {part['questions'] + part['short_by']:,} with "
         f"{count(part['k'], 'right answer')}"
         for domain, part in short[:_SHORT_SHOWN]
     ]
-    more = len(short) - len(told)
-    told += [f"and so in {more:,} more places"] if more else []
+    more = len(short) - len(places)
+    places += [f"and so in {more:,} more places"] if more else []
     return (
-        f"It is {count(missing, 'question')} short of the {asked:,} asked for: {'; '.join(told)}."
+        f"It is {count(missing, 'question')} short of the {asked:,} asked for: {'; '.join(places)}."
     )
 
 

@@ -22,20 +22,20 @@ def blocks(document: BenchFields) -> list[Block]:
     """Return the statistics of a benchmark as neutral blocks."""
     head = f"{document.questions:,} questions with exactly k right answers"
     fewer = fewer_questions(document.results)
-    found: list[Block] = [Paragraph(text, strong=True) for text in (head, fewer) if text]
-    found.append(_statistics(document))
+    parts: list[Block] = [Paragraph(text, strong=True) for text in (head, fewer) if text]
+    parts.append(_statistics(document))
     if document["filters"]:
-        found.append(_filters(document["filters"]))
+        parts.append(_filters(document["filters"]))
     if document["page_views"]:
         names = {"entities with page views": "listed", "popular enough": "popular"}
-        found.append(table_of(document["page_views"], {"domain": "domain", **names}))
-    found.append(Paragraph(_CHOICE[document["strata"]]))
+        parts.append(table_of(document["page_views"], {"domain": "domain", **names}))
+    parts.append(Paragraph(_CHOICE[document["strata"]]))
     sources: dict[str, list[str]] = {}
     for entry in document.results:
         sources.setdefault(entry["source"], []).append(entry["domain"])
     return [
-        *found,
-        *(Paragraph(f"Source of {', '.join(own)}: {source}") for source, own in sources.items()),
+        *parts,
+        *(Paragraph(f"Source of {', '.join(domains)}: {s}") for s, domains in sources.items()),
     ]
 
 
@@ -82,13 +82,13 @@ def _statistics(document: BenchFields) -> Table:
 
 def check_blocks(document: BenchCheckFields) -> list[Block]:
     """Return the findings of a check as neutral blocks."""
-    found = [*claims_first(document), _domains(document)]
-    found.extend(
+    parts = [*claims_first(document), _domains(document)]
+    parts.extend(
         Paragraph(f"{entry['domain']}: {count:,} x {problem}")
         for entry in document["results"]
         for problem, count in entry["problems"].items()
     )
-    found.extend(
+    parts.extend(
         Paragraph(
             f"Answers of both {' and '.join(pair['domains'])}: {pair['number']:,} "
             f"({', '.join(pair['entities'][:5])}{', ..' if pair['number'] > 5 else ''})"
@@ -96,14 +96,14 @@ def check_blocks(document: BenchCheckFields) -> list[Block]:
         for pair in document["shared_entities"]
     )
     if document["findings"]["number"]:
-        found.append(_findings(document["findings"]))
-    return [*found, *_second_look(document)]
+        parts.append(_findings(document["findings"]))
+    return [*parts, *_second_look(document)]
 
 
 def _second_look(document: BenchCheckFields) -> list[Block]:
     """Return what other sources and rules say, and what a person found."""
     second, spot = document["second_look"], document["spot_check"]
-    found: list[Block] = [
+    parts: list[Block] = [
         Paragraph(
             f"Second look, without the facts: {second['looked_at']:,} questions compared "
             f"with another source, {second['not_covered']:,} not covered by one, "
@@ -112,13 +112,13 @@ def _second_look(document: BenchCheckFields) -> list[Block]:
     ]
     if second["number"]:
         columns = {"question": "text", "what speaks against it": "detail"}
-        found.append(table_of(second["findings"][:_SHOWN], columns, labels=2))
+        parts.append(table_of(second["findings"][:_SHOWN], columns, labels=2))
     if spot and spot.get("agreement"):
         both = spot["agreement"]
         kappa = number_cell(both["kappa"], digits=2, missing="undefined: nobody varies")
         row = (number_cell(both["questions"]), share_cell(both["equal"]), kappa)
-        found.append(Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0))
-    return found
+        parts.append(Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0))
+    return parts
 
 
 def _domains(document: BenchCheckFields) -> Table:

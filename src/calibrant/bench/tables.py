@@ -21,25 +21,25 @@ _MANY = 6
 
 def blocks(document: MultiAnswerFields) -> list[Block]:
     """Return the evaluation as neutral blocks."""
-    found: list[Block] = [
+    parts: list[Block] = [
         Paragraph(text, strong=True) for text in headline(claims_of(document), _SAID)
     ]
     for model in dict.fromkeys(entry["model"] for entry in document.results):
         entries = [entry for entry in document.results if entry["model"] == model]
-        found += [_by_k(model, entries, document["k"]), _mixes(model, entries, document)]
+        parts += [_by_k(model, entries, document["k"]), _mixes(model, entries, document)]
     if document.get("between_models"):
-        found.append(_between(document))
+        parts.append(_between(document))
     if document["coverage"]:
-        found.append(_coverage(document))
+        parts.append(_coverage(document))
         if any(entry["coverage_correlation"] is not None for entry in document.results):
-            found.append(_correlations(document))
+            parts.append(_correlations(document))
     if document.get("masses"):
-        found.append(_masses(document["masses"]))
+        parts.append(_masses(document["masses"]))
     if document.get("tuning"):
-        found.append(_tuning(document["tuning"]))
+        parts.append(_tuning(document["tuning"]))
         if any(entry["curve"] for entry in document["tuning"]):
-            found.append(_curves(document["tuning"]))
-    return [*found, *rows_left_out(document)]
+            parts.append(_curves(document["tuning"]))
+    return [*parts, *rows_left_out(document)]
 
 
 def _two_digits(estimate: Entry | None) -> Number:
@@ -83,8 +83,8 @@ def _mixes(model: str, entries: Sequence[Entry], document: MultiAnswerFields) ->
         return "no probability" if ece is None else _two_digits(ece)
 
     def would_show(entry: Entry) -> Cell:
-        found = (entry["significance"] or [{}])[-1].get("detectable")
-        return "" if found is None else number_cell(found)
+        least = (entry["significance"] or [{}])[-1].get("detectable")
+        return "" if least is None else number_cell(least)
 
     left_out = sorted({name for e in entries for part in e["mixes"] for name in part["left_out"]})
     note = (
@@ -133,8 +133,8 @@ def _between(document: MultiAnswerFields) -> Table:
 
 
 def _coverage(document: MultiAnswerFields) -> Table:
-    def questions(known: int) -> Column:
-        return lambda entry: number_cell(entry["questions"][known])
+    def questions(number: int) -> Column:
+        return lambda entry: number_cell(entry["questions"][number])
 
     return table_of(
         document["coverage"],
@@ -207,8 +207,8 @@ def coverage_words(rule: Entry) -> str:
     text = f"Meanings with at least {rule['threshold']} of the mass ({rule['mass']})."
     if rule["mass"] != "frequency" or not rule["threshold"]:
         return text
-    few = math.floor(1 / rule["threshold"])
-    return f"{text} With {few} draws a question or fewer, every meaning drawn once counts."
+    draws = math.floor(1 / rule["threshold"])
+    return f"{text} With {draws} draws a question or fewer, every meaning drawn once counts."
 
 
 def _tuning(tuning: Sequence[Entry]) -> Table:

@@ -40,12 +40,12 @@ def audit_claims(
     """
     kept = kept_shares(coverage)
     constant = {(row.model, row.method) for row in coverage if row.values == 1}
-    told = sorted((entry for entry in entries if entry.probability), key=_is_mixed)
+    ordered = sorted((entry for entry in entries if entry.probability), key=_is_mixed)
     named = len({(entry.model, entry.method) for entry in entries}) > 1
     methods = len({entry.method for entry in entries}) > 1
     claims = [
         claim
-        for entry in told
+        for entry in ordered
         for claim in with_rows_kept(
             _entry_claims(entry, margin, constant, named=named, methods=methods),
             kept,
@@ -53,7 +53,7 @@ def audit_claims(
             spoken=(OVER.id, UNDER.id) if entry.missing else (),
         )
     ]
-    return [*_summaries(told, claims, constant), *claims]
+    return [*_summaries(ordered, claims, constant), *claims]
 
 
 def _is_mixed(entry: AuditBlock) -> bool:
@@ -68,8 +68,8 @@ def _entry_claims(
     # One method needs no name; of one model only the method tells confidences apart.
     name = subject_name(subject if methods else {**subject, "method": None})
     # Clusters are counted where they are too few to speak of others.
-    few = entry.questions if _tests(entry)["gap"] is None else None
-    shared = {"name": name, "named": named or bool(entry.group), "few_clusters": few}
+    few_clusters = entry.questions if _tests(entry)["gap"] is None else None
+    shared = {"name": name, "named": named or bool(entry.group), "few_clusters": few_clusters}
     about = About(subject, shared)
     error = _error_claim(entry, margin, about)
     direction = _direction_claim(entry, margin, about, off_along=error.outcome == "shown")
@@ -149,10 +149,10 @@ def _more_labels(gap: EstimateEntry, margin: float, tests: Significance) -> floa
     if test is None or within is None:
         return None
     levels = []
-    for own in (test, within):
-        cut = own["p_adjusted"] >= 1
+    for tested in (test, within):
+        cut = tested["p_adjusted"] >= 1
         # Cut off at 1 the factor is not known: at most the number of tests.
-        factor = tests["tests"] if cut else own["p_adjusted"] / max(own["p_value"], 1e-12)
+        factor = tests["tests"] if cut else tested["p_adjusted"] / max(tested["p_value"], 1e-12)
         levels.append(ALPHA / max(factor, 1.0))
     # Each confidence has three tests.
     among = max(1.0, tests["tests"] / 3)
@@ -191,24 +191,24 @@ def _summaries(
     """
     whole = [entry for entry in entries if entry.group is None]
     methods = {
-        method: own
+        method: of_method
         for method in dict.fromkeys(entry.method for entry in whole)
-        if len(own := [entry for entry in whole if entry.method == method]) > 1
-        and not all((entry.model, method) in constant for entry in own)
+        if len(of_method := [entry for entry in whole if entry.method == method]) > 1
+        and not all((entry.model, method) in constant for entry in of_method)
     }
     over = {method: _over(claims, method) for method in methods}
     several = len({entry.method for entry in whole}) > 1
-    found = [
-        _summary(over[method], own, _aside(method) if several else "", method)
-        for method, own in methods.items()
-        if 2 * len(over[method]) > len(own)
+    summaries = [
+        _summary(over[method], of_method, _aside(method) if several else "", method)
+        for method, of_method in methods.items()
+        if 2 * len(over[method]) > len(of_method)
     ]
-    everywhere = [entry for own in methods.values() for entry in own]
+    everywhere = [entry for of_method in methods.values() for entry in of_method]
     if len(methods) < 2 or sum(map(len, over.values())) < len(everywhere):
-        return found
+        return summaries
     both = "both" if len(methods) == 2 else f"all {len(methods)}"
-    every = [claim for own in over.values() for claim in own]
-    return [_summary(every, everywhere, f"In {both} confidences "), *found]
+    every = [claim for of_method in over.values() for claim in of_method]
+    return [_summary(every, everywhere, f"In {both} confidences "), *summaries]
 
 
 def _over(claims: Sequence[Claim], method: str) -> list[Claim]:
@@ -262,9 +262,9 @@ def calibration_word(claims: Iterable[Claim]) -> str:
     >>> calibration_word([Claim("audit.miscalibrated", {}, "equivalent", "")])
     'calibrated'
     """
-    found = {claim.id: claim.outcome for claim in claims}
+    outcomes = {claim.id: claim.outcome for claim in claims}
     for rule, word in ((OVER, "over-confident"), (UNDER, "under-confident")):
-        if found.get(rule.id) == "shown":
+        if outcomes.get(rule.id) == "shown":
             return word
-    error = found.get(MISCALIBRATED.id)
+    error = outcomes.get(MISCALIBRATED.id)
     return {"shown": "miscalibrated", "equivalent": "calibrated"}.get(str(error), "undecided")

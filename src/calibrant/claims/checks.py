@@ -87,17 +87,17 @@ def checked_blocks(document: Mapping[str, Any]) -> Iterator[Block]:
     Blocks are the results, the blocks over meanings (``sem1_ece``, ``sem2_ece``), and, once, the
     claims that are about several of them.
     """
-    claims, told = list(document.get("claims") or []), set[int]()
+    claims, yielded = list(document.get("claims") or []), set[int]()
     entries = [(entry, entry.get("metrics") or {}) for entry in document.get("results") or []]
     for entry in document.get("sem_ece") or []:
         metrics = {name: entry[key] for name, key in _SEMANTIC.items() if key in entry}
         entries.append(({**entry, "method": "meanings"}, metrics))
     for entry, metrics in entries:
         keys = {name: entry.get(name) for name in ("model", "method", "group")}
-        own = [claim for claim in claims if _is_about(claim["subject"], keys)]
-        told.update(map(id, own))
-        yield _place(keys), metrics, own
-    if rest := [claim for claim in claims if id(claim) not in told]:
+        about = [claim for claim in claims if _is_about(claim["subject"], keys)]
+        yielded.update(map(id, about))
+        yield _place(keys), metrics, about
+    if rest := [claim for claim in claims if id(claim) not in yielded]:
         yield "all", {}, rest
 
 
@@ -124,8 +124,8 @@ def failed_checks(
         if check.of_claims:
             failures += list(_failed_claims(blocks, check, _rule(check), allow_undecided))
             continue
-        known = {name for _, metrics, _ in blocks for name in metrics}
-        require_known([check.metric], known, "there is no metric {} in this result")
+        names = {name for _, metrics, _ in blocks for name in metrics}
+        require_known([check.metric], names, "there is no metric {} in this result")
         failures += list(_failed_metric(blocks, check))
     return failures
 
@@ -134,22 +134,22 @@ def _rule(check: Check) -> ClaimRule:
     from calibrant.claims import catalogue, declared
 
     catalogue.load()
-    known = {rule.id: rule for rule in declared()}
-    require_known([check.metric], known, "there is no claim {}")
-    return known[check.metric]
+    rules = {rule.id: rule for rule in declared()}
+    require_known([check.metric], rules, "there is no claim {}")
+    return rules[check.metric]
 
 
 def _failed_claims(
     blocks: Sequence[Block], check: Check, rule: ClaimRule, allow_undecided: bool
 ) -> Iterator[str]:
-    told = {rule.id, rule.opposite}
+    ids = {rule.id, rule.opposite}
     alike = {
         _kind(place, metrics)
-        for place, metrics, own in blocks
-        if any(claim["id"] in told for claim in own)
+        for place, metrics, claims in blocks
+        if any(claim["id"] in ids for claim in claims)
     }
-    for place, metrics, own in blocks:
-        about = [claim for claim in own if claim["id"] in told]
+    for place, metrics, claims in blocks:
+        about = [claim for claim in claims if claim["id"] in ids]
         for claim in about:
             turned = claim["id"] != rule.id and claim["outcome"] in ("shown", "depends")
             if claim["outcome"] == check.relation and not turned:
@@ -159,7 +159,7 @@ def _failed_claims(
         if not about and _kind(place, metrics) in alike and "error" in metrics:
             yield f"{place}: {rule.id} was not tested here"
     # A claim that is made only where it holds does not hold where it is not made.
-    silent = rule.sentences.keys() == {"shown"} and any(own for _, _, own in blocks)
+    silent = rule.sentences.keys() == {"shown"} and any(claims for _, _, claims in blocks)
     if not alike and not silent:
         tested = any("error" in metrics for _, metrics, _ in blocks)
         why = "Nothing here tests it." if tested else "No score here is a probability."

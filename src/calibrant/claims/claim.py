@@ -95,12 +95,12 @@ class ClaimRule(Struct, frozen=True):
             raise KeyError(f"{self.id} has no sentence for the outcome {outcome!r}")
         sizes = asdict(estimate) if isinstance(estimate, EstimateEntry) else estimate or {}
         margin = self.margin if margin is None else margin
-        known = {**about.facts, **sizes, "margin": margin, **(facts or {})}
+        all_facts = {**about.facts, **sizes, "margin": margin, **(facts or {})}
         return Claim(
             self.id,
             about.subject,
             outcome,
-            " ".join(self.sentences[outcome](known).split()),
+            " ".join(self.sentences[outcome](all_facts).split()),
             sizes.get("value"),
             sizes.get("low"),
             sizes.get("high"),

@@ -191,13 +191,13 @@ MORE_ACCURATE = rule(
 
 def _counted(facts: Facts) -> str:
     """Say how many pairs differ in accuracy alone, and how many orders turn round."""
-    verdicts, told = facts["verdicts"], []
+    verdicts, parts = facts["verdicts"], []
     if accurate := verdicts["only more accurate"]:
-        told.append(f"in {accurate:,} one is only more accurate")
+        parts.append(f"in {accurate:,} one is only more accurate")
     if reversals := verdicts["reversal"]:
-        told.append(f"in {reversals:,} the one that looks better is worse")
+        parts.append(f"in {reversals:,} the one that looks better is worse")
     pairs = count(sum(verdicts.values()), "pair")
-    text = f"Of {pairs}, {' and '.join(told)}." if told else ""
+    text = f"Of {pairs}, {' and '.join(parts)}." if parts else ""
     if 2 * facts["worse_than_constant"] > facts["models"]:
         text += " Most of these say less than one constant confidence would."
     return text

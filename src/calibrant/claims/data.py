@@ -42,7 +42,7 @@ def data_warnings(models: Sequence[Mapping[str, Any]]) -> list[DataWarning]:
     """
     rows = convert(models, list[Coverage])
     kinds = (_emptied, _one_sided, _missing, _few_values, _repeated)
-    return [warning for told in kinds for warning in told(rows)]
+    return [warning for kind in kinds for warning in kind(rows)]
 
 
 def warning(name: str, text: str, **subject: Any) -> DataWarning:
@@ -81,15 +81,15 @@ def with_rows_kept(
     spoken
         Ids of claims that say themselves what lost rows could change.
     """
-    told, untold = [], dict(kept)
+    worded, untold = [], dict(kept)
     for claim in claims:
         key = (str(claim.subject["model"]), str(claim.subject["method"]))
         if key in untold and claim.id not in spoken:
             rests = f"This rests on {percent(untold.pop(key))} of the rows."
-            told.append(replace(claim, text=f"{claim.text} {rests}"))
+            worded.append(replace(claim, text=f"{claim.text} {rests}"))
         else:
-            told.append(claim)
-    return told
+            worded.append(claim)
+    return worded
 
 
 def _tells(share: float, related: bool) -> bool:
@@ -108,14 +108,14 @@ def _emptied(models: Sequence[Coverage]) -> Iterable[DataWarning]:
 
 
 def _one_sided(models: Sequence[Coverage]) -> Iterable[DataWarning]:
-    known: dict[str, list[Coverage]] = {}
+    by_model: dict[str, list[Coverage]] = {}
     for row in models:
         if row.n:
-            known.setdefault(row.model, []).append(row)
+            by_model.setdefault(row.model, []).append(row)
     # By one confidence a model may be about other answers than by another.
-    ends = {name: {_end(row) for row in rows} for name, rows in known.items()}
+    ends = {name: {_end(row) for row in rows} for name, rows in by_model.items()}
     for end, word in ((0.0, "never right"), (1.0, "always right")):
-        for name, (first, *_) in known.items():
+        for name, (first, *_) in by_model.items():
             if ends[name] != {end}:
                 continue
             called = name if name != "model" else "The model"
@@ -150,11 +150,11 @@ def _missing(models: Sequence[Coverage]) -> Iterable[DataWarning]:
         if share >= _SOME_MISSING:
             by_method.setdefault(str(row.method), []).append((share, related, row))
     # Where most is missing comes first: a short view shows few warnings.
-    for method, found in sorted(by_method.items(), key=lambda item: -max(f[0] for f in item[1])):
-        if not any(_tells(share, related) for share, related, _ in found):
+    for method, shares in sorted(by_method.items(), key=lambda item: -max(f[0] for f in item[1])):
+        if not any(_tells(share, related) for share, related, _ in shares):
             continue
-        worst = max(found, key=lambda item: item[0])
-        names = _names(row for _, _, row in found)
+        worst = max(shares, key=lambda item: item[0])
+        names = _names(row for _, _, row in shares)
         yield warning("missing", _missing_text(worst, len(names), method), models=names)
 
 
@@ -186,11 +186,11 @@ def _missing_text(worst: tuple[float, bool, Coverage], many: int, method: str) -
 
 
 def _few_values(models: Sequence[Coverage]) -> Iterable[DataWarning]:
-    found: dict[tuple[int, str], list[str]] = {}
+    alike: dict[tuple[int, str], list[str]] = {}
     for row in models:
         if row.values is not None and row.n >= LEAST_ONE_SIDED and row.values < FEW_VALUES:
-            found.setdefault((row.values, str(row.method)), []).append(row.model)
-    for (values, method), names in found.items():
+            alike.setdefault((row.values, str(row.method)), []).append(row.model)
+    for (values, method), names in alike.items():
         called = f"{method_name(method)} of {joined(names)}"
         who = "The confidence" if names == ["model"] else called
         how = "is always the same" if values == 1 else f"has only {values} different values"
@@ -216,10 +216,10 @@ def explained_warnings(entries: Sequence[AuditBlock]) -> list[DataWarning]:
     'Column topic explains part of the errors: what is said is true of these topics only. For \
 others like them intervals are 1.6 times as wide: name topic as the cluster.'
     """
-    found: dict[str, list[tuple[float, str]]] = {}
+    by_column: dict[str, list[tuple[float, str]]] = {}
     for entry in entries:
         for column, wider in entry.explained.items():
-            found.setdefault(column, []).append((wider, entry.model))
+            by_column.setdefault(column, []).append((wider, entry.model))
     return [
         warning(
             "explained",
@@ -229,7 +229,7 @@ others like them intervals are 1.6 times as wide: name topic as the cluster.'
             columns={"cluster": column},
             models=[name for _, name in models],
         )
-        for column, models in found.items()
+        for column, models in by_column.items()
     ]
 
 
@@ -251,11 +251,11 @@ def unequal_note(effective: float, *, repeated: bool = False) -> str:
     >>> unequal_note(150, repeated=True)
     'questions weigh unequally: this tells as much as 150 equal questions'
     """
-    few = ", too few for a firm interval" if effective < LEAST_ONE_SIDED else ""
+    caution = ", too few for a firm interval" if effective < LEAST_ONE_SIDED else ""
     how, of = "weights are unequal", "rows"
     if repeated:
         how, of = "questions weigh unequally", "questions"
-    return f"{how}: this tells as much as {effective:,.0f} equal {of}{few}"
+    return f"{how}: this tells as much as {effective:,.0f} equal {of}{caution}"
 
 
 def unequal_warnings(entries: Sequence[AuditBlock]) -> list[DataWarning]:
@@ -268,13 +268,13 @@ def unequal_warnings(entries: Sequence[AuditBlock]) -> list[DataWarning]:
     'Weights are unequal: a tells as much as 3 equal rows, too few for a firm interval.'
     """
     whole = [(entry.effective_n, entry) for entry in entries if entry.group is None]
-    few = [(n, entry) for n, entry in whole if n is not None and n < LEAST_ONE_SIDED]
-    if not few:
+    uneven = [(n, entry) for n, entry in whole if n is not None and n < LEAST_ONE_SIDED]
+    if not uneven:
         return []
-    least, worst = min(few, key=lambda pair: pair[0])
+    least, worst = min(uneven, key=lambda pair: pair[0])
     note = unequal_note(least, repeated=worst.questions < worst.n)
     name = "this" if worst.model == "model" else worst.model
-    models = list(dict.fromkeys(entry.model for _, entry in few))
+    models = list(dict.fromkeys(entry.model for _, entry in uneven))
     others = f" So it is with {count(len(models) - 1, 'other model')}." if len(models) > 1 else ""
     text = f"{note[0].upper()}{note[1:]}.".replace(": this tells", f": {name} tells", 1)
     return [warning("few_equal_rows", f"{text}{others}", models=models)]

@@ -41,12 +41,12 @@ def take_checks(entry: dict[str, Any], margin: float, level: float) -> None:
         name: metrics[key].to_dict() for name, key in _METRICS.items() if key in metrics
     } | {"decided": _decided(tests)}
     for name, key in _METRICS.items():
-        found = grading[name]
+        checked = grading[name]
         # The accuracy may also count answers without a confidence.
-        own = name != "accuracy" or "missing" not in entry
-        if own and found is not None and key in metrics and found["value"] == found["value"]:
-            ends = found["low"], found["high"]
-            metrics[key] = Estimate(found["value"], *ends, entry["n"], level, "checked grades")
+        same = name != "accuracy" or "missing" not in entry
+        if same and checked is not None and key in metrics and checked["value"] == checked["value"]:
+            ends = checked["low"], checked["high"]
+            metrics[key] = Estimate(checked["value"], *ends, entry["n"], level, "checked grades")
     if tests is None:
         return
     gap, error = metrics["confidence_gap"], grading["error"]
@@ -209,16 +209,16 @@ def grading_warnings(entries: Iterable[AuditBlock]) -> list[DataWarning]:
     are off by up to 3, accuracy lies between 57 % and 66 %. 60 checked grades would tell it to
     within 5.5 points.
     """
-    told: dict[str, Grading] = {}
+    by_model: dict[str, Grading] = {}
     for entry in entries:
         grading = entry.grading
         if grading and not entry.group and (grading.checked or grading.doubtful >= _WORTH_TELLING):
-            told.setdefault(entry.model, grading)
-    unchecked = {model: grading for model, grading in told.items() if not grading.checked}
+            by_model.setdefault(entry.model, grading)
+    unchecked = {model: grading for model, grading in by_model.items() if not grading.checked}
     together = unchecked if len(unchecked) > 1 else {}
     apart = [
         warning("grades", f"{model}: {_how_graded(grading)}", models=[model])
-        for model, grading in told.items()
+        for model, grading in by_model.items()
         if model not in together
     ]
     if not together:

@@ -23,8 +23,8 @@ def label_claims(
         if precision is not None:
             reached = entry.stop.half_width <= precision and entry.stop.stop
             outcome: Outcome = "shown" if reached else "undecided"
-            more, known = {"more": entry.more_for_precision}, entry.claimed_accuracy
-            yield PRECISION.claim(outcome, about, more, estimate=known, margin=precision)
+            more, claimed = {"more": entry.more_for_precision}, entry.claimed_accuracy
+            yield PRECISION.claim(outcome, about, more, estimate=claimed, margin=precision)
         if threshold is not None and (bounds := entry.stop.bounds):
             _, low, high = bounds.ends
             below, above = high < threshold - ROUNDING, low > threshold + ROUNDING

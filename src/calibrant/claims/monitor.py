@@ -190,17 +190,17 @@ def late_warnings(late: int) -> Iterator[DataWarning]:
         yield warning("late_labels", text, models=[])
 
 
-def announcement(told: Mapping[str, Any]) -> str:
+def announcement(event: Mapping[str, Any]) -> str:
     """Return the line about a batch that decides: an alarm, or a promise that is broken."""
-    whose = "" if (told["model"], told["method"]) == _UNNAMED else f" ({subject_name(told)})"
-    broken = told.get("promise")
+    whose = "" if (event["model"], event["method"]) == _UNNAMED else f" ({subject_name(event)})"
+    broken = event.get("promise")
     if broken is not None:
         return (
             f"ALARM at {broken['when']}{whose}: the promise has expired. Since about "
             f"{broken['since']}, {percent(broken['error'])} of the answers given alone are wrong."
         )
-    before = _before(told["reference"], told["alarms"])
+    before = _before(event["reference"], event["alarms"])
     return (
-        f"ALARM at {told['when']}{whose}: calibration {_changed({'before': before})}. Since about "
-        f"{told['since']}, {_moved(told)}."
+        f"ALARM at {event['when']}{whose}: calibration {_changed({'before': before})}. Since about "
+        f"{event['since']}, {_moved(event)}."
     )

@@ -145,8 +145,8 @@ def _after_audit(
 
 def _may_answer(entry: AuditBlock) -> bool:
     """Return whether at most one in ten of 20 answers or more is wrong above some threshold."""
-    found = entry.thresholds
-    answers = zip(found.n, found.wrong, strict=True) if found else ()
+    curve = entry.thresholds
+    answers = zip(curve.n, curve.wrong, strict=True) if curve else ()
     return any(n >= 20 and wrong <= n / 10 for n, wrong in answers)
 
 
@@ -160,8 +160,8 @@ def _following(document: Document, verb: str, *more: str, **settings: Any) -> Ca
     columns = {role: str(name) for role, name in (given.get("columns") or {}).items() if name}
     # What had to be dropped here would stop the next verb too.
     dropped = {"on_invalid": "drop"} if given.get("on_invalid") == "drop" else {}
-    read, known = {**columns, **dropped, **_ways(given)}, declared_options(verb)
-    read = {name: value for name, value in read.items() if name in known}
+    read, options = {**columns, **dropped, **_ways(given)}, declared_options(verb)
+    read = {name: value for name, value in read.items() if name in options}
     return Call(verb, *_places(document), *more, **{**read, **settings})
 
 
@@ -174,33 +174,33 @@ def _ways(settings: Document) -> dict[str, Any]:
     """Return how a table was read, other than by default; a study or a log has its own rules."""
     if settings.get("whole_record"):
         return {}
-    found = {name: settings.get(name) or None for name in ("graded", "repeats", "scale", "right")}
-    found["recalibrate"] = settings.get("recalibrate") if settings.get("raw_scores") else None
-    return {name: value for name, value in found.items() if value is not None}
+    ways = {name: settings.get(name) or None for name in ("graded", "repeats", "scale", "right")}
+    ways["recalibrate"] = settings.get("recalibrate") if settings.get("raw_scores") else None
+    return {name: value for name, value in ways.items() if value is not None}
 
 
 def _again(settings: Document, verb: str, *names: str) -> dict[str, Any]:
     """Return recorded settings that are not what the verb takes by itself."""
-    known = declared_options(verb)
+    options = declared_options(verb)
     return {
         name: settings[name]
         for name in names
-        if settings.get(name) and settings[name] != known[name].default
+        if settings.get(name) and settings[name] != options[name].default
     }
 
 
 def _own_step(document: Document) -> Step | None:
-    own, kind = document.get("next"), kind_of(document)
+    step, kind = document.get("next"), kind_of(document)
     if kind == "label" and _may_stop(document):
         words = "Take the labels out, with their weights"
         return _to(words, document, "label export", out="labels.csv")
     if kind == "label" and document.get("batch"):
         batch = str(document["batch"]["path"])
         return _to("Take it back when it is filled in", document, "label add", batch)
-    if isinstance(own, Mapping):
-        return Step(str(own["why"]), str(own["command"]))
-    if own:
-        return Step("Look closer", str(own[0]))
+    if isinstance(step, Mapping):
+        return Step(str(step["why"]), str(step["command"]))
+    if step:
+        return Step("Look closer", str(step[0]))
     if kind in _DECIDED and document.get("results"):
         return _DECIDED[kind](document, document["results"])
     return _STEPS[kind](document) if kind in _STEPS else None
@@ -208,7 +208,7 @@ def _own_step(document: Document) -> Step | None:
 
 def _verb(command: str) -> str:
     """Return the verb of a command or a call."""
-    return found[1] if (found := re.match(r"calibrant[ .](\w+)", command)) else ""
+    return matched[1] if (matched := re.match(r"calibrant[ .](\w+)", command)) else ""
 
 
 def _to(words: str, document: Document, verb: str, *more: str, **settings: Any) -> Step:
@@ -355,15 +355,15 @@ def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
 
 def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
     """Return where the best of the most accurate may answer alone; costs are not known here."""
-    known = [entry for entry in entries if (entry.get("accuracy") or {}).get("value") is not None]
-    methods = list(dict.fromkeys(entry["method"] for entry in known))
-    known = [e for e in known if e["method"] in methods[:1] and e.get("group") is None]
-    if len(known) < 2 or not _can_read(document.get("settings") or {}, "decide"):
+    graded = [entry for entry in entries if (entry.get("accuracy") or {}).get("value") is not None]
+    methods = list(dict.fromkeys(entry["method"] for entry in graded))
+    graded = [e for e in graded if e["method"] in methods[:1] and e.get("group") is None]
+    if len(graded) < 2 or not _can_read(document.get("settings") or {}, "decide"):
         return None
-    league = next(found for found in document["league"] if found["method"] == methods[0])
-    least = max(known, key=lambda entry: entry["accuracy"]["value"])["accuracy"]["low"] or 0.0
+    league = next(table for table in document["league"] if table["method"] == methods[0])
+    least = max(graded, key=lambda entry: entry["accuracy"]["value"])["accuracy"]["low"] or 0.0
     # Models whose accuracies cannot be told apart are told apart by their confidence.
-    near = {e["model"] for e in known if (e["accuracy"]["high"] or 1.0) >= least}
+    near = {e["model"] for e in graded if (e["accuracy"]["high"] or 1.0) >= least}
     best = next(row["model"] for row in league["entries"] if row["model"] in near)
     one = {"only_model": best} | ({"only_method": methods[0]} if len(methods) > 1 else {})
     if any(row["uninformative"] for row in league["entries"] if row["model"] == best):
@@ -375,8 +375,8 @@ def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
 def _mended(document: Document, entries: Sequence[Document]) -> Step:
     verdicts = {entry["verdict"] for entry in entries}
     if "mended" in verdicts and not entries[0].get("path"):
-        own = _again(document["settings"], "mend", "features", "methods", *_ONLY)
-        return _to("Save it for your program", document, "mend", **own, save="mend.json")
+        options = _again(document["settings"], "mend", "features", "methods", *_ONLY)
+        return _to("Save it for your program", document, "mend", **options, save="mend.json")
     if verdicts == {"too few"}:
         return _to(_HOW_MANY, document, "plan", **_CLAIM)
     if document["data"]["questions"] < max(entry["n"] for entry in entries):

@@ -36,11 +36,11 @@ def sample_warnings(how: Mapping[str, Any]) -> list[DataWarning]:
     """
     guessed = [f"{how['columns'][role]} ({ROLES[role]})" for role in how["guessed"]]
     notes = [f"{note[0].upper()}{note[1:]}." for note in how["notes"]]
-    found = [warning("samples", note, models=[]) for note in notes]
+    warnings = [warning("samples", note, models=[]) for note in notes]
     if guessed:
         text = f"Guessed columns: {joined(guessed, most=6)}."
-        found.insert(0, warning("guessed_columns", text, models=[]))
-    return found
+        warnings.insert(0, warning("guessed_columns", text, models=[]))
+    return warnings
 
 
 def judge_limit_warning(semantics: Mapping[str, Any]) -> list[DataWarning]:
@@ -142,20 +142,20 @@ def meaning_claims(
         Directions of Sem2 as the audit tested them, where meanings are what it is about: they are
         told here, in words about meanings.
     """
-    told = {_place(entry) for entry in results if entry.method == "sem2"}
+    claimed = {_place(entry) for entry in results if entry.method == "sem2"}
     strict = {(c.subject["model"], str(c.subject.get("group"))): c for c in tested}
     named = len(blocks) > 1
     claims: list[Claim] = []
     for family in (False, True):
-        own = [block for block in blocks if bool(block.group) == family]
+        part = [block for block in blocks if bool(block.group) == family]
         claims += [
             _retold(strict[_place(block)], block, margin, named=named)
-            for block in own
+            for block in part
             if _place(block) in strict
         ]
-        open_blocks = [block for block in own if _place(block) not in told]
+        open_blocks = [block for block in part if _place(block) not in claimed]
         claims += _direction_claims(open_blocks, margin, named=named)
-        claims += _miscalibration_claims(own, named=named)
+        claims += _miscalibration_claims(part, named=named)
     return claims
 
 
@@ -166,8 +166,8 @@ def _place(entry: SemanticEntry | AuditBlock) -> tuple[str, str]:
 def _direction_claims(
     blocks: Sequence[SemanticEntry], margin: float, *, named: bool
 ) -> Iterable[Claim]:
-    known = [(block, block.leading) for block in blocks if block.leading]
-    tested = [(block, leading) for block, leading in known if leading.p_value is not None]
+    leads = [(block, block.leading) for block in blocks if block.leading]
+    tested = [(block, leading) for block, leading in leads if leading.p_value is not None]
     adjusted = holm([leading.p_value or 0.0 for _, leading in tested])
     for (block, leading), p_adjusted in zip(tested, adjusted, strict=True):
         above = (leading.gap.value or 0.0) >= 0
@@ -188,12 +188,12 @@ def _about(block: SemanticEntry, named: bool) -> About:
 
 def _retold(claim: Claim, block: SemanticEntry, margin: float, *, named: bool) -> Claim:
     """Return the direction of Sem2 as a claim about the answer that leads the draws."""
-    told = OVER if claim.id.endswith("over_confident") else UNDER
+    rule = OVER if claim.id.endswith("over_confident") else UNDER
     about = _about(block, named)
     if claim.outcome == "depends":
-        return replace(claim, id=told.id, subject=about.subject)
+        return replace(claim, id=rule.id, subject=about.subject)
     sized = {name: getattr(claim, name) for name in ("value", "low", "high", "n")}
-    return told.claim(
+    return rule.claim(
         claim.outcome, about, estimate=sized, p_adjusted=claim.p_adjusted, margin=margin
     )
 

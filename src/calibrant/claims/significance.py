@@ -150,8 +150,8 @@ def separation_test(auroc: Estimate, rank_p: float = 0.0) -> Test | None:
     error = max((high - low) / (2 * quantile), 1e-12)
     reach = float(logit(0.5 + SEPARATION_MARGIN))
     within = max(ndtr(-(reach - at) / error), ndtr(-(reach + at) / error))
-    own = 2 * float(ndtr(-abs(at) / error))
-    return {"p_value": max(own, rank_p), "p_within": float(within)}
+    p_interval = 2 * float(ndtr(-abs(at) / error))
+    return {"p_value": max(p_interval, rank_p), "p_within": float(within)}
 
 
 CONTROL = "holm"
@@ -207,8 +207,8 @@ def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _adjust_family(family: Sequence[Significance], share: float) -> dict[str, int]:
     """Adjust the tests of one family, which has this share of every level."""
     for name in _MARGIN_TESTS:
-        known = [test for tests in family if (test := tests["within_margin"][name])]
-        for test, p in zip(known, holm([test["p_value"] for test in known]), strict=True):
+        tested = [test for tests in family if (test := tests["within_margin"][name])]
+        for test, p in zip(tested, holm([test["p_value"] for test in tested]), strict=True):
             test["p_adjusted"] = _scaled(float(p), share * WITHIN_LEVEL)
     for tests in family:
         _judge_within(tests["within_margin"]["error"], share * WITHIN_LEVEL / len(family))
@@ -242,8 +242,8 @@ def _adjust_models(family: Sequence[Significance], level: float) -> None:
     A direction needs the error shown too: if the confidences are calibrated, both are false.
     """
     needed = np.array([_needed_levels(tests) for tests in family]).reshape(-1, len(_NAMES))
-    for tests, own in zip(family, _among_models(needed), strict=True):
-        for name, need in zip(_NAMES, own, strict=True):
+    for tests, levels in zip(family, _among_models(needed), strict=True):
+        for name, need in zip(_NAMES, levels, strict=True):
             if (test := tests[name]) is not None:
                 test["p_adjusted"] = _scaled(float(need), level)
 
@@ -299,6 +299,6 @@ def _among_models(needed: Floats) -> Floats:
     ordered, last = needed[order], np.arange(models)[:, None]
     meet = np.searchsorted(freed / left, ordered)
     steps = [np.clip(meet + by, 0, last) for by in (-1, 0, 1)]
-    found = np.empty_like(needed)
-    found[order] = np.min([np.maximum(freed[at], ordered * left[at]) for at in steps], axis=0)
-    return found
+    levels = np.empty_like(needed)
+    levels[order] = np.min([np.maximum(freed[at], ordered * left[at]) for at in steps], axis=0)
+    return levels

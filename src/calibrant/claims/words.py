@@ -180,8 +180,8 @@ def rule(
         What fills a place of a sentence, by the name of the place; of a place that has several
         wordings in the file, which of them. Outcomes are places too.
     """
-    verb, _, own = name.partition(".")
-    written = dict(_written(verb)[own])
+    verb, _, entry = name.partition(".")
+    written = dict(_written(verb)[entry])
     about = {key: _line(written.pop(key)) for key in _ABOUT}
     parts = {**_PARTS, **words}
     for key, text in written.items():
@@ -212,8 +212,8 @@ def _part(
 def _filled(text: str, parts: Mapping[str, Sentence], facts: Facts) -> str:
     """Return words with their places filled; `{start}` names the subject, or begins a sentence."""
 
-    def place(found: re.Match[str]) -> str:
-        name, how = found.groups()
+    def place(match: re.Match[str]) -> str:
+        name, how = match.groups()
         if how is None and name in parts:
             return parts[name](facts)
         value: Any = reduce(getitem, name.split("."), facts)

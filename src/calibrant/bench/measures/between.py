@@ -45,10 +45,10 @@ def between_models(
     if len(ks) < 2:
         return []
     tested = [
-        {"quantity": quantity, "method": method, "a": a, "b": b, **found}
+        {"quantity": quantity, "method": method, "a": a, "b": b, **difference}
         for quantity, method, values in _quantities(rows, coverage, probability)
         for a, b in combinations(values, 2)
-        if (found := _difference(values[a], values[b], (ks[0], ks[-1]), level)) is not None
+        if (difference := _difference(values[a], values[b], (ks[0], ks[-1]), level)) is not None
     ]
     for test, p in zip(tested, holm([test["p_value"] for test in tested]), strict=True):
         test["p_adjusted"] = float(p)
@@ -68,8 +68,8 @@ def _quantities(
         for model, by_method in rows.items():
             first = next(iter(by_method.values()))
             part = coverage.filter(pl.col("model") == model)
-            known = dict(zip(part["question_id"], part["coverage"].cast(pl.Float64), strict=True))
-            values = np.array([known.get(name, math.nan) for name in first.question.tolist()])
+            answers = dict(zip(part["question_id"], part["coverage"].cast(pl.Float64), strict=True))
+            values = np.array([answers.get(name, math.nan) for name in first.question.tolist()])
             counts[model] = replace(first, confidence=values).take(~np.isnan(values))
         yield "known answers", None, counts
 

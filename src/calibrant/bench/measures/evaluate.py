@@ -94,7 +94,7 @@ def evaluate_multi_answer(
         "reference": reference,
         "test": {"draws": draws, "items": items, "two_sided": True},
         "multiplicity": significance.correct_comparisons(
-            test for by_method in tests.values() for own in by_method.values() for test in own
+            test for by_method in tests.values() for group in by_method.values() for test in group
         ),
         "leading": [entry for entry in leading if entry is not None],
         "between_models": between_models(scores, coverage, probability, ks, level),
@@ -169,13 +169,13 @@ def _of_mix(
         "mix": list(mix),
         "n": rows.n,
         "auroc": area(parts),
-        "left_out": [p.name for p, own in zip(parts, areas, strict=True) if math.isnan(own.value)],
+        "left_out": [p.name for p, a in zip(parts, areas, strict=True) if math.isnan(a.value)],
         "auroc_math_by_kind": area(rows.leaves()),
         "ece": macro.macro_ece(*pair, parts, level=level) if graded else None,
         "brier": brier(parts) if graded else None,
         "domains": [
-            {"domain": part.domain, "auroc": own, **({"brier": brier([part])} if graded else {})}
-            for part, own in zip(parts, areas, strict=True)
+            {"domain": part.domain, "auroc": a, **({"brier": brier([part])} if graded else {})}
+            for part, a in zip(parts, areas, strict=True)
         ],
     }
 
@@ -183,16 +183,16 @@ def _of_mix(
 def _correlations(
     rows: ScoreRows, coverage: pl.DataFrame | None, model: str, ks: Sequence[int], level: float
 ) -> dict[str, object]:
-    known: dict[str, float] | None = None
+    by_question: dict[str, float] | None = None
     if coverage is not None:
-        own = coverage.filter(pl.col("model") == model)
-        known = dict(zip(own["question_id"], own["coverage"], strict=True))
+        of_model = coverage.filter(pl.col("model") == model)
+        by_question = dict(zip(of_model["question_id"], of_model["coverage"], strict=True))
 
     def correlation(some: ScoreRows) -> Estimate | None:
-        if known is None:
+        if by_question is None:
             return None
-        both = [place for place, name in enumerate(some.question.tolist()) if name in known]
-        values = [known[some.question[place]] for place in both]
+        both = [place for place, name in enumerate(some.question.tolist()) if name in by_question]
+        values = [by_question[some.question[place]] for place in both]
         return macro.spearman(values, some.confidence[both], level=level)
 
     return {
@@ -251,7 +251,7 @@ def gap_change(few: ScoreRows, many: ScoreRows, *, level: float = 0.95) -> dict[
     """
     shared = {leaf.name for leaf in few.leaves()} & {leaf.name for leaf in many.leaves()}
     parts = [[leaf for leaf in rows.leaves() if leaf.name in shared] for rows in (few, many)]
-    if not shared or any(leaf.rows.size < 2 for own in parts for leaf in own):
+    if not shared or any(leaf.rows.size < 2 for side in parts for leaf in side):
         return None
     before, after = _side(few, parts[0]), _side(many, parts[1])
     value = (after.confidence - after.accuracy) - (before.confidence - before.accuracy)

@@ -213,12 +213,12 @@ def macro_ece(
     generator = as_generator(rng)
     value = below = above = 0.0
     for leaf in parts:
-        own = metric_estimates(
+        ece = metric_estimates(
             confidence[leaf.rows], correct[leaf.rows], names=("ece",), level=level, rng=generator
         )["ece"]
-        value += leaf.weight * own.value
-        below += (leaf.weight * (own.value - own.low)) ** 2
-        above += (leaf.weight * (own.high - own.value)) ** 2
+        value += leaf.weight * ece.value
+        below += (leaf.weight * (ece.value - ece.low)) ** 2
+        above += (leaf.weight * (ece.high - ece.value)) ** 2
     n = sum(leaf.rows.size for leaf in parts)
     low, high = value - math.sqrt(below), value + math.sqrt(above)
     return Estimate(value, low, high, n=n, level=level, interval="combined inversions")

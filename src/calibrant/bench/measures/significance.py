@@ -290,15 +290,15 @@ def tests_against(
     rows: Mapping[str, ScoreRows], reference: str, mixes: Sequence[Sequence[int]], setting: Setting
 ) -> dict[str, list[dict[str, Any]]]:
     """Return by method its tests against the reference, one per mix."""
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in rows}
+    tests: dict[str, list[dict[str, Any]]] = {name: [] for name in rows}
     for ks in mixes if reference in rows else ():
         mix = _Mix(ks, setting)
         asked = rows[reference].of_k(ks).n
         for name in filter(reference.__ne__, rows):
             pair = mix.pair(rows[reference], rows[name])
             if pair.n:
-                found[name].append(_entry(pair, reference, asked))
-    return found
+                tests[name].append(_entry(pair, reference, asked))
+    return tests
 
 
 def _entry(pair: _Pair, reference: str, asked: int) -> dict[str, Any]:
@@ -343,10 +343,10 @@ def leading_method(
     setting
         How to compare.
     """
-    pooled = {name: own.of_k(mix) for name, own in rows.items()}
+    pooled = {name: scores.of_k(mix) for name, scores in rows.items()}
     areas = {
-        name: macro_auroc(own.confidence, own.correct, own.domains()).estimate.value
-        for name, own in pooled.items()
+        name: macro_auroc(scores.confidence, scores.correct, scores.domains()).estimate.value
+        for name, scores in pooled.items()
     }
     defined = [name for name, area in areas.items() if not math.isnan(area)]
     best, *others = sorted(defined, key=lambda name: -areas[name]) or [""]

@@ -77,8 +77,8 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, object
     right = classes.correct[known] == 1
 
     def counts(rows: NDArray[np.bool_]) -> list[int]:
-        own = mass[known][rows]
-        return [*np.histogram(own[own <= 1.0], bins=edges)[0].tolist(), int((own > 1.0).sum())]
+        sums = mass[known][rows]
+        return [*np.histogram(sums[sums <= 1.0], bins=edges)[0].tolist(), int((sums > 1.0).sum())]
 
     return [
         {

@@ -70,10 +70,10 @@ def build_benchmark(
     split_entities
         Give every entity to one domain, so that no answer is right in two of them.
     """
-    _check(domains, ks, per_k, own=[name for name in facts or {} if name not in DOMAINS])
-    known = {name: _facts_of(name, facts or {}) for name in domains if name != "math"}
-    foreign = foreign_entities(known) if split_entities and len(known) > 1 else {}
-    found: list[Question] = []
+    _check(domains, ks, per_k, own_names=[name for name in facts or {} if name not in DOMAINS])
+    by_domain = {name: _facts_of(name, facts or {}) for name in domains if name != "math"}
+    foreign = foreign_entities(by_domain) if split_entities and len(by_domain) > 1 else {}
+    asked: list[Question] = []
     statistics: list[dict[str, Any]] = []
     for name in domains:
         repeated: dict[str, int] = {}
@@ -81,19 +81,19 @@ def build_benchmark(
             by_k = {k: math_questions(k, per_k, kinds=kinds, limit=limit, seed=seed) for k in ks}
             candidates = {k: len(questions) for k, questions in by_k.items()}
         else:
-            pools, repeated = _pools(known[name], ks, cap, foreign.get(name, frozenset()), seed)
+            pools, repeated = _pools(by_domain[name], ks, cap, foreign.get(name, frozenset()), seed)
             candidates = {k: len(pool) for k, pool in pools.items()}
             chosen = {
                 k: choose(pool, per_k, strata, embed, rng=named_stream(seed, "choose", name, k))
                 for k, pool in pools.items()
             }
-            by_k = _with_siblings(chosen, known[name])
-        found.extend(question for k in ks for question in by_k[k])
-        statistics.append(_statistics(name, known.get(name, ()), by_k, candidates, per_k))
+            by_k = _with_siblings(chosen, by_domain[name])
+        asked.extend(question for k in ks for question in by_k[k])
+        statistics.append(_statistics(name, by_domain.get(name, ()), by_k, candidates, per_k))
         statistics[-1]["names_its_answer"] = repeated.pop(NAMED, 0)
         statistics[-1]["duplicates"] = repeated
-    filters = [_filters(facts) for sets in known.values() for facts in sets]
-    return Benchmark(tuple(found), tuple(statistics), tuple(filters))
+    filters = [_filters(facts) for sets in by_domain.values() for facts in sets]
+    return Benchmark(tuple(asked), tuple(statistics), tuple(filters))
 
 
 def _filters(facts: FactSet) -> dict[str, Any]:
@@ -111,10 +111,10 @@ def _filters(facts: FactSet) -> dict[str, Any]:
 
 
 def _check(
-    domains: Sequence[str], ks: Sequence[int], per_k: int, *, own: Sequence[str] = ()
+    domains: Sequence[str], ks: Sequence[int], per_k: int, *, own_names: Sequence[str] = ()
 ) -> None:
-    known = [*DOMAINS, *own]
-    require_known(domains, known, "there is no domain {}")
+    names = [*DOMAINS, *own_names]
+    require_known(domains, names, "there is no domain {}")
     if len(set(domains)) < len(domains) or not domains:
         raise InputError(f"name every domain once, got {', '.join(domains) or 'none'}")
     if not ks or min(ks) < 1 or len(set(ks)) < len(ks):

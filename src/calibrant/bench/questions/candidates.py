@@ -22,15 +22,15 @@ def window_candidates(
     answer of another domain, or a value that lies across an end are left out. An award's
     window is used only where every year in it is on record.
     """
-    found = [
+    windows = [
         (subject, bounds)
         for subject in facts.facts
         for bounds in _windows(facts, subject, k, foreign)
     ]
-    if len(found) > cap:
-        chosen = np.sort(rng.choice(len(found), size=cap, replace=False))
-        found = [found[index] for index in chosen]
-    return [_window_question(facts, subject, bounds) for subject, bounds in found]
+    if len(windows) > cap:
+        chosen = np.sort(rng.choice(len(windows), size=cap, replace=False))
+        windows = [windows[index] for index in chosen]
+    return [_window_question(facts, subject, bounds) for subject, bounds in windows]
 
 
 def _windows(facts: FactSet, subject: str, k: int, foreign: Collection[str]) -> Iterator[Bounds]:
@@ -109,8 +109,8 @@ def _subject_sets(
     for many in range(2, min(_MOST_SUBJECTS, k) + 1):
         draws = rng.integers(len(names), size=(cap * _TRIES, many))
         rows = draws[sizes[draws].sum(axis=1) == k][: 4 * cap]
-        found = (tuple(sorted(names[index] for index in row)) for row in rows)
-        kinds.append([subjects for subjects in found if disjoint(subjects)])
+        groups = (tuple(sorted(names[index] for index in row)) for row in rows)
+        kinds.append([subjects for subjects in groups if disjoint(subjects)])
     for turn in zip_longest(*kinds):
         yield from (subjects for subjects in turn if subjects is not None)
 
@@ -212,8 +212,8 @@ def _nearest_to_centres(
         model = KMeans(clusters, init="random", n_init=1, max_iter=50, random_state=seed)
         model.fit(vectors)
         distance = pairwise_distances(vectors, model.cluster_centers_)
-    own = distance[np.arange(len(vectors)), model.labels_]
-    order = np.lexsort((np.arange(len(vectors)), own))
+    to_centre = distance[np.arange(len(vectors)), model.labels_]
+    order = np.lexsort((np.arange(len(vectors)), to_centre))
     _, first = np.unique(model.labels_[order], return_index=True)
     nearest = order[first]
     # Fewer clusters than questions (candidates with equal vectors): fill by distance.

@@ -46,21 +46,21 @@ def check_questions(
         Facts by domain, unfiltered; domains without facts are checked against what ships
         with the package, Math by rule.
     """
-    known = _Facts(facts or {})
+    fact_sets = _Facts(facts or {})
     findings: list[_Finding] = []
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for question in questions:
         row = rows[question.domain]
         row["questions"] += 1
-        found = _check(question, known)
-        row["exact"] += not found.problem
-        row["by_alias"] += found.by_alias
-        row["overlapping"] += found.overlapping
-        if found.problem:
-            row[found.problem] += 1
-            findings.append(found)
+        finding = _check(question, fact_sets)
+        row["exact"] += not finding.problem
+        row["by_alias"] += finding.by_alias
+        row["overlapping"] += finding.overlapping
+        if finding.problem:
+            row[finding.problem] += 1
+            findings.append(finding)
     duplicates = [(question, kind) for question, kind in repetitions(questions) if kind]
-    second = second_look(questions, known.own)
+    second = second_look(questions, fact_sets.own)
     shared = _shared(questions)
     return {
         "schema": "calibrant.bench_check/1",
@@ -129,9 +129,9 @@ class _Facts:
         return self._sets.get(relation)
 
 
-def _check(question: Question, known: _Facts) -> _Finding:
+def _check(question: Question, fact_sets: _Facts) -> _Finding:
     """Match every reference with one derived answer: by main name first, then by any name."""
-    sets = _derive_math(question) if question.domain == "math" else _derive(question, known)
+    sets = _derive_math(question) if question.domain == "math" else _derive(question, fact_sets)
     if isinstance(sets, str):
         return _Finding(question, sets)
     # United subjects that share an answer: k is exact, the rule is broken.
@@ -169,10 +169,10 @@ def _derive_math(question: Question) -> list[_Answers] | str:
     return [{str(n): (str(n),) for n in members(kind, int(lower), int(upper))}]
 
 
-def _derive(question: Question, known: _Facts) -> list[_Answers] | str:
+def _derive(question: Question, fact_sets: _Facts) -> list[_Answers] | str:
     """Return the answers of each subject asked about, or why they cannot be derived."""
     relation = question.subtype or DOMAIN_RELATION.get(question.domain, "")
-    facts = known.get(question.domain, relation)
+    facts = fact_sets.get(question.domain, relation)
     if facts is None:
         return "subject not in the facts"
     parsed = facts.wording.read(question.text, facts.facts)
@@ -196,9 +196,9 @@ def _shared(questions: Iterable[Question]) -> list[dict[str, Any]]:
     for question in questions:
         for names in question.references:
             entities[question.domain].setdefault(normalised(names[0]), names[0])
-    found = []
+    pairs = []
     for a, b in combinations(sorted(entities), 2):
         both = sorted(entities[a][key] for key in entities[a].keys() & entities[b].keys())
         if both:
-            found.append({"domains": [a, b], "number": len(both), "entities": both[:_LISTED]})
-    return found
+            pairs.append({"domains": [a, b], "number": len(both), "entities": both[:_LISTED]})
+    return pairs

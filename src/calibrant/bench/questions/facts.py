@@ -116,17 +116,17 @@ class FactSet:
         True
         """
         (lower, upper), touching = bounds, self.wording.unit != "area"
-        found = set()
+        keys = set()
         for fact in self.facts[subject]:
             low, high = fact.span
             if lower <= low and high <= upper:
-                found.add(fact.key)
+                keys.add(fact.key)
             elif low == high or touching:
                 if low <= upper and high >= lower:
                     return None
             elif low < upper and high > lower:
                 return None
-        return found
+        return keys
 
     def question(
         self, text: str, references: Iterable[tuple[str, ...]], meta: Mapping[str, Any]
@@ -151,18 +151,18 @@ class FactSet:
 
 def by_subject(facts: Iterable[Fact]) -> dict[str, tuple[Fact, ...]]:
     """Return the facts of every subject, in the order of their names."""
-    found: dict[str, list[Fact]] = defaultdict(list)
+    groups: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
-        found[fact.subject].append(fact)
-    return {subject: tuple(found[subject]) for subject in sorted(found)}
+        groups[fact.subject].append(fact)
+    return {subject: tuple(groups[subject]) for subject in sorted(groups)}
 
 
 def _names(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
     """Return all names of every object by its key."""
     names: dict[str, tuple[str, ...]] = {}
     for fact in facts:
-        known = names.get(fact.key, ())
-        names[fact.key] = tuple(dict.fromkeys((*known, fact.obj, *fact.aliases)))
+        earlier = names.get(fact.key, ())
+        names[fact.key] = tuple(dict.fromkeys((*earlier, fact.obj, *fact.aliases)))
     return names
 
 
@@ -288,11 +288,11 @@ class SiblingNames:
 
         Of the shorter name: 'Virginia' is wholly inside 'West Virginia'.
         """
-        own = self._pieces[answer]
+        pieces = self._pieces[answer]
         shared: Counter[str] = Counter()
-        for piece in own:
+        for piece in pieces:
             shared.update(self._with_piece[piece])
-        shares = {k: n / min(len(own), len(self._pieces[k])) for k, n in shared.items()}
+        shares = {k: n / min(len(pieces), len(self._pieces[k])) for k, n in shared.items()}
         return {key: share for key, share in shares.items() if share >= _LEAST_ALIKE}
 
 

@@ -70,8 +70,8 @@ def read_popularity(source: Any, *, minimum: float = 1_000, top: int = 5_000) ->
     views: dict[str, dict[str, float]] = defaultdict(dict)
     listed: Counter[str] = Counter()
     popular: Counter[str] = Counter()
-    known = frame.drop_nulls(["label", column]).select("domain", "label", column)
-    for name, label, count in known.iter_rows():
+    rows = frame.drop_nulls(["label", column]).select("domain", "label", column)
+    for name, label, count in rows.iter_rows():
         domain = "region" if name == "country" else name
         listed[domain] += 1
         popular[domain] += count >= minimum
@@ -112,8 +112,8 @@ def fact_sets(
     for triple in triples:
         by_domain[triple.domain].append(triple)
     return {
-        domain: [_sampled(_fact_set(domain, own, source, popularity, rules), single_cap, seed)]
-        for domain, own in by_domain.items()
+        domain: [_sampled(_fact_set(domain, group, source, popularity, rules), single_cap, seed)]
+        for domain, group in by_domain.items()
     }
 
 
@@ -151,7 +151,7 @@ def _fact_set(
     stages["validity"] = len(groups)
     if rules:
         if domain in _YEARLY:
-            groups = {name: [t for t in own if _in_years(t)] for name, own in groups.items()}
+            groups = {name: [t for t in group if _in_years(t)] for name, group in groups.items()}
         groups = _without(groups, _broken_rule, dropped["domain rule"])
         stages["domain rule"] = len(groups)
     return FactSet(
@@ -174,7 +174,7 @@ def _sampled(facts: FactSet, cap: int | None, seed: int) -> FactSet:
     if len(single) > cap:
         order = named_stream(seed, "single answers", facts.domain).permutation(len(single))
         gone = {single[index] for index in order[cap:]}
-        left = {subject: found for subject, found in facts.facts.items() if subject not in gone}
+        left = {subject: group for subject, group in facts.facts.items() if subject not in gone}
         dropped["sample"] = {f"beyond {cap:,} subjects with one answer": len(gone)}
     stages = {**facts.stages, "sample": len(left)}
     return replace(facts, facts=left, dropped=dropped, stages=stages)
@@ -201,21 +201,21 @@ def _without(groups: _Groups, reason: _Reason, reasons: Counter[str]) -> _Groups
 
 def _obscurity(domain: str, groups: _Groups, popularity: Popularity) -> _Reason:
     """Return what says why a subject is not popular; views in the triples come first."""
-    own = {
+    in_triples = {
         normalised(subject): max(views)
         for subject, triples in groups.items()
         if (views := [triple.views for triple in triples if triple.views is not None])
     }
-    known = {**popularity.views.get(domain, {}), **own}
-    kept = replace(popularity, views={domain: known}).kept(domain)
+    counts = {**popularity.views.get(domain, {}), **in_triples}
+    kept = replace(popularity, views={domain: counts}).kept(domain)
 
     def reason(subject: str, _: Sequence[Triple]) -> str | None:
         name = normalised(subject)
         if name in kept:
             return None
-        if name not in known:
+        if name not in counts:
             return "no page views known"
-        if known[name] < popularity.minimum:
+        if counts[name] < popularity.minimum:
             return f"fewer than {popularity.minimum:,.0f} views"
         return f"beyond the {popularity.top:,} most viewed"
 

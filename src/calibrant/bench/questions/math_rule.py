@@ -141,12 +141,12 @@ def members(kind: str, lower: int, upper: int) -> list[int]:
     >>> members("prime", 10**12 - 60, 10**12)
     [999999999959, 999999999961, 999999999989]
     """
-    found = []
+    numbers = []
     number = KINDS[kind].following(max(lower, 1))
     while number <= upper:
-        found.append(number)
+        numbers.append(number)
         number = KINDS[kind].following(number + 1)
-    return found
+    return numbers
 
 
 MATH_SOURCE = "rule: every integer of the interval is tested"
@@ -199,19 +199,19 @@ def math_questions(
         raise InputError(f"k is at least 1 and the count at least 0, got k={k}, count={count}")
     if not 2 <= limit <= 10**24:
         raise InputError(f"the largest number is between 2 and 1e24, got {limit}")
-    found = []
+    questions = []
     for position, kind in enumerate(kinds):
         share = count // len(kinds) + (position < count % len(kinds))
-        found.extend(_of_kind(kind, k, share, limit, named_stream(seed, "math", kind, k)))
-    return found
+        questions.extend(_of_kind(kind, k, share, limit, named_stream(seed, "math", kind, k)))
+    return questions
 
 
 def _of_kind(kind: str, k: int, count: int, limit: int, rng: np.random.Generator) -> list[Question]:
-    found: list[Question] = []
+    questions: list[Question] = []
     seen: set[tuple[int, int]] = set()
     misses = 0
     for first in _starts(kind, k, limit, rng):
-        if len(found) == count or misses > _PATIENCE:
+        if len(questions) == count or misses > _PATIENCE:
             break
         run = _run(kind, first, k)
         interval = _interval(kind, run, limit, rng) if run[-1] <= limit else None
@@ -220,8 +220,8 @@ def _of_kind(kind: str, k: int, count: int, limit: int, rng: np.random.Generator
             continue
         misses = 0
         seen.add(interval)
-        found.append(_question(kind, run, *interval))
-    return found
+        questions.append(_question(kind, run, *interval))
+    return questions
 
 
 def _starts(kind: str, k: int, limit: int, rng: np.random.Generator) -> Iterator[int]:

@@ -105,11 +105,11 @@ def read_domain(path: str | Path) -> FactSet:
 
 def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
     """Return the facts of several domain files by domain."""
-    found: dict[str, list[FactSet]] = defaultdict(list)
+    by_domain: dict[str, list[FactSet]] = defaultdict(list)
     for path in paths:
         facts = read_domain(path)
-        found[facts.domain].append(facts)
-    return dict(found)
+        by_domain[facts.domain].append(facts)
+    return dict(by_domain)
 
 
 def _domain(place: Path) -> _Domain:
@@ -147,7 +147,7 @@ def _wording(domain: _Domain) -> Wording:
 
 def _second_list(domain: _Domain, folder: Path) -> dict[str, frozenset[str]]:
     """Return what another list says: the objects of every subject, in the form that is compared."""
-    found: dict[str, set[str]] = defaultdict(set)
+    listed: dict[str, set[str]] = defaultdict(set)
     for key, file in (("second", domain.second), ("inverse", domain.inverse)):
         if not file:
             continue
@@ -160,8 +160,8 @@ def _second_list(domain: _Domain, folder: Path) -> dict[str, frozenset[str]]:
             subject, obj = normalised(fact.subject), normalised(fact.obj)
             if key == "inverse":
                 subject, obj = obj, subject
-            found[subject].add(obj)
-    return {subject: frozenset(objects) for subject, objects in found.items()}
+            listed[subject].add(obj)
+    return {subject: frozenset(objects) for subject, objects in listed.items()}
 
 
 def _facts(table: Path, window: _Window | None = None) -> Iterator[Fact]:

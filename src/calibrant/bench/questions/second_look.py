@@ -106,8 +106,8 @@ def _languages_of(question: Question, text: str) -> str | None:
     if out := [code for code in states if code in listed.left_out]:
         return f"the official languages of {state_names()[out[0]][0]} are not certain"
     lists = [
-        frozenset().union(*(known.get(code, frozenset()) for code in states))
-        for known in (listed.states, cldr_official())
+        frozenset().union(*(official.get(code, frozenset()) for code in states))
+        for official in (listed.states, cldr_official())
     ]
     return _first_difference(question, lists, _language_keys(), language_names())
 
@@ -117,13 +117,13 @@ def _states_with(question: Question, text: str) -> str | None:
     if not tongues:
         return UNSEEN
     listed = official_languages()
-    if out := sorted(c for c, found in listed.left_out.items() if found & tongues):
+    if out := sorted(c for c, spoken in listed.left_out.items() if spoken & tongues):
         return f"not certain whether it is official in {state_names()[out[0]][0]}"
     lists = [
-        frozenset(code for code in listed.states if known.get(code, frozenset()) & tongues)
-        for known in (listed.states, cldr_official())
+        frozenset(code for code in listed.states if official.get(code, frozenset()) & tongues)
+        for official in (listed.states, cldr_official())
     ]
-    names = {code: found[0] for code, found in state_names().items()}
+    names = {code: called[0] for code, called in state_names().items()}
     return _first_difference(question, lists, _state_keys(), names)
 
 
@@ -134,7 +134,7 @@ def _first_difference(
 
     `keys` has the code of every name, `names` the name of every code.
     """
-    answers = {keys.get(normalised(name), "") for own in question.references for name in own} - {""}
+    answers = {keys.get(normalised(name), "") for ref in question.references for name in ref} - {""}
     return next(filter(None, (_differ(answers, expected, names) for expected in lists)), None)
 
 
@@ -185,8 +185,8 @@ def look_at_divisions(question: Question) -> str | None:
     answers = {normalised(name) for reference in question.references for name in reference}
     inside = [entity for entity in names if low <= strip_accents(entity[0])[0].upper() <= high]
     missing = [e[0] for e in inside if not {normalised(name) for name in e} & answers]
-    known = {normalised(name) for entity in inside for name in entity}
-    wrong = [r[0] for r in question.references if not {normalised(n) for n in r} & known]
+    right = {normalised(name) for entity in inside for name in entity}
+    wrong = [r[0] for r in question.references if not {normalised(n) for n in r} & right]
     return _difference_in_words(wrong, missing)
 
 
@@ -261,11 +261,11 @@ def second_look(
         facts = (own or {}).get(question.subtype)
         if facts is not None and facts.symmetric:
             problems += [("symmetry", text) for text in one_sided(question, facts)]
-        found = _contradiction(question, facts)
-        seen["not_covered" if found == UNSEEN else "looked_at"] += 1
-        seen["only_listed"] += found == UNSEEN and question.domain != "math"
-        if found not in (None, UNSEEN):
-            problems.append(("another source", str(found)))
+        contradiction = _contradiction(question, facts)
+        seen["not_covered" if contradiction == UNSEEN else "looked_at"] += 1
+        seen["only_listed"] += contradiction == UNSEEN and question.domain != "math"
+        if contradiction not in (None, UNSEEN):
+            problems.append(("another source", str(contradiction)))
         about = {name: getattr(question, name) for name in ("question_id", "domain", "text")}
         findings += [{**about, "rule": rule, "detail": detail} for rule, detail in problems]
     counts = {name: seen[name] for name in ("looked_at", "not_covered", "only_listed")}
@@ -280,14 +280,14 @@ def look_at_second_list(question: Question, facts: FactSet) -> str | None:
     lists = [facts.second.get(normalised(subject)) for subject in parsed.subjects]
     if not all(lists):
         return UNSEEN
-    expected = frozenset().union(*(found for found in lists if found))
-    answers, known = set(), {}
+    expected = frozenset().union(*(objects for objects in lists if objects))
+    answers, called = set(), {}
     for names in question.references:
         forms = {normalised(name) for name in names}
         key = next(iter(sorted(forms & expected)), normalised(names[0]))
         answers.add(key)
-        known[key] = names[0]
-    return _differ(answers, expected, known)
+        called[key] = names[0]
+    return _differ(answers, expected, called)
 
 
 def one_sided(question: Question, facts: FactSet) -> Iterator[str]:
@@ -298,8 +298,8 @@ def one_sided(question: Question, facts: FactSet) -> Iterator[str]:
             back = facts.facts.get(fact.obj)
             if back is not None and normalised(subject) not in {other.key for other in back}:
                 yield f"{subject} has {fact.obj}, but {fact.obj} does not have {subject}"
-        for other, found in facts.facts.items():
-            missing = any(fact.key == normalised(subject) for fact in found)
+        for other, theirs in facts.facts.items():
+            missing = any(fact.key == normalised(subject) for fact in theirs)
             if missing and normalised(other) not in {fact.key for fact in facts.facts[subject]}:
                 yield f"{other} has {subject}, but {subject} does not have {other}"
 

@@ -118,7 +118,7 @@ def shipped_language() -> list[FactSet]:
     Needs babel (BSD-3-Clause; its CLDR data under the Unicode License V3).
     """
     listed, official = official_languages(), cldr_official()
-    agreed = {code: found for code, found in listed.states.items() if official.get(code) == found}
+    agreed = {code: codes for code, codes in listed.states.items() if official.get(code) == codes}
     states, languages = state_names(), language_names()
     uncertain: set[str] = set()
     for code in (set(listed.states) | set(listed.left_out)) - set(agreed):
@@ -129,13 +129,13 @@ def shipped_language() -> list[FactSet]:
     other = {code: listed.also_called.get(code, ()) for code in languages}
     of_state = [
         Fact(states[code][0], languages[tongue], aliases=other[tongue])
-        for code, found in sorted(agreed.items())
-        for tongue in sorted(found)
+        for code, codes in sorted(agreed.items())
+        for tongue in sorted(codes)
     ]
     where = [
         Fact(languages[tongue], states[code][0], aliases=states[code][1:])
-        for code, found in sorted(agreed.items())
-        for tongue in sorted(found - uncertain)
+        for code, codes in sorted(agreed.items())
+        for tongue in sorted(codes - uncertain)
     ]
     left_out = {
         "the list by hand leaves the state out": len(listed.left_out),
@@ -179,12 +179,12 @@ def cldr_official() -> _Sets:
 
 def state_names() -> dict[str, tuple[str, ...]]:
     """Return the names of every territory by its code, the usual English one first."""
-    found = {}
+    names = {}
     for code, name in _core().Locale("en").territories.items():
         usual = _USUAL.get(code, name.replace("&", "and").replace("St. ", "Saint "))
         others = (name, *name_variants(name), *official_languages().state_names.get(code, ()))
-        found[code] = tuple(dict.fromkeys((usual, *others)))
-    return found
+        names[code] = tuple(dict.fromkeys((usual, *others)))
+    return names
 
 
 def language_names() -> dict[str, str]:
@@ -202,14 +202,14 @@ def name_variants(name: str) -> tuple[str, ...]:
     >>> name_variants("St. Kitts & Nevis")
     ('St. Kitts and Nevis', 'Saint Kitts and Nevis')
     """
-    found: list[str] = []
+    variants: list[str] = []
     if match := re.fullmatch(r"(.+) \((.+)\)", name):
-        found.extend(match.groups())
+        variants.extend(match.groups())
     if "&" in name:
-        found.append(name.replace("&", "and"))
+        variants.append(name.replace("&", "and"))
     if "St. " in name:
-        found.append(name.replace("St. ", "Saint ").replace("&", "and"))
-    return tuple(found)
+        variants.append(name.replace("St. ", "Saint ").replace("&", "and"))
+    return tuple(variants)
 
 
 def _core() -> Any:
@@ -236,9 +236,9 @@ def shipped_region() -> list[FactSet]:
     facts: dict[str, tuple[Fact, ...]] = {}
     for division in divisions:
         subject = f"{division.kind} of {in_a_sentence(division.country)}"
-        found = _agreed(division, iso.get(_key(division.country, division.kind), ()))
-        if found is not None:
-            facts[subject] = tuple(found)
+        agreed = _agreed(division, iso.get(_key(division.country, division.kind), ()))
+        if agreed is not None:
+            facts[subject] = tuple(agreed)
     reasons = {
         "no list by hand to compare with": len(iso) - len(divisions),
         "the two lists do not agree": len(divisions) - len(facts),
@@ -260,12 +260,12 @@ def shipped_region() -> list[FactSet]:
 def iso_divisions() -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the names of ISO 3166-2 by country and kind."""
     pycountry = _pycountry()
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    by_kind: dict[tuple[str, str], list[str]] = defaultdict(list)
     for entry in sorted(pycountry.subdivisions, key=lambda one: one.code):
         country = pycountry.countries.get(alpha_2=entry.country_code)
         name = getattr(country, "common_name", country.name)
-        found[_key(name, entry.type)].append(entry.name)
-    return {key: tuple(names) for key, names in found.items()}
+        by_kind[_key(name, entry.type)].append(entry.name)
+    return {key: tuple(names) for key, names in by_kind.items()}
 
 
 def _pycountry() -> Any:

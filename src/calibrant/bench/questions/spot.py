@@ -62,7 +62,7 @@ def read_ticks(source: Any) -> dict[str, bool]:
             f"a spot check has columns question_id and verdict, got {', '.join(frame.columns)}",
             source=str(source),
         )
-    found = {}
+    verdicts = {}
     for row, record in enumerate(frame.iter_rows(named=True), start=1):
         # A column of 0 and 1 is read as numbers, and 0 is a verdict.
         word = "" if record["verdict"] is None else str(record["verdict"]).strip().lower()
@@ -74,8 +74,8 @@ def read_ticks(source: Any) -> dict[str, bool]:
                 source=str(source),
                 row=row,
             )
-        found[str(record["question_id"])] = word in _RIGHT
-    return found
+        verdicts[str(record["question_id"])] = word in _RIGHT
+    return verdicts
 
 
 def spot_check(

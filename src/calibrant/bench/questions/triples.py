@@ -61,18 +61,18 @@ def _has_labels(row: Any) -> bool:
 
 def _roles(names: list[str]) -> tuple[str, str]:
     labelled = [name.removesuffix("Label") for name in names if name.endswith("Label")]
-    found = []
+    variables = []
     for role, position in (("subject", 0), ("object", 1)):
         if role in names or f"{role}Label" in names:
-            found.append(role)
+            variables.append(role)
         elif len(labelled) > position:
-            found.append(labelled[position])
+            variables.append(labelled[position])
         else:
             raise InputError(
                 f"no variable for the {role} among {', '.join(names) or 'none'}",
                 hint="select ?subject ?subjectLabel ?object ?objectLabel in the query",
             )
-    return found[0], found[1]
+    return variables[0], variables[1]
 
 
 def _record(row: Mapping[str, Any], subject: str, target: str) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def _from_mapping(content: Mapping[str, Any], domain: str) -> Iterator[Triple]:
 def _from_records(
     records: Iterable[Mapping[str, Any]], path: Path, domain: str | None
 ) -> list[Triple]:
-    found = []
+    triples = []
     for row, record in enumerate(records, start=1):
         if "subject" not in record or "object" not in record:
             raise InputError(
@@ -200,8 +200,8 @@ def _from_records(
                 hint="rename the columns, or in SPARQL name the variables ?subject and ?object",
             )
         where = domain or record.get("domain") or _domain_of(path)
-        found.append(_from_record(record, _known_domain(str(where)), row))
-    return found
+        triples.append(_from_record(record, _known_domain(str(where)), row))
+    return triples
 
 
 def _from_record(record: Mapping[str, Any], domain: str, row: int) -> Triple:
@@ -242,8 +242,8 @@ def _number(value: Any, row: int | None = None) -> float | None:
     try:
         return float(text)
     except ValueError:
-        told = f"a year, area or number of views is a number, got {value!r}"
-        raise InputError(told, row=row) from None
+        message = f"a year, area or number of views is a number, got {value!r}"
+        raise InputError(message, row=row) from None
 
 
 def _domain_of(path: Path) -> str:

@@ -92,12 +92,12 @@ class Wording:
             return None
         named = match["subjects"]
         bounds = unit.read(match["bounds"]) if unit is not None else None
-        found = (
+        asked = (
             (_bare(named, self.article, subjects),)
             if unit is not None
             else split_subjects(named, self.article, frozenset(subjects), self.joiner)
         )
-        return Parsed(self.relation, found, bounds) if found else None
+        return Parsed(self.relation, asked, bounds) if asked else None
 
 
 def in_a_sentence(name: str) -> str:
@@ -174,8 +174,8 @@ class Unit:
 
     def read(self, words: str) -> Bounds:
         """Return the first and the last value that words name."""
-        found = re.findall(r"\b[A-Z]\b" if self.letters else self._value, words)
-        values = [float(ord(text) - ord("A")) if self.letters else float(text) for text in found]
+        ends = re.findall(r"\b[A-Z]\b" if self.letters else self._value, words)
+        values = [float(ord(text) - ord("A")) if self.letters else float(text) for text in ends]
         return values[0], values[-1]
 
     @property
@@ -221,7 +221,7 @@ def read_published(text: str, relation: str, subjects: Collection[str]) -> Parse
     named = groups["subjects"]
     if relation in ("spoken_in", "flows_through"):
         article = "the " if relation == "flows_through" else ""
-        found = split_subjects(named, article, frozenset(subjects))
+        asked = split_subjects(named, article, frozenset(subjects))
     else:
-        found = (named,)
-    return Parsed(relation, found, bounds) if found else None
+        asked = (named,)
+    return Parsed(relation, asked, bounds) if asked else None
