@@ -181,9 +181,9 @@ class Hint(str):
     def __new__(cls, template: str, *data: object, **values: Any) -> Hint:
         """Return the message; as text it is the one for Python."""
         texts = tuple(part if isinstance(part, Call | Hint) else str(part) for part in data)
-        made = super().__new__(cls, _filled(template, texts, values, None))
-        made.template, made.data, made.values = template, texts, values
-        return made
+        message = super().__new__(cls, _filled(template, texts, values, None))
+        message.template, message.data, message.values = template, texts, values
+        return message
 
     def shell(self, names: Mapping[str, str] | None = None) -> str:
         """Return the message for a command line.

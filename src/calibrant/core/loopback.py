@@ -127,9 +127,9 @@ class Loopback:
                     await self.stop()
                     rule = f"port {port} cannot be used ({error.strerror})"
                     raise InputError(rule, hint=Hint("choose another {port}")) from None
-        found: int = self.runner.addresses[0][1]
-        self.hosts = frozenset(f"{name}:{found}" for name in (host, LOOPBACK, "localhost"))
-        return found
+        bound_port: int = self.runner.addresses[0][1]
+        self.hosts = frozenset(f"{name}:{bound_port}" for name in (host, LOOPBACK, "localhost"))
+        return bound_port
 
     async def stop(self) -> None:
         """Stop listening."""

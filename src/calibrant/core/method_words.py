@@ -55,5 +55,5 @@ def method_legend(names: Iterable[str | None]) -> list[str]:
     >>> method_legend(["verb", "perplexity", "my_column", "verb"])
     ['verb: stated confidence', 'perplexity: average token probability']
     """
-    known = dict.fromkeys(name for name in names if name and method_words(name))
-    return [method_name(name, aside=True) for name in known]
+    methods = dict.fromkeys(name for name in names if name and method_words(name))
+    return [method_name(name, aside=True) for name in methods]

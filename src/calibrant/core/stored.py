@@ -42,18 +42,18 @@ class Stored:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
-        found = {name.rstrip("_"): _plain(getattr(self, name)) for name in _readers_of(type(self))}
-        return {"kind": self.stored_as, **found} if self.stored_as else found
+        values = {name.rstrip("_"): _plain(getattr(self, name)) for name in _readers_of(type(self))}
+        return {"kind": self.stored_as, **values} if self.stored_as else values
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return what `to_dict` described, bit for bit; a field that is missing is an error."""
-        found = {name: read(data[name.rstrip("_")]) for name, read in _readers_of(cls).items()}
+        values = {name: read(data[name.rstrip("_")]) for name, read in _readers_of(cls).items()}
         if not cls.stored:
-            return cls(**found)
-        made = cls.__new__(cls)
-        made.__dict__.update(found)
-        return made
+            return cls(**values)
+        instance = cls.__new__(cls)
+        instance.__dict__.update(values)
+        return instance
 
 
 def _plain(value: Any) -> Any:
@@ -79,11 +79,11 @@ def _found(kind: Any) -> dict[str, Callable[[Any], Any]]:
 _readers_of: Callable[[Any], dict[str, Callable[[Any], Any]]] = cache(_found)
 
 
-def _read(own: Callable[[Any], Any] | None, hint: Any, value: Any) -> Any:
+def _read(reader: Callable[[Any], Any] | None, hint: Any, value: Any) -> Any:
     if value is None:
         return None
-    if own is not None:
-        return own(value)
+    if reader is not None:
+        return reader(value)
     if hasattr(hint, "from_dict"):
         return hint.from_dict(value)
     kind, parts = get_origin(hint), get_args(hint)

@@ -184,23 +184,23 @@ def _names(name: str, value: Any) -> list[str]:
     if isinstance(value, str | Path):
         return [str(value)]
     try:
-        found = [str(part) for part in value]
+        names = [str(part) for part in value]
     except TypeError:
         raise _refused(name, "is a list of names", _shown(value)) from None
-    _refuse_twice(name, found, value)
-    return found
+    _refuse_twice(name, names, value)
+    return names
 
 
 def _split(name: str, text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    if not all(found):
+    names = [part.strip() for part in text.split(",")]
+    if not all(names):
         raise _refused(name, "is a list of names separated by commas", repr(text))
-    _refuse_twice(name, found, text)
-    return found
+    _refuse_twice(name, names, text)
+    return names
 
 
-def _refuse_twice(name: str, found: Sequence[str], given: Any) -> None:
-    twice = [part for part, count in Counter(found).items() if count > 1]
+def _refuse_twice(name: str, names: Sequence[str], given: Any) -> None:
+    twice = [part for part, count in Counter(names).items() if count > 1]
     if twice:
         raise _refused(name, "names {1} more than once", _shown(given), repr(twice[0]))
 
@@ -211,10 +211,10 @@ def _numbers(option: Option, name: str, value: Any) -> Any:
         return _number_list(option, name, value) if value else value
     base = int if option.kind == "whole numbers" else float
     try:
-        found = list(value)
+        numbers = list(value)
     except TypeError:
         raise _refused(name, "is a list of numbers", _shown(value)) from None
-    for number in found:
+    for number in numbers:
         _check_number(option, name, number, base)
     return value
 
@@ -224,12 +224,12 @@ def _checked_map(option: Option, name: str, value: Any) -> Any:
     if isinstance(value, str):
         return _numbers_by_name(option, name, value)
     if isinstance(value, Mapping):
-        found = list(value.values())
+        numbers = list(value.values())
     elif option.kind == "map or numbers" and hasattr(value, "__iter__"):
-        found = list(value)
+        numbers = list(value)
     else:
         raise _refused(name, "is written {1}", _shown(value), option.example)
-    for number in found:
+    for number in numbers:
         if isinstance(number, bool) or not isinstance(number, Real) or math.isnan(float(number)):
             raise _refused(name, "holds numbers", _shown(value))
         if isinstance(value, Mapping) and abs(float(number)) > LARGEST:
@@ -240,16 +240,16 @@ def _checked_map(option: Option, name: str, value: Any) -> Any:
 def _number_list(option: Option, name: str, text: str) -> list[Any]:
     whole = option.kind == "whole numbers"
     try:
-        found = [int(part) if whole else float(part) for part in text.split(",")]
+        numbers = [int(part) if whole else float(part) for part in text.split(",")]
     except ValueError:
-        found = []
-    if not found or not all(_is_inside(option, number) for number in found):
+        numbers = []
+    if not numbers or not all(_is_inside(option, number) for number in numbers):
         kind = "a comma list of whole numbers" if whole else "a list of numbers separated by commas"
         ends = (
             "" if option.max is None else f" from {_told(option.min or 0)} to {_told(option.max)}"
         )
         raise _refused(name, "is {1}", repr(text), kind + ends)
-    return found
+    return numbers
 
 
 def _numbers_by_name(option: Option, name: str, text: str) -> dict[str, float] | list[float]:
@@ -258,16 +258,16 @@ def _numbers_by_name(option: Option, name: str, text: str) -> dict[str, float] |
         if option.kind == "map or numbers" and "=" not in text:
             return [float(part) for part in text.split(",")]
         pairs = [part.rsplit("=", 1) for part in _split(name, text)]
-        found = {key.strip(): float(value) for key, value in pairs}
+        numbers = {key.strip(): float(value) for key, value in pairs}
     except InputError:
         raise
     except ValueError:
         raise _refused(name, "is written {1}", repr(text), option.example) from None
-    if not all(abs(number) <= LARGEST for number in found.values()):
+    if not all(abs(number) <= LARGEST for number in numbers.values()):
         raise _refused(name, "holds numbers up to {1}", repr(text), f"{LARGEST:g}")
-    if len(found) < len(pairs):
+    if len(numbers) < len(pairs):
         raise _refused(name, "gives one name several numbers", repr(text))
-    return found
+    return numbers
 
 
 def _date(name: str, value: Any) -> dt.date:

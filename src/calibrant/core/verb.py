@@ -173,10 +173,10 @@ def described(docstring: str) -> dict[str, str]:
     {'bins': 'How many bins.'}
     """
     _, _, entries = inspect.cleandoc(docstring).partition("Parameters\n----------\n")
-    found = re.finditer(r"^(\w.*)\n((?:    .*(?:\n|$))+)", entries, re.MULTILINE)
+    arguments = re.finditer(r"^(\w.*)\n((?:    .*(?:\n|$))+)", entries, re.MULTILINE)
     return {
         name: " ".join(words.split())
-        for names, words in (entry.groups() for entry in found)
+        for names, words in (entry.groups() for entry in arguments)
         for name in names.split(", ")
     }
 
@@ -333,10 +333,10 @@ def verb(
 
         # With the globals of the verb's own module: doctest passes over functions that seem to
         # come from another one.
-        own = types.FunctionType(
+        clone = types.FunctionType(
             call.__code__, function.__globals__, function.__name__, None, call.__closure__
         )
-        checked: Callable[P, R] = wraps(function)(own)
+        checked: Callable[P, R] = wraps(function)(clone)
         checked.__verb__ = declared  # type: ignore[attr-defined]
         if declared.taken_over:
             checked.__signature__ = declared.signature  # type: ignore[attr-defined]
@@ -347,5 +347,5 @@ def verb(
 
 def declaration(function: Callable[..., Any]) -> Verb:
     """Return how a verb is declared."""
-    found: Verb = function.__verb__  # type: ignore[attr-defined]
-    return found
+    declared: Verb = function.__verb__  # type: ignore[attr-defined]
+    return declared

@@ -146,14 +146,14 @@ def table_parts(source: str | Path, columns: Columns) -> list[Part]:
 def _runs(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Yield runs of row groups of about `PART_ROWS` rows."""
     run: list[int] = []
-    held = 0
+    rows = 0
     for group, size in enumerate(sizes):
-        if run and held + size > PART_ROWS:
+        if run and rows + size > PART_ROWS:
             yield tuple(run)
-            run, held = [], 0
+            run, rows = [], 0
         run.append(group)
-        held += size
-    if held:
+        rows += size
+    if rows:
         yield tuple(run)
 
 
@@ -217,17 +217,17 @@ def opened_file(file: str, labels: Sequence[str] = ()) -> Any:
 
 def read_part(part: Part, columns: Columns) -> Iterator[Batch]:
     """Yield the batches of a part; columns of numbers are pyarrow arrays, not yet checked."""
-    known = dict(part.partition)
-    wanted = [name for name in columns.names if name not in known]
+    shared = dict(part.partition)
+    wanted = [name for name in columns.names if name not in shared]
     first = part.first_row
     arrow = optional_import("pyarrow", extra="scale", purpose="streaming parquet files")
-    with opened_file(part.file, [name for name in columns.labels if name not in known]) as opened:
+    with opened_file(part.file, [name for name in columns.labels if name not in shared]) as opened:
         try:
             batches = opened.iter_batches(
                 batch_size=BATCH_ROWS, row_groups=part.row_groups, columns=wanted, use_threads=False
             )
             for record in batches:
-                yield _batch(record, columns, known, first)
+                yield _batch(record, columns, shared, first)
                 first += record.num_rows
         except (arrow.ArrowException, OSError, UnicodeError) as error:
             raise InputError(
@@ -235,9 +235,9 @@ def read_part(part: Part, columns: Columns) -> Iterator[Batch]:
             ) from None
 
 
-def _batch(record: Any, columns: Columns, known: dict[str, str | None], first: int) -> Batch:
+def _batch(record: Any, columns: Columns, shared: dict[str, str | None], first: int) -> Batch:
     labels: dict[str, Coded] = {
-        name: (None, [known[name]]) if name in known else _coded(record.column(name))
+        name: (None, [shared[name]]) if name in shared else _coded(record.column(name))
         for name in columns.labels
     }
     confidence = {name: record.column(name) for name in columns.confidence}
@@ -266,11 +266,11 @@ def number_array(column: Any) -> Array:
     pyarrow's own conversion would load pandas first, which takes longer than a million rows.
     """
     start, size = column.offset, len(column)
-    held = column.buffers()[1]
-    if held is None:
+    buffer = column.buffers()[1]
+    if buffer is None:
         return np.zeros(size)
     if str(column.type) == "bool":
-        bits = np.unpackbits(np.frombuffer(held, np.uint8), count=start + size, bitorder="little")
+        bits = np.unpackbits(np.frombuffer(buffer, np.uint8), count=start + size, bitorder="little")
         return bits[start:].view(np.bool_)
     dtype = np.dtype(column.type.to_pandas_dtype())
-    return np.frombuffer(held, dtype, start + size)[start:]
+    return np.frombuffer(buffer, dtype, start + size)[start:]

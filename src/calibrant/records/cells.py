@@ -86,13 +86,13 @@ def read_outcome(frame: pl.DataFrame, right: str | None) -> tuple[pl.DataFrame, 
     if right is not None:
         meant = {word.strip().lower() for word in right.split(",")}
         meaning = {word: float(word in meant) for word in words}
-    known = [word for word in words if word in meaning]
+    verdicts = [word for word in words if word in meaning]
     word = lowered.replace_strict(
-        {word: meaning[word] for word in known}, default=None, return_dtype=pl.Float64
+        {word: meaning[word] for word in verdicts}, default=None, return_dtype=pl.Float64
     )
-    number = pl.coalesce(word, _parsed(lowered)) if known else _parsed(lowered)
-    told = sorted(known, key=lambda word: -meaning[word])
-    words_told = None if set(told) <= _PLAIN_FLAGS else "/".join(told)
+    number = pl.coalesce(word, _parsed(lowered)) if verdicts else _parsed(lowered)
+    right_first = sorted(verdicts, key=lambda word: -meaning[word])
+    words_told = None if set(right_first) <= _PLAIN_FLAGS else "/".join(right_first)
     return _with_text(frame, "correct", number), words_told
 
 
@@ -196,13 +196,13 @@ def scale_ends(scale: str) -> tuple[float, float]:
     """
     if scale in (FRACTION, PERCENT):
         return 0.0, 1.0 if scale == FRACTION else 100.0
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", scale)
-    if found is None or float(found[1]) >= float(found[2]):
+    ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", scale)
+    if ends is None or float(ends[1]) >= float(ends[2]):
         raise InputError(
             Hint("{scale} is fraction, percent, levels or words with values, got {0}", repr(scale)),
             hint=Hint("for example {scale}, or low=0.3,high=0.9", scale="1-5"),
         )
-    return float(found[1]), float(found[2])
+    return float(ends[1]), float(ends[2])
 
 
 def _word_values(scale: str) -> dict[str, float]:

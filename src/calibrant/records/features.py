@@ -220,13 +220,13 @@ def level_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def require(found: Sequence[str], needed: Sequence[str]) -> None:
+def require(columns: Sequence[str], needed: Sequence[str]) -> None:
     """Refuse a table or row that lacks a column."""
     for name in needed:
-        if name not in found:
+        if name not in columns:
             raise InputError(
                 f"the feature {name!r} is missing; needed: {', '.join(needed)}",
-                hint=did_you_mean(name, list(found)) if found else "give the features by name",
+                hint=did_you_mean(name, list(columns)) if columns else "give the features by name",
             )
 
 
@@ -280,8 +280,8 @@ def _number(value: Any, name: str) -> float:
 
 
 def _unseen(feature: Feature, value: object, *, row: int | None = None) -> InputError:
-    known = feature.levels or ()
-    shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
+    categories = feature.levels or ()
+    shown = ", ".join(sorted(categories)[:8]) + (", ..." if len(categories) > 8 else "")
     return InputError(
         f"the feature {feature.name!r} has the category {value!r}, which was not in the rows it "
         f"was fitted on (known: {shown})",

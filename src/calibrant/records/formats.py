@@ -55,8 +55,8 @@ def file_format(path: Path) -> str:
         start = first_bytes(path, 65_536)
         if (packing := packed_by(path)) is not None:
             if packed_by_head(start) is not None:
-                told = f"the file is packed twice, by {packing} at last"
-                raise InputError(told, hint="unpack it once")
+                rule = f"the file is packed twice, by {packing} at last"
+                raise InputError(rule, hint="unpack it once")
             _refuse_others(start[:16])
         text = _as_utf8(start).lstrip(b"\xef\xbb\xbf \t\r\n")
         if not text:
@@ -66,9 +66,9 @@ def file_format(path: Path) -> str:
 
 def packed_by_head(head: bytes) -> str | None:
     """Return by what data that begin like this are packed, or None."""
-    found = next((kind for start, kind in _PACKED.items() if head.startswith(start)), None)
+    packing = next((kind for start, kind in _PACKED.items() if head.startswith(start)), None)
     # A text may begin with these letters.
-    return None if found == "bzip2" and head[4:10] != b"1AY&SY" else found
+    return None if packing == "bzip2" and head[4:10] != b"1AY&SY" else packing
 
 
 def packed_by(path: Path) -> str | None:
@@ -294,7 +294,7 @@ def entries_below(folder: str | Path, ending: str = "") -> list[Path]:
     >>> entries_below("no/such/folder")
     []
     """
-    found: list[Path] = []
+    entries: list[Path] = []
     seen = 0
     for place, folders, files in os.walk(folder):
         names = files if ending else [*folders, *files]
@@ -305,5 +305,5 @@ def entries_below(folder: str | Path, ending: str = "") -> list[Path]:
                 source=str(folder),
                 hint="name the folder in which the logs or tables are",
             )
-        found += [Path(place, name) for name in names if name.endswith(ending)]
-    return sorted(found)
+        entries += [Path(place, name) for name in names if name.endswith(ending)]
+    return sorted(entries)

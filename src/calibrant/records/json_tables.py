@@ -72,38 +72,38 @@ def _objects(text: str, path: Path) -> Iterator[Any]:
     while place < len(text.rstrip()):
         place += len(text[place:]) - len(text[place:].lstrip(" \t\r\n,\ufeff"))
         try:
-            found, place = decoder.raw_decode(text, place)
+            value, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError) as error:
             raise InputError(f"the JSON cannot be read: {error}", source=str(path)) from None
-        yield found
+        yield value
 
 
-def _from_object(found: dict[str, Any]) -> Any:
+def _from_object(document: dict[str, Any]) -> Any:
     """Return the table that one object holds: rows, columns, or the parts that pandas writes."""
-    if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
-        return [dict(zip(found["columns"], row, strict=False)) for row in found["data"]]
-    rows = _rows_of(found)
+    if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
+        return [dict(zip(document["columns"], row, strict=False)) for row in document["data"]]
+    rows = _rows_of(document)
     if rows is not None:
         return rows
-    values = list(found.values())
+    values = list(document.values())
     if values and all(isinstance(value, list) for value in values):
-        return found
+        return document
     if values and all(isinstance(value, dict) for value in values):
         keys = [set(value) for value in values]
         shared = keys[0].intersection(*keys[1:])
         # By columns the keys are row numbers, by rows they are the names of columns.
         if all(key.lstrip("-").isdigit() for key in shared) and shared:
-            return {name: list(value.values()) for name, value in found.items()}
+            return {name: list(value.values()) for name, value in document.items()}
         return values
-    return [found]
+    return [document]
 
 
 def _table(rows: Any, path: Path) -> pl.LazyFrame:
     try:
         return pl.DataFrame(rows, infer_schema_length=None, strict=False).lazy()
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        told = str(error).partition("\n")[0]
-        raise InputError(f"the JSON makes no table: {told}", source=str(path)) from None
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"the JSON makes no table: {reason}", source=str(path)) from None
 
 
 _LONGEST = 1 << 28

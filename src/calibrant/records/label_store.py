@@ -59,9 +59,9 @@ class LabelStore:
         self._labels: dict[int, list[schema.StoredLabel]] = {}
         self._assigned: dict[int, dict[str, tuple[float, bool]]] = {}
         self._open: set[int] = set()
-        held = self.path.is_file() and self.path.stat().st_size
-        self._is_new = not held
-        if not held and not create:
+        size = self.path.is_file() and self.path.stat().st_size
+        self._is_new = not size
+        if not size and not create:
             raise InputError("there are no labels yet", source=str(path))
         refuse_foreign_database(self.path, "waves", "store of labels")
         try:
@@ -120,12 +120,12 @@ class LabelStore:
     def set_meta(self, name: str, value: str) -> None:
         """Write a note once; a second, other value is refused."""
         with self._writing():
-            held = self.meta(name)
-            if held is None:
+            stored = self.meta(name)
+            if stored is None:
                 self._db.execute("INSERT INTO meta VALUES (?, ?)", (name, value))
-            elif held != value:
+            elif stored != value:
                 raise InputError(
-                    f"the labels belong to another pool ({name} is {held!r}, not {value!r})",
+                    f"the labels belong to another pool ({name} is {stored!r}, not {value!r})",
                     source=str(self.path),
                 )
 
@@ -202,8 +202,8 @@ class LabelStore:
         with self._writing():
             queue = self._queue(who, at)[:count]
             # One assignment per open item, until half its lease is over.
-            held = {item.id for item in queue if self._holds(item.id, who, at, keeps=keeps)}
-            rows = [(item.id, who, at, int(keeps)) for item in queue if item.id not in held]
+            assigned = {item.id for item in queue if self._holds(item.id, who, at, keeps=keeps)}
+            rows = [(item.id, who, at, int(keeps)) for item in queue if item.id not in assigned]
             self._db.executemany(_ASSIGN, rows)
         return queue
 
@@ -223,12 +223,12 @@ class LabelStore:
             item, said = self._states[item_id].item, self._states[item_id].labels
             if who in said:
                 continue
-            held = self._holders(item_id, now)
-            others = (said.keys() | held) - {who}
+            holders = self._holders(item_id, now)
+            others = (said.keys() | holders) - {who}
             if len(others) >= _needed(item):
                 continue
             skipped = any(row.who == who for row in self._labels.get(item_id, ()))
-            rank = 3 if skipped else 0 if who in held else 1 if others else 2
+            rank = 3 if skipped else 0 if who in holders else 1 if others else 2
             ranked.append((rank, item_id, item))
         return [item for _, _, item in sorted(ranked, key=lambda entry: entry[:2])]
 

@@ -121,8 +121,8 @@ class Columns:
             numbers[:, place] = number.standardised(matrix[:, at])
         categories = np.zeros((frame.height, self.width))
         for at in self._of_levels:
-            known = np.flatnonzero(np.isfinite(matrix[:, at]))
-            categories[known, self._starts[at] + matrix[known, at].astype(np.intp)] = 1.0
+            rows = np.flatnonzero(np.isfinite(matrix[:, at]))
+            categories[rows, self._starts[at] + matrix[rows, at].astype(np.intp)] = 1.0
         return numbers, categories
 
     def parts_one(self, row: Mapping[str, object]) -> tuple[list[float], list[int]]:

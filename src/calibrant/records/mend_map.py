@@ -149,11 +149,11 @@ class MendMap(Struct, frozen=True):
         given = np.asarray(frame[confidence].cast(nw.Float64).to_numpy(), dtype=np.float64)
         fitted, values = self, self.probabilities(given)
         if self.columns is not None:
-            fitted, known = self.columns.map, np.isfinite(values)
+            fitted, finite = self.columns.map, np.isfinite(values)
             require_known(self.columns.names, frame.columns, "there is no column {}")
-            rows = frame.select(self.columns.names).filter(known.tolist()).to_polars()
+            rows = frame.select(self.columns.names).filter(finite.tolist()).to_polars()
             given = np.full(len(values), np.nan)
-            given[known] = self.columns.scores(values[known], rows)
+            given[finite] = self.columns.scores(values[finite], rows)
             values = fitted.probabilities(given)
         added = {
             "mended": values,
@@ -379,6 +379,6 @@ def maps_of_models(path: str | Path, models: Iterable[str]) -> dict[tuple[str, s
     """Return the maps of a file by model and method; refuse one that has none of these models."""
     maps = {(fitted.model, fitted.method): fitted for fitted in load_maps(path)}
     if not {model for model, _ in maps} & set(models):
-        told = f"the file has no map of these models, but of {names_of(maps.values())}"
-        raise InputError(told, source=str(path))
+        rule = f"the file has no map of these models, but of {names_of(maps.values())}"
+        raise InputError(rule, source=str(path))
     return maps

@@ -154,8 +154,8 @@ def _numbers(column: Any, name: str, part: Part) -> Array:
     import pyarrow.types as kinds
 
     kind = column.type
-    known = kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)
-    if not known:
+    numeric = kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)
+    if not numeric:
         raise InputError(
             f"a streamed audit reads numbers, the column {name!r} holds {kind}",
             source=part.file,
@@ -167,8 +167,8 @@ def _numbers(column: Any, name: str, part: Part) -> Array:
 
 def _in_range(values: Array) -> bool:
     """Return whether all values are in [0, 1]; the bits of such numbers are ordered like them."""
-    known = _BITS_OF_ONE.get(values.dtype)
-    if known is not None and np.maximum.reduce(values.view(known[0]), initial=0) <= known[1]:
+    bits = _BITS_OF_ONE.get(values.dtype)
+    if bits is not None and np.maximum.reduce(values.view(bits[0]), initial=0) <= bits[1]:
         return True
     return bool(((values >= 0) & (values <= 1)).all())
 

@@ -30,9 +30,9 @@ def read_database(path: Path, what: str) -> pl.DataFrame:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
             query = what if " " in what.strip() else f'SELECT * FROM "{_table(db, path, what)}"'
-            found = db.execute(query)
-            names = [column[0] for column in found.description or ()]
-            rows = found.fetchall()
+            cursor = db.execute(query)
+            names = [column[0] for column in cursor.description or ()]
+            rows = cursor.fetchall()
     except sqlite3.Error as error:
         raise InputError(f"the database cannot be read: {error}", source=str(path)) from None
     # Loaded here: a large table is streamed without this library.
@@ -43,8 +43,8 @@ def read_database(path: Path, what: str) -> pl.DataFrame:
 
 
 def _table(db: sqlite3.Connection, path: Path, what: str) -> str:
-    held = db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-    names = [str(name) for (name,) in held if not str(name).startswith("sqlite_")]
+    rows = db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+    names = [str(name) for (name,) in rows if not str(name).startswith("sqlite_")]
     if what in names:
         return what
     if not what and len(names) == 1:

@@ -39,9 +39,9 @@ def rank_shift(before: Sequence[float], new: Sequence[float], n: int) -> ShiftCh
     reference = sorted(before)
     if not reference or not new:
         raise InputError("a check needs confidences, and a map with its reference")
-    own = [_mid_rank(reference, value) for value in reference]
-    mean = sum(own) / len(own)
-    spread = sum((rank - mean) ** 2 for rank in own) / len(own)
+    ranks_before = [_mid_rank(reference, value) for value in reference]
+    mean = sum(ranks_before) / len(ranks_before)
+    spread = sum((rank - mean) ** 2 for rank in ranks_before) / len(ranks_before)
     if spread == 0:
         same = all(value == reference[0] for value in new)
         return ShiftCheck(not same, 1.0 if same else 0.0, len(new))

@@ -68,16 +68,16 @@ class Reading(Struct, frozen=True):
         return f"Read {', '.join(parts)}." if parts else None
 
     def _part(self, role: str) -> str | None:
-        column, known = self.columns[role], role in self.guessed
+        column, guess = self.columns[role], role in self.guessed
         column = column.replace(",", " and ") if self.models else column
         word = _ROLE_WORDS.get(role, role)
         if role == "confidence" and "scale" in self.guessed:
-            return f"{column} as {word} in {self.scale}" if known else f"{column} as {self.scale}"
+            return f"{column} as {word} in {self.scale}" if guess else f"{column} as {self.scale}"
         if role == "correct" and self.words is not None:
-            return f"{column} as {word} ({self.words})" if known else f"{column} as {self.words}"
+            return f"{column} as {word} ({self.words})" if guess else f"{column} as {self.words}"
         if role in self.same:
             return f"{column} as {word} ({' and '.join(self.same[role])} names the same)"
-        return f"{column} as {word}" if known else None
+        return f"{column} as {word}" if guess else None
 
     def to_dict(self) -> dict[str, object]:
         """Return what a document records."""

@@ -37,8 +37,8 @@ def rows_per_text(frame: pl.DataFrame) -> float | None:
     most = counts.select((pl.col("rows") / pl.col("texts")).max()).item()
     if most == 1:
         return 1.0
-    few = counts["texts"].min()
-    named = most <= _MOST_ROWS and isinstance(few, int) and few >= _LEAST_QUESTIONS
+    fewest = counts["texts"].min()
+    named = most <= _MOST_ROWS and isinstance(fewest, int) and fewest >= _LEAST_QUESTIONS
     return float(most) if named and not frame["question_id"].null_count() else None
 
 
@@ -50,9 +50,9 @@ def counted_once(scores: Scores) -> Scores:
     again = np.zeros(rows.height, np.bool_)
     rows = rows.with_row_index("_at")
     for part in rows.partition_by(_KEYS):
-        found = find_repeats(part["confidence"].to_numpy(), part["correct"].to_numpy())
-        if found is not None:
-            again[part["_at"].to_numpy()[found.again]] = True
+        repeated = find_repeats(part["confidence"].to_numpy(), part["correct"].to_numpy())
+        if repeated is not None:
+            again[part["_at"].to_numpy()[repeated.again]] = True
     if not again.any():
         return scores
     gone = int(again.sum())
@@ -99,8 +99,8 @@ def answers_told_apart(
     if not runs:
         return frame, roles, None
     ids = bool(roles["question_id"])
-    frame, told = heed_runs(frame, peek(runs), ids=ids, repeats=repeats)
-    return frame, roles, told
+    frame, note = heed_runs(frame, peek(runs), ids=ids, repeats=repeats)
+    return frame, roles, note
 
 
 def heed_runs(
@@ -123,9 +123,9 @@ def heed_runs(
         Whether repeated answers were told of.
     """
     keys = [*_KEYS, *(["question_id"] if ids else [])]
-    told = pl.concat([runs] * (frame.height // runs.height))
+    all_runs = pl.concat([runs] * (frame.height // runs.height))
     for name in runs.columns:
-        rows = frame.select(keys).with_columns(_run=told[name])
+        rows = frame.select(keys).with_columns(_run=all_runs[name])
         number, sizes = rows["_run"].n_unique(), rows.group_by(*_KEYS, "_run").len()["len"]
         if number < 2 or sizes.n_unique() > 1 or sizes[0] == 1:
             continue

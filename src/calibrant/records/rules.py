@@ -28,15 +28,15 @@ PERCENTAGES = Hint("if the column holds percentages, use {scale}", scale="percen
 """What to do with confidences from 0 to 100."""
 
 
-def _rule(name: str, told: Mapping[str, Any]) -> Rule:
-    values = dict(told.get("with", {}))
+def _rule(name: str, entry: Mapping[str, Any]) -> Rule:
+    values = dict(entry.get("with", {}))
     if "call" in values:
         values["call"] = Call(values["call"], "TABLE")
-    hint = Hint(told.get("hint", ""), **values)
-    return Rule(name, told["sentence"], hint + _DROP if told.get("drop", True) else hint)
+    hint = Hint(entry.get("hint", ""), **values)
+    return Rule(name, entry["sentence"], hint + _DROP if entry.get("drop", True) else hint)
 
 
-RULES = {name: _rule(name, told) for name, told in data_beside(__file__, "rules.toml").items()}
+RULES = {name: _rule(name, entry) for name, entry in data_beside(__file__, "rules.toml").items()}
 MISSING = frozenset(
     {"row_empty", "confidence_missing", "confidence_nan", "confidence_minus_one", "answer_missing"}
 )

@@ -133,8 +133,8 @@ class Scores:
             yield _block(pair, (), unscored, unique=unique)
             for column in by:
                 for part in pair.partition_by(column, maintain_order=True):
-                    own = _alike(unscored, part, column)
-                    yield _block(part, (column,), own, unique=unique)
+                    part_unscored = _alike(unscored, part, column)
+                    yield _block(part, (column,), part_unscored, unique=unique)
 
 
 def _alike(rows: pl.DataFrame, part: pl.DataFrame, *columns: str) -> pl.DataFrame:
@@ -338,21 +338,21 @@ def mended_scores(scores: Scores, path: str | Path) -> Scores:
     maps, frame = load_maps(path), scores.frame
     keys = frame.select("model", "method").unique(maintain_order=True).rows()
     confidence = frame["confidence"].to_numpy().copy()
-    told, doubts = [], []
+    gaps, doubts = [], []
     for model, method in keys:
         fitted = _map_of(maps, model, method, alone=len(keys) == 1, source=str(path))
         rows = ((frame["model"] == model) & (frame["method"] == method)).to_numpy()
         name = f"{model}: " if len(keys) > 1 else ""
         if fitted.verdict != MENDED:
-            told.append(f"{name}nothing was mended ({fitted.verdict})")
+            gaps.append(f"{name}nothing was mended ({fitted.verdict})")
             continue
         if fitted.columns is not None:
-            told.append(f"{name}the map's columns ({', '.join(fitted.columns.names)}) are not read")
+            gaps.append(f"{name}the map's columns ({', '.join(fitted.columns.names)}) are not read")
         stated = confidence[rows]
         confidence[rows] = fitted.probabilities(stated)
-        if fitted.reference and (found := fitted.check(stated.tolist())).shifted:
-            doubts.append(name + found.text)
-    note = " ".join([f"Confidences are mended by {path}.", *(f"{part}." for part in told), *doubts])
+        if fitted.reference and (shift := fitted.check(stated.tolist())).shifted:
+            doubts.append(name + shift.text)
+    note = " ".join([f"Confidences are mended by {path}.", *(f"{part}." for part in gaps), *doubts])
     mended = frame.with_columns(confidence=pl.Series(np.asarray(confidence)))
     return replace(scores, frame=mended, reading=structs.replace(scores.reading, mended=note))
 

@@ -128,9 +128,9 @@ leave such rows out and have them counted
         frame = tables.collect(_select(lazy, names, roles, features), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
-        known = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
-        runs = [column for column in guesses.run_columns(names) if column not in known]
-        frame, roles, told = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
+        used = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
+        runs = [column for column in guesses.run_columns(names) if column not in used]
+        frame, roles, note = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability)
     checks = rules.rule_checks(
         non_probability=frozenset(non_probability),
@@ -138,21 +138,21 @@ leave such rows out and have them counted
         labels=required,
         answer=bool(roles["answer"]),
     )
-    repeats = repeats or told is not None
+    repeats = repeats or note is not None
     alone = repeats or not roles["question_id"]
     checked = _checked(frame, name, on_invalid, checks, repeats=alone)
     # Models that stand side by side in a row answered one question.
-    told_apart = {"question_id": roles["question_id"] or told or roles.models}
+    told_apart = {"question_id": roles["question_id"] or note or roles.models}
     told_apart |= {"model": roles["model"] or roles.models, "method": roles["method"]}
     unused = [column for column in names if column not in (*(features or ()), *by)]
-    found = replace(
+    scores = replace(
         checked,
-        assumed=tuple(role for role, held in told_apart.items() if not held),
-        reading=structs.replace(reading, repeats=told),
+        assumed=tuple(role for role, named_by in told_apart.items() if not named_by),
+        reading=structs.replace(reading, repeats=note),
         likely_weights=None if roles["weights"] else guesses.guessed_column("weights", unused),
     )
     plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
-    return counted_once(found) if plain and required else found
+    return counted_once(scores) if plain and required else scores
 
 
 def _roles(
@@ -200,7 +200,7 @@ def _select(
     lazy: pl.LazyFrame, names: list[str], roles: guesses.Roles, features: Sequence[str] | None
 ) -> pl.LazyFrame:
     """Select the roles under their own names, the features beside them, rows numbered from 1."""
-    used = {found[0] for role, found in roles.columns.items() if len(found) == 1}
+    used = {named[0] for role, named in roles.columns.items() if len(named) == 1}
     used -= set(roles["cluster"])
     used.update(roles["confidence"], *(roles[role] for role in guesses.BESIDE))
     if features is None:
@@ -232,13 +232,13 @@ def _scored(place: int, roles: guesses.Roles) -> list[pl.Expr]:
     if roles["method"]:
         method = pl.col(roles["method"][0]).cast(pl.String())
         method = pl.concat_str([method, pl.lit(column)], separator=":") if many else method
-    own = {role: roles[role][place % len(roles[role])] for role in guesses.BESIDE if roles[role]}
+    beside = {role: roles[role][place % len(roles[role])] for role in guesses.BESIDE if roles[role]}
     return [
         pl.col(column).alias("confidence"),
         model.alias("model"),
         method.alias("method"),
-        *(pl.col(name).alias(role) for role, name in own.items()),
-        *([] if "correct" in own else [pl.lit(None).alias("correct")]),
+        *(pl.col(name).alias(role) for role, name in beside.items()),
+        *([] if "correct" in beside else [pl.lit(None).alias("correct")]),
     ]
 
 
@@ -256,11 +256,11 @@ def _typed(
         frame = read_number(frame, "weights").with_columns(_weighted=pl.lit(True))
     else:
         frame = frame.with_columns(weights=pl.lit(1.0), _weights_text=_NO_TEXT, _weighted=False)
-    columns = {role: ",".join(found) for role, found in roles.columns.items() if found}
-    told = (*roles.guessed, *(["scale"] if guessed else []))
+    columns = {role: ",".join(named) for role, named in roles.columns.items() if named}
+    all_guessed = (*roles.guessed, *(["scale"] if guessed else []))
     cluster = columns.pop("cluster", None)
-    found = Reading(columns, told, scale, words, roles.same, cluster, models=roles.models)
-    return frame, found
+    reading = Reading(columns, all_guessed, scale, words, roles.same, cluster, models=roles.models)
+    return frame, reading
 
 
 def _checked(
@@ -293,13 +293,13 @@ def _checked(
     rows = {
         name: bad.filter(mask)["_row"].head(_ROWS_NAMED).to_list() for name, mask in broken.items()
     }
-    found = _clean(kept, source)
+    scores = _clean(kept, source)
     return replace(
-        found,
+        scores,
         dropped=counts,
         dropped_rows=rows,
         rejected=score_table.rejected_rows(bad),
-        unscored=_unscored(bad, broken, found.frame.columns),
+        unscored=_unscored(bad, broken, scores.frame.columns),
     )
 
 
@@ -311,8 +311,8 @@ def _left_out(counts: Mapping[str, int], on_invalid: str, total: int) -> set[str
     if on_invalid == "drop":
         return set(counts) - {"duplicate_row"}
     most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(rules.UNSCORED, FEW_BROKEN)}
-    few = {name for name, count in counts.items() if count <= most.get(name, 0.0) * total}
-    return set(rules.MISSING) | few
+    rare = {name for name, count in counts.items() if count <= most.get(name, 0.0) * total}
+    return set(rules.MISSING) | rare
 
 
 def _unscored(

@@ -48,5 +48,5 @@ def models_side_by_side(columns: Sequence[str], words: Collection[str]) -> dict[
     {}
     """
     named = {column: model_of(column, words).lower() for column in columns}
-    found = {model: column for column, model in named.items() if model}
-    return found if len(found) == sum(map(bool, named.values())) else {}
+    by_model = {model: column for column, model in named.items() if model}
+    return by_model if len(by_model) == sum(map(bool, named.values())) else {}

@@ -122,8 +122,8 @@ def _from_columns(source: Mapping[str, Any]) -> pl.LazyFrame:
             if hasattr(values, "__len__") and not isinstance(values, str)
         }
         if len(set(sizes.values())) > 1:
-            told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
-            raise InputError(f"the columns of a table have equal lengths, got {told}") from None
+            lengths = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+            raise InputError(f"the columns of a table have equal lengths, got {lengths}") from None
         raise InputError(f"the columns make no table: {error}") from None
 
 
@@ -161,14 +161,14 @@ def collect(lazy: pl.LazyFrame, source: Any) -> pl.DataFrame:
 
 def unreadable(error: BaseException, source: Any) -> InputError:
     """Return what to say of a table that cannot be read: which row, where that can be told."""
-    found = bad_row(Path(source)) if isinstance(source, str | Path) else None
-    if found is None:
+    fault = bad_row(Path(source)) if isinstance(source, str | Path) else None
+    if fault is None:
         return InputError(
             f"the table cannot be read: {reason_of(error)}",
             source=source_name(source),
             hint="save the table again, as parquet if you can",
         )
-    row, why = found
+    row, why = fault
     return InputError(
         f"the row cannot be read: {why}",
         source=source_name(source),
@@ -215,11 +215,11 @@ def _scan_path(path: Path, names: Collection[str], groups: Collection[str]) -> p
 
 
 def _scan_pattern(path: Path, names: Collection[str], groups: Collection[str]) -> pl.LazyFrame:
-    found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
-    if not found:
+    files = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+    if not files:
         raise InputError("no file matches this pattern", source=str(path), hint="check the path")
-    if all(file.is_file() and formats.file_format(file) != "parquet" for file in found):
-        parts = [_scan_path(file, names, groups) for file in found]
+    if all(file.is_file() and formats.file_format(file) != "parquet" for file in files):
+        parts = [_scan_path(file, names, groups) for file in files]
         return pl.concat(parts, how="diagonal_relaxed")
     return _scan_parquet(path)
 

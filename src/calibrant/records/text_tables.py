@@ -53,15 +53,15 @@ def scan_text_table(
     if kind.schema is None:
         # Reading says what is wrong.
         return _lazy(path, kind.separator, kind.as_is, infer_schema_length=None)
-    own = {name: name.strip() or name for name in kind.schema}
-    named = {*names, *name_columns([*own.values()])}
+    stripped = {name: name.strip() or name for name in kind.schema}
+    named = {*names, *name_columns([*stripped.values()])}
     # A name of these types would be written in another way than it was read.
     rewritten = {n for n, d in kind.schema.items() if d.is_float() or d == pl.Boolean()}
-    as_written = {n for n in rewritten if own[n] in named}
-    as_written |= {n for n, d in kind.schema.items() if own[n] in groups and d.is_float()}
+    as_written = {n for n in rewritten if stripped[n] in named}
+    as_written |= {n for n, d in kind.schema.items() if stripped[n] in groups and d.is_float()}
     schema = {n: pl.String() if n in as_written else d for n, d in kind.schema.items()}
     table = _lazy(path, kind.separator, kind.as_is, schema=schema)
-    return table.rename(own) if any(name != name.strip() for name in own) else table
+    return table.rename(stripped) if any(name != name.strip() for name in stripped) else table
 
 
 def read_cells(path: Path) -> pl.DataFrame:
@@ -129,8 +129,8 @@ def _check_bytes(data: bytes | mmap.mmap, separator: str) -> tuple[bool, bool]:
 
 def _refuse_zeros(data: bytes | mmap.mmap) -> None:
     if data.find(b"\x00") >= 0:
-        told = "the text holds zero bytes: it is no UTF-8 table"
-        raise InputError(told, hint="save the table as UTF-8")
+        rule = "the text holds zero bytes: it is no UTF-8 table"
+        raise InputError(rule, hint="save the table as UTF-8")
 
 
 def _header(path: Path) -> bytes:
@@ -212,11 +212,11 @@ def _check_quotes(data: bytes | mmap.mmap, separator: str) -> bool:
 
 def _places(data: bytes | mmap.mmap, byte: int) -> Array:
     raw = np.frombuffer(data, dtype=np.uint8)
-    found = [
+    places = [
         np.flatnonzero(raw[start : start + _CHUNK] == byte) + start
         for start in range(0, raw.size, _CHUNK)
     ]
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+    return np.concatenate(places) if places else np.zeros(0, dtype=np.int64)
 
 
 def _unbalanced(data: bytes | mmap.mmap, place: int) -> InputError:
@@ -275,12 +275,12 @@ def _schema(path: Path, separator: str, *, as_is: bool, odd: bool) -> dict[str, 
             for name, dtype in schema.items()
             if odd and dtype.is_numeric()
         }
-        found = [pl.col(name).str.contains(test).any() for name, test in tests.items()]
+        checks = [pl.col(name).str.contains(test).any() for name, test in tests.items()]
         texts = _lazy(path, separator, as_is, infer_schema=False)
-        told = texts.select(found).collect().to_dicts() if found else [{}]
+        hits = texts.select(checks).collect().to_dicts() if checks else [{}]
     except pl.exceptions.PolarsError:
         return None
-    return {name: pl.String() if told[0].get(name) else dtype for name, dtype in schema.items()}
+    return {name: pl.String() if hits[0].get(name) else dtype for name, dtype in schema.items()}
 
 
 _WHOLE = r"\s*[+-]?\d+\s*"

@@ -112,7 +112,7 @@ def read_exchanges(
     words = json_text.KINDS[log.kind]
     for place, row in rows:
         try:
-            found = list(exchanges(row))
+            row_exchanges = list(exchanges(row))
         except NoAnswerError as error:
             log.problem(place, str(error))
             continue
@@ -121,7 +121,7 @@ def read_exchanges(
         except _OTHER_LAYOUT as error:
             log.problem(place, f"not the layout of {words['row']}: {error!r:.120}")
             continue
-        for one in found:
+        for one in row_exchanges:
             _add(log, one, draws, place)
     if "nothing" in words and not draws:
         first = next(iter(log.problems), None)
@@ -216,9 +216,9 @@ def grade_among(values: Raw, name: str | None) -> Grade:
     wanted = GRADES if name is None else (name,)
     grader = next((plain[_plain(key)] for key in wanted if _plain(key) in plain), None)
     if grader is None:
-        known = ", ".join(values) or "nothing was graded"
+        names = ", ".join(values) or "nothing was graded"
         why = "no value says right or wrong; name one as grade" if values else "no grade"
-        return Grade(None, f"{why}: {known}" if name is None else f"no value {name!r}: {known}")
+        return Grade(None, f"{why}: {names}" if name is None else f"no value {name!r}: {names}")
     value = values[grader]
     grade, why = grade_value(value), f"{grader} is neither right nor wrong: {value!r:.40}"
     if grade is None:
@@ -278,8 +278,8 @@ def _split_rows(path: Path, log: ForeignLog) -> Iterator[dict[Any, Any]]:
 
 def mapping_in(value: Any) -> Raw:
     """Return a mapping, also one that is written as JSON; an empty one for anything else."""
-    found = json_in(value) if isinstance(value, str) else value
-    return found if isinstance(found, Mapping) else {}
+    parsed = json_in(value) if isinstance(value, str) else value
+    return parsed if isinstance(parsed, Mapping) else {}
 
 
 def first_of(row: Raw, names: Iterable[str]) -> Any:
@@ -310,9 +310,9 @@ def plain_text(value: Any) -> str:
             return plain_text(value["choices"][:1])
         if isinstance(value.get("message"), Mapping):
             return plain_text(value["message"])
-        held = next((value[key] for key in _SAID if value.get(key) is not None), None)
-        if held is not None:
-            return plain_text(held)
+        content = next((value[key] for key in _SAID if value.get(key) is not None), None)
+        if content is not None:
+            return plain_text(content)
         if len(value) == 1 and isinstance(only := next(iter(value.values())), str):
             return only
         return _as_json(value)
@@ -342,7 +342,7 @@ def response_logprobs(value: Any) -> list[Any] | None:
     choices = reply.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         reply = choices[0]
-    held = reply.get("logprobs")
-    if isinstance(held, Mapping):
-        held = held.get("content") or held.get("token_logprobs")
-    return held if isinstance(held, list) and held else None
+    logprobs = reply.get("logprobs")
+    if isinstance(logprobs, Mapping):
+        logprobs = logprobs.get("content") or logprobs.get("token_logprobs")
+    return logprobs if isinstance(logprobs, list) and logprobs else None

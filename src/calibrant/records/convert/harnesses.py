@@ -286,5 +286,5 @@ def _metric_grade(row: _Row, name: str | None) -> Grade:
     if len(row.texts) > 1:
         # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
         return Grade(None, FILTERED_ONLY)
-    known = [one for one in _METRICS if one in row.metrics]
-    return exchange.first_grade(row.metrics, [name] if name else known or row.metrics)
+    names = [one for one in _METRICS if one in row.metrics]
+    return exchange.first_grade(row.metrics, [name] if name else names or row.metrics)

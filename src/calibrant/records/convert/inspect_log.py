@@ -61,9 +61,9 @@ def _objects(archive: ZipEntries, names: Iterable[str], log: ForeignLog) -> Iter
 def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> None:
     version = head.get("version", VERSIONS[0])
     if version not in VERSIONS:
-        known = " and ".join(map(str, VERSIONS))
+        versions = " and ".join(map(str, VERSIONS))
         raise InputError(
-            f"this reader knows versions {known} of Inspect's logs, got {version!r}",
+            f"this reader knows versions {versions} of Inspect's logs, got {version!r}",
             hint="convert the log with a version of Inspect that writes one of these",
         )
     spec = head.get("eval") or {}
@@ -233,7 +233,7 @@ def _grade(
 
 def _stated(scores: exchange.Raw, options: json_text.ReadOptions) -> dict[str, float]:
     """Return the confidences that scorers recorded, by method."""
-    found: dict[str, float] = {}
+    confidences: dict[str, float] = {}
     for name, score in scores.items():
         places = [score.get("metadata") or {}]
         if isinstance(score.get("value"), Mapping):
@@ -244,10 +244,10 @@ def _stated(scores: exchange.Raw, options: json_text.ReadOptions) -> dict[str, f
                 if number is None:
                     continue
                 method = str(place.get("method", "verb" if key == "confidence" else key))
-                place_name = method if method not in found else f"{method}:{name}"
-                found[place_name] = options.fraction(number)
+                place_name = method if method not in confidences else f"{method}:{name}"
+                confidences[place_name] = options.fraction(number)
                 break
-    return found
+    return confidences
 
 
 def _content_text(content: Any) -> str | None:

@@ -181,7 +181,7 @@ def readable_samples(data: bytes, *, rows: str = "samples") -> dict[str, Any]:
     """
     text = data.decode("utf-8", errors="replace")
     decoder = json.JSONDecoder()
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     place = text.find("{") + 1
     try:
         while True:
@@ -189,11 +189,11 @@ def readable_samples(data: bytes, *, rows: str = "samples") -> dict[str, Any]:
             key, place = decoder.raw_decode(text, place)
             place = _skip(text, place, " \t\r\n:")
             if key == rows and text[place : place + 1] == "[":
-                place = _read_rows(text, place + 1, decoder, found.setdefault(rows, []))
+                place = _read_rows(text, place + 1, decoder, fields.setdefault(rows, []))
             else:
-                found[key], place = decoder.raw_decode(text, place)
+                fields[key], place = decoder.raw_decode(text, place)
     except (json.JSONDecodeError, TypeError, RecursionError):
-        return found
+        return fields
 
 
 def readable_rows(data: bytes) -> list[Any]:

@@ -51,8 +51,8 @@ def believed_tokens(
         log.note("some log-probs are not read: a value is no log-probability")
         return None
     pieces = [_piece(entry) for entry in entries]
-    known = [piece for piece in pieces if piece is not None]
-    if text is not None and len(known) == len(pieces) and not spells(known, text):
+    texts = [piece for piece in pieces if piece is not None]
+    if text is not None and len(texts) == len(pieces) and not spells(texts, text):
         log.note("some log-probs are not read: the tokens do not spell the answer")
         return None
     return [min(value, 0.0) for value in sound]

@@ -123,15 +123,15 @@ def _examples(path: Path, log: ForeignLog) -> tuple[str | None, Sequence[Any], S
     data = path.read_bytes()
     if data.lstrip().startswith(b"<") and kind_by("page", data) == "simple-evals":
         return None, data.decode("utf-8", errors="replace").split(_PROMPT)[1:], ()
-    found = json_text.read_json(path, log, rows="htmls")
-    pages = found.get("htmls") if isinstance(found, Mapping) else None
+    results = json_text.read_json(path, log, rows="htmls")
+    pages = results.get("htmls") if isinstance(results, Mapping) else None
     if not isinstance(pages, list) or not pages:
         raise InputError(
             "no examples are in this file of simple-evals, only totals",
             hint="give the file *_allresults.json, or the HTML report",
         )
-    talks = found.get("convos") if isinstance(found.get("convos"), list) else []
-    return json_text.as_text(found.get("task_name")), pages, talks
+    talks = results.get("convos") if isinstance(results.get("convos"), list) else []
+    return json_text.as_text(results.get("task_name")), pages, talks
 
 
 def _example(task: str | None, page: Any, talk: Any) -> exchange.Exchange:
@@ -142,11 +142,11 @@ def _example(task: str | None, page: Any, talk: Any) -> exchange.Exchange:
     if "Score:" not in results:
         raise exchange.NoAnswerError("it is cut off before its score")
     prompts, replies = _messages(asked), _messages(sampled)
-    held = {name: unescape(value.strip()) for name, value in _RESULT.findall(results)}
+    fields = {name: unescape(value.strip()) for name, value in _RESULT.findall(results)}
     reply = replies[-1] if replies else str(talk[-1]["content"]) if talk else ""
-    correct, right = exchange.grade_value(held.get("Score")), held.get("Correct Answer")
-    taken, stated = held.get("Extracted Answer"), stated_percent(reply)
-    reason = None if correct is not None else f"the score is {held.get('Score')!r:.40}"
+    correct, right = exchange.grade_value(fields.get("Score")), fields.get("Correct Answer")
+    taken, stated = fields.get("Extracted Answer"), stated_percent(reply)
+    reason = None if correct is not None else f"the score is {fields.get('Score')!r:.40}"
     return exchange.Exchange(
         question=prompts[-1] if prompts else "",
         answer=reply if taken in (None, "None", "") else taken,

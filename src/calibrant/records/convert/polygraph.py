@@ -107,33 +107,33 @@ def _grades(
 
     A metric with values in between is a matter of degree and must be asked for.
     """
-    found = {
+    grades = {
         name: [finite_number(value) for value in values]
         for (level, name), values in metrics.items()
         if level == _LEVEL and len(values) == count
     }
     named = log.options.grade
-    if named is not None and named not in found:
-        known = ", ".join(found) or "none"
-        raise InputError(f"there is no generation metric {named!r}", hint=f"the file has: {known}")
-    stated = {name: set(values) - {None} for name, values in found.items()}
+    if named is not None and named not in grades:
+        names = ", ".join(grades) or "none"
+        raise InputError(f"there is no generation metric {named!r}", hint=f"the file has: {names}")
+    stated = {name: set(values) - {None} for name, values in grades.items()}
     binary = [name for name, values in stated.items() if values and values <= _BINARY]
     chosen = named or next(iter(binary), None)
-    others = [name for name in found if name != chosen]
+    others = [name for name in grades if name != chosen]
     if chosen is None:
         log.note(
             "no generation metric of the file says right or wrong "
-            f"(choose one by grade: {', '.join(found) or 'none'})"
+            f"(choose one by grade: {', '.join(grades) or 'none'})"
         )
         return [None] * count, None
     if others:
         log.note(f"graded by {chosen!r}; the file also has {', '.join(others)} (choose by grade)")
-    return found[chosen], chosen
+    return grades[chosen], chosen
 
 
 def _scores(log: ForeignLog, estimations: Mapping[Any, Any], count: int) -> list[dict[str, float]]:
     """Return the confidences of each input by method."""
-    found: list[dict[str, float]] = [{} for _ in range(count)]
+    scores: list[dict[str, float]] = [{} for _ in range(count)]
     for (level, name), values in estimations.items():
         if level != _LEVEL:
             log.note(f"{name} is about each {level}, not about an answer: not read")
@@ -150,8 +150,8 @@ def _scores(log: ForeignLog, estimations: Mapping[Any, Any], count: int) -> list
             if number is None:
                 log.problem(f"estimator {name}, input {place}", "no number")
             else:
-                found[place][method] = confidence_of(number)
-    return found
+                scores[place][method] = confidence_of(number)
+    return scores
 
 
 @dataclass(frozen=True, slots=True)

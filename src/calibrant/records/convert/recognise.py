@@ -125,8 +125,8 @@ def read_log(
 def _read(path: Path, kind: str | None, options: ReadOptions) -> ForeignLog:
     if not path.exists():
         raise InputError("there is no such file", hint="check the path")
-    found = READERS[kind] if kind is not None else recognise(path)
-    reader = found or _reader_of_table(path, options)
+    tool_reader = READERS[kind] if kind is not None else recognise(path)
+    reader = tool_reader or _reader_of_table(path, options)
     if reader is None:
         raise InputError(
             "not a log of a known tool",
@@ -174,9 +174,9 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
     """
     if head.startswith(_POINTER):
         size = _SIZE.search(head)
-        told = f" ({int(size[1]):,} bytes)" if size else ""
+        bytes_shown = f" ({int(size[1]):,} bytes)" if size else ""
         raise InputError(
-            f"this is a Git LFS pointer, not the file itself{told}",
+            f"this is a Git LFS pointer, not the file itself{bytes_shown}",
             hint="fetch the file first: git lfs pull",
         )
     beside = all((path.parent / name).is_file() for name in _HELM)
@@ -187,8 +187,8 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
         )
     for totals in (facts["totals"] for facts in KINDS.values() if "totals" in facts):
         if head[:1] in (b"{", b"[") and all(word.encode() in head for word in totals["words"]):
-            told = f"this {totals['file']} holds totals only, no samples"
-            raise InputError(told, hint=totals["hint"])
+            rule = f"this {totals['file']} holds totals only, no samples"
+            raise InputError(rule, hint=totals["hint"])
     # One flat object of numbers with a score and its spread.
     if len(head) < _OVERVIEW and b'"score:std"' in head and _SIMPLE_EVALS.match(head):
         raise InputError(
@@ -210,7 +210,7 @@ _INSIDE = {"hle": ("judge_response", ""), "openai-evals": ("spec", "completion_f
 _LINES = 20
 
 
-def fits(held: Container[Any], ways: Ways) -> bool:
+def fits(content: Container[Any], ways: Ways) -> bool:
     """Return whether the words of one of the ways are there.
 
     Examples
@@ -219,15 +219,15 @@ def fits(held: Container[Any], ways: Ways) -> bool:
     True
     """
     return any(
-        all(any(word in held for word in ([w] if isinstance(w, str) else w)) for w in way)
+        all(any(word in content for word in ([w] if isinstance(w, str) else w)) for w in way)
         for way in ways
     )
 
 
-def kind_by(where: str, held: Container[Any]) -> str | None:
+def kind_by(where: str, content: Container[Any]) -> str | None:
     """Return the first kind whose words for this place are there; bytes are looked at as text."""
-    held = held.decode("utf-8", "replace") if isinstance(held, bytes) else held
-    return next((kind for kind, ways in _ways(where).items() if fits(held, ways)), None)
+    content = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    return next((kind for kind, ways in _ways(where).items() if fits(content, ways)), None)
 
 
 def kind_of_row(row: Mapping[str, object]) -> str | None:
@@ -239,18 +239,18 @@ def kind_of_row(row: Mapping[str, object]) -> str | None:
 
 
 def _holds_more(row: Mapping[str, object], name: str, inner: str) -> bool:
-    held = row.get(name)
-    return name not in row or (isinstance(held, Mapping) and (not inner or inner in held))
+    value = row.get(name)
+    return name not in row or (isinstance(value, Mapping) and (not inner or inner in value))
 
 
 def kind_of_folder(path: Path) -> str | None:
     """Return the kind of a log that is a folder, or None."""
     if (path / "scenario_state.json").is_file():
         return "helm"
-    held = {entry.stem for entry in path.iterdir()}
-    if "scores" in held and held & {"observations", "observations_v2"}:
+    stems = {entry.stem for entry in path.iterdir()}
+    if "scores" in stems and stems & {"observations", "observations_v2"}:
         return "langfuse"
-    return "phoenix" if {"spans", "annotations"} <= held else None
+    return "phoenix" if {"spans", "annotations"} <= stems else None
 
 
 def kind_of_text(path: Path, head: bytes) -> str | None:

@@ -49,8 +49,8 @@ def _table_row(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exc
     asked, said, right = (exchange.first_of(row, names) for names in roles)
     if asked is None or said is None:
         raise exchange.NoAnswerError("there is no question, or no answer")
-    known = {name for names in (*roles, _NO_SCORES) for name in names}
-    scores = {_score_name(name): value for name, value in row.items() if name not in known}
+    no_scores = {name for names in (*roles, _NO_SCORES) for name in names}
+    scores = {_score_name(name): value for name, value in row.items() if name not in no_scores}
     for one in row.get("assessments") or ():  # what people and judges said of a trace of MLflow
         if one.get("feedback"):
             scores.setdefault(str(one["assessment_name"]), one["feedback"]["value"])
@@ -106,14 +106,14 @@ def _braintrust(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Ex
     """Read a row; the same input again is another draw."""
     exchange.refuse_failed(row, "task")
     output, about = row["output"], exchange.mapping_in(row.get("metadata"))
-    held = output if isinstance(output, Mapping) else {}
-    said = exchange.first_of(held, _OUTPUTS)
+    fields = output if isinstance(output, Mapping) else {}
+    said = exchange.first_of(fields, _OUTPUTS)
     yield exchange.Exchange(
         question=exchange.plain_text(row.get("input")),
         answer=_text(output if said is None else said),
         model=str(exchange.first_of(about, _MODELS) or "model"),
         grade=exchange.grade_among(exchange.mapping_in(row["scores"]), options.grade),
-        confidence=held.get(exchange.CONFIDENCE, about.get(exchange.CONFIDENCE)),
+        confidence=fields.get(exchange.CONFIDENCE, about.get(exchange.CONFIDENCE)),
         tokens=exchange.response_logprobs(output),
         references=[exchange.plain_text(row["expected"])] if row.get("expected") else [],
     )

@@ -45,30 +45,30 @@ def _spans(row: exchange.Raw) -> Iterator[_Span]:
         yield _span(row["context"]["trace_id"], row["context"]["span_id"], row)
 
 
-def _span(trace: Any, own: Any, row: exchange.Raw) -> _Span:
+def _span(trace: Any, span_id: Any, row: exchange.Raw) -> _Span:
     events = row.get("events") or ()
     named = [(str(event["name"]), _attributes(event.get("attributes"))) for event in events]
-    return _Span(str(trace), str(own), _attributes(row.get("attributes")), named)
+    return _Span(str(trace), str(span_id), _attributes(row.get("attributes")), named)
 
 
-def _attributes(held: Any) -> dict[str, object]:
+def _attributes(attributes: Any) -> dict[str, object]:
     """Return attributes by name; OTLP lists them, each value under the name of its type."""
-    if isinstance(held, Mapping):
-        return dict(held)
-    return {str(one["key"]): next(iter(one["value"].values()), None) for one in held or ()}
+    if isinstance(attributes, Mapping):
+        return dict(attributes)
+    return {str(one["key"]): next(iter(one["value"].values()), None) for one in attributes or ()}
 
 
 def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) -> list[Any]:
     """Return messages: one attribute, attributes with a number each, or events."""
-    everywhere = [span.held, *(held for _, held in span.events)]
-    whole = next((held[attribute] for held in everywhere if held.get(attribute)), None)
+    everywhere = [span.held, *(body for _, body in span.events)]
+    whole = next((body[attribute] for body in everywhere if body.get(attribute)), None)
     if whole is not None:
         messages = exchange.json_in(whole) if isinstance(whole, str) else whole
         return messages if isinstance(messages, list) else [whole]
     numbers = (f"{older}.{number}.content" for number in range(len(span.held)))
     listed = [span.held[name] for name in numbers if span.held.get(name)]
     return listed or [
-        held.get("message") or held.get("content") for name, held in span.events if name in events
+        body.get("message") or body.get("content") for name, body in span.events if name in events
     ]
 
 
@@ -79,11 +79,11 @@ def _replies(span: _Span) -> list[str]:
 
 def _evaluations(span: _Span) -> Iterator[tuple[object, str, object]]:
     """Yield the id of a reply that an evaluation names, and its own name and value."""
-    for name, held in span.events:
-        if name == "gen_ai.evaluation.result" and "gen_ai.evaluation.name" in held:
-            values = (held.get(f"gen_ai.evaluation.score.{part}") for part in ("value", "label"))
+    for name, body in span.events:
+        if name == "gen_ai.evaluation.result" and "gen_ai.evaluation.name" in body:
+            values = (body.get(f"gen_ai.evaluation.score.{part}") for part in ("value", "label"))
             value = next((value for value in values if value is not None), None)
-            yield held.get("gen_ai.response.id"), str(held["gen_ai.evaluation.name"]), value
+            yield body.get("gen_ai.response.id"), str(body["gen_ai.evaluation.name"]), value
 
 
 def _by_span(
@@ -162,8 +162,8 @@ def _run(runs: list[exchange.Raw], options: ReadOptions) -> exchange.Exchange:
     whole = next((run for run in runs if not run.get("parent_run_id")), runs[0])
     exchange.refuse_failed(whole, "run")
     calls = [run for run in runs if run["run_type"] in ("llm", "chat_model") and run["outputs"]]
-    made = _generation(calls[-1]["outputs"]) if calls else {}
-    message = _unwrapped(made.get("message") or {})
+    generation = _generation(calls[-1]["outputs"]) if calls else {}
+    message = _unwrapped(generation.get("message") or {})
     about = exchange.mapping_in(message.get("response_metadata"))
     outputs = exchange.mapping_in(whole["outputs"])
     extra, inner = (exchange.mapping_in(x) for x in (whole.get("extra"), outputs.get("output")))
@@ -171,11 +171,11 @@ def _run(runs: list[exchange.Raw], options: ReadOptions) -> exchange.Exchange:
     stated = exchange.first_of({**outputs, **inner}, (exchange.CONFIDENCE,))
     return exchange.Exchange(
         question=_words(whole["inputs"]),
-        answer=_words(made if whole in calls else outputs),
+        answer=_words(generation if whole in calls else outputs),
         model=str(exchange.first_of({**values, **about}, _RUN_MODELS) or "model"),
         grade=exchange.grade_among(values, options.grade),
         confidence=values.get(exchange.CONFIDENCE, stated),
-        tokens=exchange.response_logprobs(exchange.mapping_in(made.get("generation_info")))
+        tokens=exchange.response_logprobs(exchange.mapping_in(generation.get("generation_info")))
         or exchange.response_logprobs(about),
     )
 

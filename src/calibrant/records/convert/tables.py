@@ -105,8 +105,8 @@ def read_uqlm(log: ForeignLog) -> None:
     grade = _grade_column(table.columns, log)
     judges = [c for c in table.columns if c.startswith("judge_") and c[6:].isdecimal()]
     scorers = [column for column in table.columns if column in (*_SCORERS, *judges)]
-    known = {"prompt", "response", "sampled_responses", grade, *scorers}
-    others = [column for column in table.columns if column not in known]
+    read_columns = {"prompt", "response", "sampled_responses", grade, *scorers}
+    others = [column for column in table.columns if column not in read_columns]
     if others:
         log.note(f"columns that are no scores of uqlm: {', '.join(others)}")
     rows = zip(numbers, table.iter_rows(named=True), strict=True)

@@ -89,17 +89,17 @@ def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str 
     if name is not None:
         value = json_text.finite_number((row.get("namedScores") or {}).get(name))
         return (value, None) if value is not None else (None, f"no score named {name!r}")
-    held = graded.get("componentResults")
-    if not held:
+    assertions = graded.get("componentResults")
+    if not assertions:
         # promptfoo lets a test without assertions pass; nobody looked at the answer.
         return None, "the test has no assertion"
-    kinds = [str((one.get("assertion") or {}).get("type") or "") for one in held]
+    kinds = [str((one.get("assertion") or {}).get("type") or "") for one in assertions]
     about = [kind.removeprefix("not-") not in _NOT_CORRECTNESS for kind in kinds]
     if not any(about):
         return None, f"no assertion is about the answer being right: {', '.join(kinds)}"
     if all(about):
         return float(bool(row["success"])), None
-    passed = [bool(one["pass"]) for one, says in zip(held, about, strict=True) if says]
+    passed = [bool(one["pass"]) for one, says in zip(assertions, about, strict=True) if says]
     return float(all(passed)), None
 
 
@@ -108,9 +108,9 @@ def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str 
 
 def read_deepeval(log: ForeignLog) -> None:
     """Read a test run; cases with the same input are draws of one question."""
-    found = json_text.read_json(log.path, log, rows="testCases")
+    content = json_text.read_json(log.path, log, rows="testCases")
     # The folder .deepeval wraps the run.
-    run = found.get("testRunData", found) if isinstance(found, Mapping) else None
+    run = content.get("testRunData", content) if isinstance(content, Mapping) else None
     if not isinstance(run, Mapping) or not isinstance(run.get("testCases"), list):
         raise InputError("a test run of DeepEval has a list of test cases")
     log.expect_sum([run.get("testPassed"), run.get("testFailed")])
@@ -128,23 +128,23 @@ def read_deepeval(log: ForeignLog) -> None:
 
 def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchange:
     expected = json_text.as_text(case.get("expectedOutput"))
-    held = case.get("metadata") or case.get("additionalMetadata") or {}
+    metadata = case.get("metadata") or case.get("additionalMetadata") or {}
     return exchange.Exchange(
         question=str(case["input"]),
         answer=json_text.as_text(case.get("actualOutput")) or "",
         model=model,
         grade=exchange.Grade(*_case_grade(case, grade), grade or "all metrics"),
-        confidence=held.get(exchange.CONFIDENCE),
+        confidence=metadata.get(exchange.CONFIDENCE),
         references=() if expected is None else [expected],
     )
 
 
 def _case_grade(case: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
-    found = case.get("metricsData") or []
-    chosen = [one for one in found if name is None or one.get("name") == name]
+    metrics = case.get("metricsData") or []
+    chosen = [one for one in metrics if name is None or one.get("name") == name]
     if not chosen:
-        known = ", ".join(str(one.get("name")) for one in found) or "none"
-        return None, "no metric was run" if name is None else f"no metric {name!r}; it has: {known}"
+        names = ", ".join(str(one.get("name")) for one in metrics) or "none"
+        return None, "no metric was run" if name is None else f"no metric {name!r}; it has: {names}"
     failed = next((one for one in chosen if one.get("error")), None)
     if failed is not None:
         return None, f"the metric {failed.get('name')} failed: {failed['error']!r:.80}"
@@ -180,20 +180,20 @@ def _entries(path: Path, log: ForeignLog) -> dict[str, object]:
         entries: dict[str, object] = {str(row.get("id", place)): row for place, row in lines}
         log.expected = len(entries) + len(log.problems)
         return entries
-    found = json_text.read_json(path, log)
-    if isinstance(found, list):
-        rows = [one for one in found if isinstance(one, dict)]
-        found = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
-    if not isinstance(found, dict) or not found:
+    content = json_text.read_json(path, log)
+    if isinstance(content, list):
+        rows = [one for one in content if isinstance(one, dict)]
+        content = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
+    if not isinstance(content, dict) or not content:
         raise InputError("no entry of the file can be read")
     if not log.problems:
-        log.expected = len(found)
+        log.expected = len(content)
     else:
-        read = sum(isinstance(one, dict) and "judge_response" in one for one in found.values())
+        read = sum(isinstance(one, dict) and "judge_response" in one for one in content.values())
         lost = data.count(b'"judge_response"') - read
         if lost:
             log.problem(path.name, f"at least {lost} of its entries cannot be read")
-    return found
+    return content
 
 
 def _answer(

@@ -136,7 +136,7 @@ def read_langfuse(log: ForeignLog) -> None:
     if log.path.is_dir():
         rows = _scheduled(log)
     else:
-        rows = [_unfolded(found) for found in _rows(log.path, log)]
+        rows = [_unfolded(row) for row in _rows(log.path, log)]
     answers = [(row, _scores(row)) for row in rows if _is_answer(row)]
     if not answers:
         raise InputError("no answer of a model is in this export of Langfuse")
@@ -158,8 +158,8 @@ def _rows(path: Path, log: ForeignLog) -> list[exchange.Raw]:
 def _unfolded(row: exchange.Raw) -> exchange.Raw:
     """Return the answer of a trace: itself, or its generation where it has no output."""
     inner = row.get("observations")
-    held = [one for one in inner or () if isinstance(one, Mapping)]
-    generations = [one for one in held if one.get("type") == "GENERATION"]
+    observations = [one for one in inner or () if isinstance(one, Mapping)]
+    generations = [one for one in observations if one.get("type") == "GENERATION"]
     if not generations:
         return row
     last = generations[-1]
@@ -203,17 +203,17 @@ def _is_answer(row: exchange.Raw) -> bool:
 
 def _scores(row: exchange.Raw) -> dict[str, object]:
     """Return the scores by name: a list of objects, a mapping, or a column each."""
-    held = row.get("scores")
+    recorded = row.get("scores")
     scores: dict[str, object] = {}
-    if isinstance(held, list):
-        for one in held:
+    if isinstance(recorded, list):
+        for one in recorded:
             if isinstance(one, Mapping) and "name" in one:
                 text = one.get("stringValue") or one.get("string_value")
                 kind = one.get("dataType") or one.get("data_type")
                 scores[str(one["name"])] = text if text and kind != "NUMERIC" else one.get("value")
         return scores
-    if isinstance(held, Mapping):
-        scores |= {str(name): _single(value) for name, value in held.items()}
+    if isinstance(recorded, Mapping):
+        scores |= {str(name): _single(value) for name, value in recorded.items()}
     for name, value in row.items():
         if name not in _TRACE_FIELDS and (value is None or isinstance(value, list | str)):
             single = _single(value)

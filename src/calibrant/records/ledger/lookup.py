@@ -50,9 +50,9 @@ class LedgerLookup:
             self._prepare(db)
         except sqlite3.DatabaseError as error:
             db.close()
-            told = ledger_error(error, self.path)
-            if isinstance(told, InputError):
-                raise told from None
+            refusal = ledger_error(error, self.path)
+            if isinstance(refusal, InputError):
+                raise refusal from None
             raise SchemaError(f"not a ledger: {error}", source=str(self.path)) from None
         except BaseException:
             db.close()
@@ -68,8 +68,8 @@ class LedgerLookup:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
             db.execute("BEGIN IMMEDIATE")
-            known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
-            if known is None:
+            meta = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
+            if meta is None:
                 for statement in schema.statements(schema.TABLES):
                     db.execute(statement)
                 db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(schema.SCHEMA_VERSION),))
@@ -102,20 +102,20 @@ class LedgerLookup:
     def held(self, keys: Sequence[schema.LedgerKey]) -> list[set[int]]:
         """Return, for each key, the indices of the draws that are committed."""
         ids = self.find(keys)
-        held = self.held_by_id([id_ for id_ in ids if id_ is not None])
-        return [held.get(id_, set()) if id_ is not None else set() for id_ in ids]
+        draws = self.held_by_id([id_ for id_ in ids if id_ is not None])
+        return [draws.get(id_, set()) if id_ is not None else set() for id_ in ids]
 
     def held_by_id(
         self, request_ids: Sequence[int], db: sqlite3.Connection | None = None
     ) -> dict[int, set[int]]:
         """Return the committed draw indices of each request that has any."""
-        held: dict[int, set[int]] = {}
+        draws: dict[int, set[int]] = {}
         query = "SELECT request_id, draw FROM draws WHERE request_id IN ({})"
         for request_id, draw in self._in_batches(query, request_ids, db):
-            held.setdefault(request_id, set()).add(draw)
-        for request_id in self._lost.keys() & held.keys():
-            held[request_id] -= self._lost[request_id]
-        return held
+            draws.setdefault(request_id, set()).add(draw)
+        for request_id in self._lost.keys() & draws.keys():
+            draws[request_id] -= self._lost[request_id]
+        return draws
 
     def without_answer(self, request_id: int, *, below: int) -> list[int]:
         """Return the draws of a request that are noted but whose answer is not in the file."""

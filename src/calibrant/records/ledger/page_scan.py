@@ -30,10 +30,10 @@ def scan_rows(path: Path) -> list[Row]:
     raw = path.read_bytes()
     journal = path.with_name(path.name + "-wal")
     frames = journal.read_bytes() if journal.is_file() else b""
-    (told,) = struct.unpack_from(">H", raw, 16) if len(raw) >= _FILE_HEADER else (0,)
-    sizes = dict.fromkeys((65_536 if told == 1 else told, *_PAGE_SIZES))
-    found = (_scanned(raw, frames, size) for size in sizes if size in _PAGE_SIZES)
-    return max(found, key=len, default=[]) if len(raw) else []
+    (page_size,) = struct.unpack_from(">H", raw, 16) if len(raw) >= _FILE_HEADER else (0,)
+    sizes = dict.fromkeys((65_536 if page_size == 1 else page_size, *_PAGE_SIZES))
+    scans = (_scanned(raw, frames, size) for size in sizes if size in _PAGE_SIZES)
+    return max(scans, key=len, default=[]) if len(raw) else []
 
 
 def _scanned(raw: bytes, frames: bytes, size: int) -> list[Row]:

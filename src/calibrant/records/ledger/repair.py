@@ -139,8 +139,8 @@ def _check_nobody_writes(path: Path) -> None:
             return  # too damaged to be written to
     at_work = [pid for (pid,) in rows if schema.is_running(pid)]
     if at_work:
-        told = f"process {at_work[0]} is using the ledger"
-        raise InputError(told, hint="wait until that run has ended, or end it")
+        rule = f"process {at_work[0]} is using the ledger"
+        raise InputError(rule, hint="wait until that run has ended, or end it")
 
 
 def _problems(path: Path) -> list[str]:
@@ -157,10 +157,10 @@ def _readable(body: object) -> bool:
     if not isinstance(body, bytes):
         return False
     try:
-        held = orjson.loads(body)
+        answer = orjson.loads(body)
     except orjson.JSONDecodeError:
         return False
-    return isinstance(held, dict) and isinstance(held.get("text"), str)
+    return isinstance(answer, dict) and isinstance(answer.get("text"), str)
 
 
 def _backup(path: Path) -> Path:
@@ -222,14 +222,14 @@ class _Saved:
 
     def _draws(self) -> dict[int, tuple[object, ...]]:
         """Return the draws that have a request and a readable answer."""
-        found = dict(self._others["draws"])
+        draws = dict(self._others["draws"])
         for (request, draw), id_ in self._known.items():
-            if id_ not in found and id_ in self._payloads:
-                found[id_] = _remade(request, draw, self._payloads[id_])
+            if id_ not in draws and id_ in self._payloads:
+                draws[id_] = _remade(request, draw, self._payloads[id_])
         indexed = {id_: place for place, id_ in self._known.items()}
         return {
             id_: row
-            for id_, row in found.items()
+            for id_, row in draws.items()
             if row[1] in self.requests
             and indexed.get(id_, row[1:3]) == row[1:3]
             and _readable(self._payloads.get(id_))
@@ -237,18 +237,18 @@ class _Saved:
 
     def _expected(self) -> set[tuple[object, object]]:
         """Return the draws that the ledger had, as far as anything in it shows them."""
-        known: set[tuple[object, object]] = {(r[1], r[2]) for r in self._others["draws"].values()}
+        draws: set[tuple[object, object]] = {(r[1], r[2]) for r in self._others["draws"].values()}
         # Where row and index disagree, a bit has flipped: it is one draw all the same.
         rows = self._others["draws"]
-        known |= {place for place, id_ in self._known.items() if id_ not in rows}
+        draws |= {place for place, id_ in self._known.items() if id_ not in rows}
         done = {id_ for id_, row in self._others["attempt_ends"].items() if row[2] == "done"}
         for id_, row in self._others["attempts"].items():
             _, _, request, first, n, _ = row
             asked = {(request, int(str(first)) + step) for step in range(int(str(n)))}
             # An endpoint may give fewer than it was asked for: only calls without a trace count.
-            if id_ in done and not asked & known:
-                known |= asked
-        return known
+            if id_ in done and not asked & draws:
+                draws |= asked
+        return draws
 
 
 def _fits(values: tuple[object, ...], shape: tuple[Any, ...]) -> bool:
@@ -265,8 +265,8 @@ def _is_request(values: tuple[object, ...]) -> bool:
 def _remade(request: int, draw: int, body: bytes) -> tuple[object, ...]:
     """Return a draw whose own row is lost, from its answer; what it cost is not known."""
     try:
-        held = orjson.loads(body)
-        prompt, completion = (max(0, int(tokens)) for tokens in held["usage"])
+        answer = orjson.loads(body)
+        prompt, completion = (max(0, int(tokens)) for tokens in answer["usage"])
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         prompt = completion = 0
     return (None, request, draw, 0, None, prompt, completion, None, 0.0)

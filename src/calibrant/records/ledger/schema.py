@@ -149,13 +149,13 @@ class Accounts:
         may_wait = bool(self._under_way) or others_may_free
         taken, spent = total.tokens + total.reserved_tokens, total.money + total.reserved_money
         if caps.tokens is not None and taken + tokens > caps.tokens:
-            told = (f"{caps.tokens:,} tokens", f"{taken:,} used", "take", f"{tokens:,}")
+            parts = (f"{caps.tokens:,} tokens", f"{taken:,} used", "take", f"{tokens:,}")
         elif caps.money is not None and spent + money > caps.money:
-            told = (f"{caps.money:g}", f"{spent:.4g} spent", "cost", f"{money:.4g}")
+            parts = (f"{caps.money:g}", f"{spent:.4g} spent", "cost", f"{money:.4g}")
         else:
             return None
         text = "the cap of {} could be exceeded: {} or reserved, the next call can {} {}"
-        return Refusal(text.format(*told), may_wait)
+        return Refusal(text.format(*parts), may_wait)
 
 
 def other_accounts(
