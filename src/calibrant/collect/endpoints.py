@@ -34,12 +34,12 @@ _TOKENS = 512
 
 async def probe_models(config: StudyConfig, clients: Mapping[str, Client]) -> list[dict[str, Any]]:
     """Probe every model of a study, one after the other; the clients are closed."""
-    found = []
+    reports = []
     for model in config.models:
         client = clients[model.name]
-        found.append({"model": model.name, **await probe_endpoint(client, model.model)})
+        reports.append({"model": model.name, **await probe_endpoint(client, model.model)})
         await client.close()
-    return found
+    return reports
 
 
 async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
@@ -68,13 +68,13 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         seed=1 if able.seed else None,
         stop=("\n\n\n",),
     )
-    problem, found = None, list[Completion]()
+    problem, completions = None, list[Completion]()
     try:
-        found = await client.ask(request)
+        completions = await client.ask(request)
     except ClientError as error:
         problem = str(error)
     refusals = [one.refused[model] for one in http if model in one.refused]
-    first = found[0] if found else None
+    first = completions[0] if completions else None
     return {
         "endpoint": client.endpoint,
         "problem": problem,
@@ -84,7 +84,7 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         "takes": [] if first is None else _taken(request, first),
         "refuses": {name: said for one in refusals for name, said in one.left_out.items()},
         "limits": {k: v for one in refusals for k, v in {**one.at_most, **one.renamed}.items()},
-        "draws_per_call": len(found),
+        "draws_per_call": len(completions),
         "logprobs": bool(first is not None and first.logprobs),
         "logprobs_refused": None if first is None else first.logprobs_refused,
         "thinking_tokens": None if first is None else first.thinking_tokens,

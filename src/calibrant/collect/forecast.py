@@ -73,8 +73,8 @@ class Forecast:
     def cost(self) -> float | None:
         """The sum of the costs."""
         costs = [row.cost for row in self.rows if row.calls]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        priced = [cost for cost in costs if cost is not None]
+        return sum(priced) if len(priced) == len(costs) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -145,21 +145,21 @@ def judge_row(
     if answers_seen >= ENOUGH_ANSWERS and verdicts:
         rate = verdicts / answers_seen
         basis = f"{verdicts:,} verdicts for the first {answers_seen:,} answers of this study"
-    held = min(calls, verdicts)
-    ahead = 1.0 - held / calls if calls else 0.0
+    answered = min(calls, verdicts)
+    ahead = 1.0 - answered / calls if calls else 0.0
     tokens, replies = per_answer * tokens * calls // max(most, 1), calls * REPLY_TOKENS
     return ForecastRow(
         model=chosen.judge.name,
         probe="judge, at most",
         purpose=JUDGE,
         draws_wanted=calls,
-        draws_held=held,
-        calls=calls - held,
+        draws_held=answered,
+        calls=calls - answered,
         prompt_tokens=round(ahead * tokens),
         completion_tokens=round(ahead * replies),
         cost=None if price is None else ahead * price.cost(tokens, replies),
         note=note,
-        expected_calls=max(0, min(math.ceil(rate * answers), calls) - held),
+        expected_calls=max(0, min(math.ceil(rate * answers), calls) - answered),
         basis=basis,
     )
 
@@ -185,8 +185,8 @@ class _ModelForecast:
         self.extract = inquiry.extract
         self.ledger = ledger
         price = inquiry.prices[model.name]
-        known = {} if price is None else {model.model: price}
-        self.dispatcher = Dispatcher(inquiry.clients[model.name], ledger, prices=known)
+        by_model = {} if price is None else {model.model: price}
+        self.dispatcher = Dispatcher(inquiry.clients[model.name], ledger, prices=by_model)
         self.subjects: dict[str, Subject] = {}
 
     def first_and_second_turn(self, questions: Sequence[Question]) -> Iterable[ForecastRow]:

@@ -36,8 +36,8 @@ class Question:
 
 def iterate_questions(frame: pl.DataFrame) -> Iterator[Question]:
     """Yield the rows of a questions table."""
-    known = ("question_id", "text", "kind", "choices", "messages")
-    columns = [name for name in known if name in frame.columns]
+    wanted = ("question_id", "text", "kind", "choices", "messages")
+    columns = [name for name in wanted if name in frame.columns]
     for number, row in enumerate(frame.select(columns).iter_rows(named=True), 1):
         kind = row.get("kind") or ("choice" if row.get("choices") else "open")
         if kind not in KINDS:
@@ -324,10 +324,10 @@ def distinct(answers: Iterable[str]) -> list[str]:
     >>> distinct(["Paris", "paris ", "Lyon"])
     ['Paris', 'Lyon']
     """
-    found: dict[str, str] = {}
+    by_plain: dict[str, str] = {}
     for answer in answers:
-        found.setdefault(plain_answer(answer), answer)
-    return list(found.values())
+        by_plain.setdefault(plain_answer(answer), answer)
+    return list(by_plain.values())
 
 
 def most_frequent(answers: Sequence[str], count: int) -> list[str]:

@@ -36,8 +36,8 @@ def price_of(model: ModelConfig, prices: dict[str, Price]) -> Price | None:
     share = DISCOUNT if "batch" in model.options else 1.0
     for name in sorted(prices, key=len, reverse=True):
         if model.price == name or model.price.startswith(f"{name}-"):
-            found = prices[name]
-            return replace(found, prompt=share * found.prompt, completion=share * found.completion)
+            full = prices[name]
+            return replace(full, prompt=share * full.prompt, completion=share * full.completion)
     return None
 
 

@@ -264,8 +264,8 @@ def ledgered_asks(dispatcher: Dispatcher, asks: Sequence[Ask]) -> Iterator[Ask]:
 
     They need no budget: after a cap is reached everything paid for still comes home.
     """
-    held = dispatcher.ledger.held([dispatcher.prepare(ask)[1] for ask in asks])
-    for ask, have in zip(asks, held, strict=True):
+    stored = dispatcher.ledger.held([dispatcher.prepare(ask)[1] for ask in asks])
+    for ask, have in zip(asks, stored, strict=True):
         whole = next((draw for draw in range(ask.draws) if draw not in have), ask.draws)
         if whole:
             yield msgspec.structs.replace(ask, draws=whole)

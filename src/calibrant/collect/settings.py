@@ -69,7 +69,7 @@ class Settings:
         self._taken.add(key)
         return key in self._values
 
-    def fill(self, kind: type[T], **known: Any) -> T:
+    def fill(self, kind: type[T], **values: Any) -> T:
         """Return a dataclass of these settings, each by its type and bounds, and finish.
 
         A field of another dataclass is a table, a tuple of them an array of tables.
@@ -78,7 +78,7 @@ class Settings:
         ----------
         kind
             The dataclass; `setting` gives a field its bounds or choices.
-        **known
+        **values
             Fields that were read in another way.
         """
         readers: dict[Any, Callable[..., Any]] = {
@@ -93,7 +93,7 @@ class Settings:
         }
         types = get_type_hints(kind)
         for item in fields(kind):  # type: ignore[arg-type]
-            if item.name in known:
+            if item.name in values:
                 continue
             hint = types[item.name]
             kinds = (hint, get_origin(hint), *get_args(hint))
@@ -103,13 +103,13 @@ class Settings:
                 default = NEEDED if item.default is MISSING else item.default
                 if item.default_factory is not MISSING:
                     default = item.default_factory()
-                known[item.name] = read(item.name, default, **item.metadata)
+                values[item.name] = read(item.name, default, **item.metadata)
             elif tuple in kinds:
-                known[item.name] = tuple(one.fill(inner) for one in self.tables(item.name))
+                values[item.name] = tuple(one.fill(inner) for one in self.tables(item.name))
             elif self.has(item.name) or item.default is not None:
-                known[item.name] = self.table(item.name).fill(inner)
+                values[item.name] = self.table(item.name).fill(inner)
         self.finish()
-        return kind(**known)
+        return kind(**values)
 
     def raw(self, key: str, default: Any = NEEDED) -> Any:
         """Return the value as it stands."""

@@ -145,8 +145,8 @@ class SourceBlock(Struct, frozen=True):
     @property
     def group(self) -> dict[str, str] | None:
         """Column and value of the group, or None for the whole model."""
-        found = {name: key for name, key in self.keys.items() if name not in ("model", "method")}
-        return found or None
+        columns = {name: key for name, key in self.keys.items() if name not in ("model", "method")}
+        return columns or None
 
     @property
     def few(self) -> bool:

@@ -75,10 +75,10 @@ def candidate_scores(
     marked, semantics = annotate(crossed, texts, options=options)
     scores = score_table(marked, semantics, methods=[method]).scores
     scores = scores.rename({"question_id": "candidate_id", "model": "judge"})
-    found = scores.drop("answer", "about").join(places, on="candidate_id", maintain_order="left")
+    rows = scores.drop("answer", "about").join(places, on="candidate_id", maintain_order="left")
     key = ["question_id", "same"]
-    found = _with_key(found.rename({"about": "answer"}))
-    return found.join(_authors(draws), on=key, maintain_order="left").select(_COLUMNS)
+    rows = _with_key(rows.rename({"about": "answer"}))
+    return rows.join(_authors(draws), on=key, maintain_order="left").select(_COLUMNS)
 
 
 def consistency_candidates(draws: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame | None:

@@ -74,11 +74,11 @@ def streamed_source(data: str | Path, wanted: ComparisonRequest) -> Iterator[Com
 def _keys(total: PartSums) -> list[ComparisonKey]:
     groups: dict[str, dict[tuple[str, str], None]] = {}
     for _, method, column, value in sorted(total.blocks):
-        own = groups.setdefault(method, {})
+        pairs = groups.setdefault(method, {})
         if column:
-            own[(column, value)] = None
+            pairs[(column, value)] = None
     return [
-        ComparisonKey(method, group) for method, own in groups.items() for group in (None, *own)
+        ComparisonKey(method, group) for method, pairs in groups.items() for group in (None, *pairs)
     ]
 
 
@@ -88,8 +88,8 @@ def _outcomes(cells: Mapping[str, CellSums]) -> dict[str, tuple[int, float]]:
 
 
 def _aligned(cells: Mapping[str, CellSums], models: Sequence[str] | None) -> ComparisonKey:
-    known = known_models(pl.DataFrame({"model": sorted(cells)}), models)
-    return ComparisonKey("", None, tuple(known))
+    names = known_models(pl.DataFrame({"model": sorted(cells)}), models)
+    return ComparisonKey("", None, tuple(names))
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,14 @@ class PartReader:
         """Yield the blocks of every comparison in this part."""
         frame = _rows(self.streamed, part, self.parts)
         for number, key in enumerate(self.comparisons):
-            own = frame.filter(pl.col("method") == key.method)
+            rows = frame.filter(pl.col("method") == key.method)
             if key.group is not None:
-                own = own.filter(pl.col(key.group[0]) == key.group[1])
-            own = own.filter(pl.col("model").is_in(list(key.models)))
-            if not own.height:
+                rows = rows.filter(pl.col(key.group[0]) == key.group[1])
+            rows = rows.filter(pl.col("model").is_in(list(key.models)))
+            if not rows.height:
                 continue
-            _refuse_repeats(own)
-            for block, questions in enumerate(deal_blocks(placed(own, key.models))):
+            _refuse_repeats(rows)
+            for block, questions in enumerate(deal_blocks(placed(rows, key.models))):
                 names = ("compare", *key.keys.values(), "part", part, block)
                 yield Questions(number, questions, partial(named_stream, self.seed, *names))
 
@@ -181,5 +181,5 @@ def _cells(key: ComparisonKey, summed: SummedTable) -> dict[str, CellSums]:
     """Return the cell sums of every model of a comparison."""
     if key.group is None:
         return {model: sums for (model, method), sums in summed.whole if method == key.method}
-    own = (key.method, *key.group)
-    return {name[0]: sums for name, sums in summed.total.blocks.items() if name[1:] == own}
+    part = (key.method, *key.group)
+    return {name[0]: sums for name, sums in summed.total.blocks.items() if name[1:] == part}

@@ -71,8 +71,8 @@ def _candidates(source: Any) -> pl.DataFrame:
     valid = table["confidence"].is_between(0, 1).fill_null(True)
     if not valid.all():
         row = int((~valid).arg_true()[0])
-        told = f"a candidate's confidence must lie in [0, 1], got {table['confidence'][row]}"
-        raise InputError(told, row=row + 1)
+        reason = f"a candidate's confidence must lie in [0, 1], got {table['confidence'][row]}"
+        raise InputError(reason, row=row + 1)
     _same_answers(table)
     return table
 
@@ -236,9 +236,9 @@ def table_source(opened: Opened, candidates: Any, wanted: ComparisonRequest) -> 
         # For as long as models are compared, their rows are held for their grades alone.
         sorted_out.parts.clear()
     for number, key in enumerate(wholes):
-        own = _own_pool(pool, key.method)
-        if own is not None:
-            source.pools[number] = read.pool(number, own, wanted.options["resamples"])
+        rows = _own_pool(pool, key.method)
+        if rows is not None:
+            source.pools[number] = read.pool(number, rows, wanted.options["resamples"])
     return source
 
 
@@ -279,10 +279,10 @@ def comparisons(
             continue
         wanted = models
         if models is None:
-            known = outcomes(part)
-            reasons = _one_sided(known)
+            by_model = outcomes(part)
+            reasons = _one_sided(by_model)
             sorted_out.taken_out += [(key, name, reason) for name, reason in reasons.items()]
-            wanted = [name for name in known if name not in reasons]
+            wanted = [name for name in by_model if name not in reasons]
         try:
             whole = aligned(part, wanted)
         except InputError as error:
@@ -319,8 +319,8 @@ def _own_pool(pool: pl.DataFrame | None, method: str) -> pl.DataFrame | None:
     """Return the candidates of one method: a score of one method says nothing about another."""
     if pool is None or "method" not in pool.columns:
         return pool
-    own = pool.filter(pl.col("method") == method)
-    return own if own.height else None
+    rows = pool.filter(pl.col("method") == method)
+    return rows if rows.height else None
 
 
 def _pair_grading(

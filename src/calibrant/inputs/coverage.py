@@ -59,43 +59,43 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
     models = []
     for key in dict.fromkeys([*kept_by, *lost_by, *weightless]):
         missing = missed.get(key, 0)
-        own, lost = kept_by.get(key, _Counts()), lost_by.get(key, _Counts())
+        counts, lost = kept_by.get(key, _Counts()), lost_by.get(key, _Counts())
         entry = {
             "model": key[0],
             "method": key[1],
             "only_method": only,
-            "n": own.n,
-            "questions": own.questions,
+            "n": counts.n,
+            "questions": counts.questions,
             "dropped": lost.n,
             "missing": missing,
-            "expected": own.n + lost.n + missing,
-            "accuracy": own.accuracy,
-            "values": own.values,
-            "answers_empty": own.answers_empty,
-            "repeated_texts": rows.repeated_texts(key) if own.n else 0,
+            "expected": counts.n + lost.n + missing,
+            "accuracy": counts.accuracy,
+            "values": counts.values,
+            "answers_empty": counts.answers_empty,
+            "repeated_texts": rows.repeated_texts(key) if counts.n else 0,
         }
         # A model of which nothing is missing, as of most, needs no look at its rows.
-        related = rows.related(key, missing) if own.n and missing + lost.n else _Related()
+        related = rows.related(key, missing) if counts.n and missing + lost.n else _Related()
         models.append({**entry, **structs.asdict(related)})
     shared = None
     if known and len(kept_by) > 1:
-        held = kept.select(*_KEYS, "question_id").unique()["question_id"].value_counts()
-        shared = int((held["count"] == len(kept_by)).sum())
+        answered = kept.select(*_KEYS, "question_id").unique()["question_id"].value_counts()
+        shared = int((answered["count"] == len(kept_by)).sum())
     whole = {
         "rows": kept.height,
         "rows_read": kept.height + rejected.height + scores.weightless.height,
         "questions": _questions(scores.graded, kept_by),
         "questions_shared_by_all": shared,
     }
-    found = data.coverage_document(models, **whole)
-    found["warnings"] += reading_warnings(
+    document = data.coverage_document(models, **whole)
+    document["warnings"] += reading_warnings(
         weightless=scores.weightless.height,
         weights_unused=not weighs_rows and row_weights(kept) is not None,
         likely_weights=scores.likely_weights if weighs_rows else None,
         paired=scores.paired_by_row,
         reading=scores.reading,
     )
-    return found
+    return document
 
 
 def row_coverage(scores: Scores) -> dict[str, Any]:
@@ -103,9 +103,9 @@ def row_coverage(scores: Scores) -> dict[str, Any]:
 
     A model that is never right has its threshold and its groups all the same.
     """
-    found = table_coverage(scores, weighs_rows=False)
-    told = [warning for warning in found["warnings"] if warning["id"] not in _ABOUT_MODELS]
-    return {**found, "warnings": told}
+    coverage = table_coverage(scores, weighs_rows=False)
+    warnings = [warning for warning in coverage["warnings"] if warning["id"] not in _ABOUT_MODELS]
+    return {**coverage, "warnings": warnings}
 
 
 def reading_warnings(
@@ -146,9 +146,9 @@ def _counted(kept: pl.DataFrame) -> dict[Key, _Counts]:
 
 def _questions(graded: pl.DataFrame, kept_by: Mapping[Key, _Counts]) -> int:
     """Return how many questions have a grade; those of a single model may be counted already."""
-    own = list(kept_by.values())
-    if len(own) == 1 and own[0].n == graded.height:
-        return own[0].questions
+    counts = list(kept_by.values())
+    if len(counts) == 1 and counts[0].n == graded.height:
+        return counts[0].questions
     return int(graded["question_id"].n_unique())
 
 
@@ -157,8 +157,8 @@ def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, _Counts]:
         return {}
     rows = frame.group_by(_KEYS, maintain_order=True).agg(**counts).iter_rows()
     return {
-        (str(model), str(method)): _Counts(**dict(zip(counts, found, strict=True)))
-        for model, method, *found in rows
+        (str(model), str(method)): _Counts(**dict(zip(counts, values, strict=True)))
+        for model, method, *values in rows
     }
 
 
@@ -173,12 +173,12 @@ def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
         return {}  # there is nobody else whose questions it could lack
     asked = named.drop_nulls("question_id")
     every = asked.group_by("method").agg(pl.col("question_id").n_unique().alias("_all"))
-    own = asked.group_by(_KEYS).agg(pl.col("question_id").n_unique().alias("_own"))
+    answered = asked.group_by(_KEYS).agg(pl.col("question_id").n_unique().alias("_own"))
     counts = named.select(_KEYS).unique().join(every, "method", "left", nulls_equal=True)
-    found = counts.join(own, _KEYS, "left", nulls_equal=True).fill_null(0)
+    numbers = counts.join(answered, _KEYS, "left", nulls_equal=True).fill_null(0)
     missing = {
         (str(row["model"]), str(row["method"])): row["_all"] - row["_own"]
-        for row in found.iter_rows(named=True)
+        for row in numbers.iter_rows(named=True)
     }
     return missing if not any(missing.values()) else missing | dict.fromkeys(_apart(asked), 0)
 
@@ -209,11 +209,11 @@ class _Rows:
 
     @cached_property
     def _asked(self) -> dict[str, pl.Series]:
-        found: dict[str, list[pl.Series]] = {}
+        asked: dict[str, list[pl.Series]] = {}
         for table in (self._own, self._lost):
             for (_, method), part in table.items():
-                found.setdefault(method, []).append(part["question_id"])
-        return {name: pl.concat(parts).unique(maintain_order=True) for name, parts in found.items()}
+                asked.setdefault(method, []).append(part["question_id"])
+        return {name: pl.concat(parts).unique(maintain_order=True) for name, parts in asked.items()}
 
     @cached_property
     def _difficulty(self) -> pl.DataFrame | None:
@@ -235,14 +235,14 @@ class _Rows:
 
     def related(self, key: Key, missing: int) -> _Related:
         """Compare the outcomes of missing rows with those of the rows that are kept."""
-        own, lost = self._own[key], self._lost.get(key)
+        kept, lost = self._own[key], self._lost.get(key)
         if lost is not None and "correct" in lost.columns:
             grades = lost["correct"].drop_nulls().drop_nans()
             if grades.len():
-                return _compared(float(grades.sum()), grades.len(), own["correct"])
+                return _compared(float(grades.sum()), grades.len(), kept["correct"])
         if not missing or self._difficulty is None:
             return _Related()
-        present = [part["question_id"] for part in (own, lost) if part is not None]
+        present = [part["question_id"] for part in (kept, lost) if part is not None]
         asked = self._asked[key[1]]
         absent = asked.filter(~asked.is_in(pl.concat(present).unique().implode())).implode()
         gone = self._difficulty.filter(pl.col("question_id").is_in(absent))

@@ -37,13 +37,13 @@ def log_files(data: Any) -> Sequence[str | Path]:
         return [data] if recognise(data) is not None else logs_in(data)
     if not isinstance(data, list | tuple) or not data:
         return ()
-    found = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
-    if any(found) and not all(found):
-        other = data[found.index(False)]
+    is_log = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
+    if any(is_log) and not all(is_log):
+        other = data[is_log.index(False)]
         rule = f"logs and tables cannot be read in one go, got both (a table: {other})"
         call = Call("import", "LOG", out="scores.parquet")
         raise InputError(rule, hint=Hint("turn the logs into tables first: {call}", call=call))
-    return data if all(found) else ()
+    return data if all(is_log) else ()
 
 
 def logs_in(folder: str | Path) -> list[Path]:
@@ -60,7 +60,7 @@ def logs_in(folder: str | Path) -> list[Path]:
     parquet = next((entry for entry in entries if entry.suffix == ".parquet"), None)
     if parquet is not None and _kind_of(parquet) is None:
         return []
-    found: dict[str, list[Path]] = {}
+    logs: dict[str, list[Path]] = {}
     runs: list[Path] = []
     for entry in entries:
         if any(run in entry.parents for run in runs):
@@ -69,15 +69,15 @@ def logs_in(folder: str | Path) -> list[Path]:
         if is_folder or entry.suffix in _LOG_ENDINGS:
             kind = _kind_of(entry)
             if kind is not None:
-                found.setdefault(kind, []).append(entry)
+                logs.setdefault(kind, []).append(entry)
                 # The files of a folder that is one log, such as a run of HELM, are its parts.
                 runs += [entry] if is_folder else []
-    if len(found) > 1:
-        told = ", ".join(f"{len(files)} of {kind}" for kind, files in found.items())
-        rule = f"the folder holds logs of several tools: {told}"
+    if len(logs) > 1:
+        counts = ", ".join(f"{len(files)} of {kind}" for kind, files in logs.items())
+        rule = f"the folder holds logs of several tools: {counts}"
         hint = "give the logs of one tool, file by file or in a folder of their own"
         raise InputError(rule, source=str(folder), hint=hint)
-    return next(iter(found.values()), [])
+    return next(iter(logs.values()), [])
 
 
 def _kind_of(place: Path) -> str | None:
@@ -232,7 +232,7 @@ def only_of(scores: Scores, **wanted: str | None) -> Scores:
     """Return the rows of one model or method; None takes all."""
     for column, name in wanted.items():
         if name is not None:
-            known = sorted(scores.frame[column].unique().to_list())
-            require_known([name], known, f"there is no {column} {{}}")
+            names = sorted(scores.frame[column].unique().to_list())
+            require_known([name], names, f"there is no {column} {{}}")
             scores = scores.only(**{column: [name]})
     return scores

@@ -32,8 +32,8 @@ def with_silent(scores: pl.DataFrame, draws: pl.DataFrame) -> pl.DataFrame:
     unit = ["question_id", "model"]
     if not {*unit, "method"} <= {*scores.columns}:
         return scores
-    told = [name for name in ("answer", "correct") if name in draws.columns]
-    answers = draws.select(*unit, *told).unique(unit, keep="first", maintain_order=True)
+    extra = [name for name in ("answer", "correct") if name in draws.columns]
+    answers = draws.select(*unit, *extra).unique(unit, keep="first", maintain_order=True)
     pairs = scores.select("model", "method").unique(maintain_order=True)
     every = answers.join(pairs, on="model", maintain_order="left")
     silent = every.join(scores, on=[*unit, "method"], how="anti", maintain_order="left")
@@ -107,19 +107,19 @@ def meaning_scores(draws: pl.DataFrame, *, keep: Sequence[str] = ()) -> pl.DataF
     for part in draws.partition_by("model", maintain_order=True):
         ids, classes = part["question_id"].to_numpy(), class_numbers(part["class_id"])
         pool = pool_draws(ids, classes, part["correct"].cast(pl.Float64).to_numpy())
-        found = question_scores(pool, splits="exact")
-        keys = {"question_id": found.ids.astype(str), "model": part["model"][0]}
+        sem = question_scores(pool, splits="exact")
+        keys = {"question_id": sem.ids.astype(str), "model": part["model"][0]}
         for method, confidence, grade in (
-            ("sem1", found.sem1, found.label1),
-            ("sem2", found.sem2, found.label2),
+            ("sem1", sem.sem1, sem.label1),
+            ("sem2", sem.sem2, sem.label2),
         ):
             said = {"method": method, "confidence": confidence, "correct": grade}
             parts.append(pl.DataFrame(keys | said))
     scores = pl.concat(parts)
-    known = [name for name in keep if name in draws.columns and name not in scores.columns]
-    if not known:
+    kept = [name for name in keep if name in draws.columns and name not in scores.columns]
+    if not kept:
         return scores
-    features = draws.select("question_id", *known).unique("question_id", keep="first")
+    features = draws.select("question_id", *kept).unique("question_id", keep="first")
     return scores.join(features, on="question_id", how="left", maintain_order="left")
 
 
@@ -154,10 +154,10 @@ def parsed_list(text: Any) -> list[Any] | None:
     if not isinstance(text, str) or not text.lstrip().startswith("["):
         return None
     try:
-        found = orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, list) else None
+    return value if isinstance(value, list) else None
 
 
 def with_grades(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
@@ -192,15 +192,15 @@ def with_grades(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
             raise InputError("{} answers have {} grades".format(*sizes), row=row + 1)
     grade = pl.col(name).explode() if lists else pl.col(name)
     flat = table.select(grade.cast(pl.String).str.to_lowercase().alias("grade"))["grade"]
-    known = flat.replace_strict(_GRADES, default=None, return_dtype=pl.Boolean)
-    odd = flat.filter(known.is_null() & flat.is_not_null())
+    grades = flat.replace_strict(_GRADES, default=None, return_dtype=pl.Boolean)
+    odd = flat.filter(grades.is_null() & flat.is_not_null())
     if odd.len():
         raise InputError(f"a grade of an answer is 0 or 1, got {odd[0]!r} in {name!r}")
     element = pl.element().cast(pl.String).str.to_lowercase()
     read = element.replace_strict(_GRADES, default=None, return_dtype=pl.Boolean)
     if lists:
         return table.with_columns(pl.col(name).list.eval(read))
-    return table.with_columns(known.alias(name))
+    return table.with_columns(grades.alias(name))
 
 
 _MEANING = ["question_id", "model", "class_id"]
@@ -224,15 +224,15 @@ def graded_by_given(
     key
         Columns that name a draw.
     """
-    own = pl.col("class_id").is_not_null()
-    found = given.select(*key, pl.col(GRADE).alias("_given"))
-    graded = semantics.join(found, on=key, how="left", maintain_order="left").with_columns(
-        pl.when(own).then(majority_grade("_given", _MEANING)).alias(GRADE)
+    in_class = pl.col("class_id").is_not_null()
+    grades = given.select(*key, pl.col(GRADE).alias("_given"))
+    graded = semantics.join(grades, on=key, how="left", maintain_order="left").with_columns(
+        pl.when(in_class).then(majority_grade("_given", _MEANING)).alias(GRADE)
     )
     notes = divided_note(graded, "_given", _MEANING)
     known = pl.col(GRADE).is_not_null()
-    told = own & pl.col("_given").eq_missing(pl.col(GRADE)) & known
-    given_by = pl.when(told).then(pl.lit("given")).when(known).then(pl.lit("given to its meaning"))
+    same = in_class & pl.col("_given").eq_missing(pl.col(GRADE)) & known
+    given_by = pl.when(same).then(pl.lit("given")).when(known).then(pl.lit("given to its meaning"))
     # A grade that was given is not the grader's own: it has no chance.
     chance = pl.when(~known).then("chance").alias("chance")
     graded = graded.with_columns(given_by.otherwise("grader").alias("grader"), chance)

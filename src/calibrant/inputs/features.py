@@ -40,7 +40,7 @@ def describing_columns(frame: pl.DataFrame) -> list[str]:
     >>> describing_columns(pl.DataFrame(table))
     ['topic']
     """
-    found = []
+    names = []
     for column in frame.get_columns():
         name = column.name
         if name.startswith("_") or name in ROLES or column.dtype.is_nested():
@@ -51,8 +51,8 @@ def describing_columns(frame: pl.DataFrame) -> list[str]:
         if 1 < values <= (column.len() / 3 if text else column.len()) and not any(
             frame[key].n_unique() == values == frame.select(name, key).n_unique() for key in keys
         ):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def features_hint(frame: pl.DataFrame) -> Hint:

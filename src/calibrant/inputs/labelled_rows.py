@@ -50,12 +50,12 @@ def reading_of_drawn(
     """
     if asked.weights not in (None, WEIGHT):
         return asked, [], []
-    found = [collect(scan_table(table), table) for table in tables]
-    equal = all(equal_chances(frame[WEIGHT]) for frame in found)
-    spread = [n for n in (ALONG, SPREAD) if all(n in frame.columns for frame in found)]
-    told = "drawn with equal chances" if equal else f"whose chances the column {WEIGHT} undoes"
+    frames = [collect(scan_table(table), table) for table in tables]
+    equal = all(equal_chances(frame[WEIGHT]) for frame in frames)
+    spread = [n for n in (ALONG, SPREAD) if all(n in frame.columns for frame in frames)]
+    manner = "drawn with equal chances" if equal else f"whose chances the column {WEIGHT} undoes"
     weighed = replace(asked, weights=None if equal else WEIGHT)
-    return weighed, spread, [f"these are labels of a draw, {told}"]
+    return weighed, spread, [f"these are labels of a draw, {manner}"]
 
 
 def spread_of(frame: pl.DataFrame) -> DrawSpread | None:
@@ -183,8 +183,8 @@ class OpenLabels(Opened):
         """Return the labelled rows, with what their draw was."""
         _, frame = self.labelled(asked)
         weights = None if equal_chances(frame[WEIGHT]) else WEIGHT
-        own = replace(_by_schema(asked), on_invalid=None, mend=None, weights=weights)
-        return frame, own, [*by, ALONG, SPREAD]
+        reading = replace(_by_schema(asked), on_invalid=None, mend=None, weights=weights)
+        return frame, reading, [*by, ALONG, SPREAD]
 
     def probabilities_table(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
         """Return the labelled rows, under the names of the schema; each counts the same."""
@@ -196,8 +196,8 @@ class OpenLabels(Opened):
         """Return all rows of the pool; those that nobody labelled have no grade."""
         pool = self._pool(asked)
         session = LabelSession(pool.frame, LabelStore(self.store, create=False))
-        made = pl.Series(session.labels()[0][session.item_of], nan_to_null=True)
-        rows = pool.frame.with_columns(correct=made)
+        grades = pl.Series(session.labels()[0][session.item_of], nan_to_null=True)
+        rows = pool.frame.with_columns(correct=grades)
         unscored = pool.unscored.drop("correct", strict=False)
         return pl.concat([rows, unscored], how="diagonal"), _by_schema(asked)
 
@@ -206,8 +206,8 @@ class OpenLabels(Opened):
         session, frame = self.labelled(asked)
         refuse_unequal(frame[WEIGHT], str(self.store))
         whole = session.rows.group_by("question_id").len(name="rows")
-        made = frame.group_by("question_id").len(name="made")
-        touched = made.join(whole, on="question_id", how="left")
+        counts = frame.group_by("question_id").len(name="made")
+        touched = counts.join(whole, on="question_id", how="left")
         part = touched.filter(pl.col("made") < pl.col("rows"))["question_id"]
         designs = [wave.design for wave in session.store.waves()]
         refuse_incomplete(part.len(), touched.height, designs, str(self.store))
@@ -293,19 +293,19 @@ class Grades:
             return None
         numbers = pl.col("confidence", "correct").cast(pl.Float64)
         answers = self.answers.select(*ANSWER, "chance", "checked")
-        found = rows.select(pl.col(ANSWER).cast(pl.String), numbers)
-        found = found.join(answers, on=ANSWER, how="left", maintain_order="left")
-        if found["chance"].null_count() > _MOST_UNKNOWN * found.height:
+        matched = rows.select(pl.col(ANSWER).cast(pl.String), numbers)
+        matched = matched.join(answers, on=ANSWER, how="left", maintain_order="left")
+        if matched["chance"].null_count() > _MOST_UNKNOWN * matched.height:
             return None
         firm = (1.0 - pl.col("correct") - _FIRM).abs()
-        chance = found.select(pl.col("chance").fill_null(firm))["chance"].to_numpy()
-        confidence, grade = (found[name].to_numpy() for name in ("confidence", "correct"))
+        chance = matched.select(pl.col("chance").fill_null(firm))["chance"].to_numpy()
+        confidence, grade = (matched[name].to_numpy() for name in ("confidence", "correct"))
         graded = Graded.of_chances(confidence, grade, chance)
-        known = found["checked"].is_not_null()
+        checked = matched["checked"].is_not_null()
         if rows["question_id"].n_unique() < rows.height:
-            known &= False
-        places = np.flatnonzero(known.to_numpy())
-        return Checked(graded, places, found["checked"].to_numpy()[places])
+            checked &= False
+        places = np.flatnonzero(checked.to_numpy())
+        return Checked(graded, places, matched["checked"].to_numpy()[places])
 
 
 def study_grades(data: Any) -> Grades | None:

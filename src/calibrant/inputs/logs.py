@@ -123,8 +123,8 @@ def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
     semantics = _semantics(draws, questions, notes)
     parts = [stated, _from_repeats(draws, semantics, questions, notes)]
     scores = pl.concat([part for part in parts if part is not None], how="diagonal_relaxed")
-    told = tuple(dict.fromkeys(notes))
-    return ForeignTables(tuple(logs), questions, draws, semantics, scores, told)
+    distinct = tuple(dict.fromkeys(notes))
+    return ForeignTables(tuple(logs), questions, draws, semantics, scores, distinct)
 
 
 def _named(frame: pl.DataFrame, several: bool) -> pl.DataFrame:
@@ -175,10 +175,10 @@ def _semantics(draws: pl.DataFrame, questions: pl.DataFrame, notes: list[str]) -
     return frame.select(*_KEY, "class_id", "correct", "reason", "grader")
 
 
-def _meanings(draws: pl.DataFrame, known: pl.DataFrame) -> pl.Series:
+def _meanings(draws: pl.DataFrame, questions: pl.DataFrame) -> pl.Series:
     """Return a number per answer and question, equal where answers mean the same."""
     frame = draws.select(*_UNIT, "answer").with_row_index("row")
-    frame = frame.join(known, on="question_id", how="left", maintain_order="left")
+    frame = frame.join(questions, on="question_id", how="left", maintain_order="left")
     numbers = [0] * frame.height
     for part in frame.partition_by(_UNIT, maintain_order=True):
         answers = part["answer"].fill_null("").to_list()
@@ -195,8 +195,8 @@ def _classes(answers: list[str], kind: str | None, question: str | None) -> list
     # Loaded here: a table of scores has nothing to cluster.
     from calibrant.semantics import cluster_answers
 
-    found = dict(zip(distinct, cluster_answers(distinct, question=question), strict=True))
-    return [found[answer] for answer in answers]
+    classes = dict(zip(distinct, cluster_answers(distinct, question=question), strict=True))
+    return [classes[answer] for answer in answers]
 
 
 def _partly_graded(semantics: pl.DataFrame) -> bool:

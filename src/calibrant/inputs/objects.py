@@ -57,9 +57,9 @@ def as_column(values: Any, name: str) -> Any:
     try:
         return _array(values)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        told = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0]
         raise InputError(
-            f"{name} cannot be read as an array from {type(values).__name__}: {told}",
+            f"{name} cannot be read as an array from {type(values).__name__}: {reason}",
             hint="convert it with numpy.asarray, or to a list",
         ) from None
 
@@ -70,12 +70,12 @@ def _array(values: Any) -> Any:
     if arrow and not hasattr(values, "chunks"):
         return values.to_numpy(zero_copy_only=False)
     if hasattr(values, "to_numpy"):
-        found = np.asarray(values.to_numpy())
-        if found.dtype == object and type(values).__module__.startswith("pandas"):
+        array = np.asarray(values.to_numpy())
+        if array.dtype == object and type(values).__module__.startswith("pandas"):
             # pandas has several signs for what is missing; None is read as such everywhere.
-            found = found.copy()
-            found[np.asarray(values.isna(), dtype=bool)] = None
-        return found
+            array = array.copy()
+            array[np.asarray(values.isna(), dtype=bool)] = None
+        return array
     if hasattr(values, "__array__"):
         return np.asarray(values)
     if hasattr(values, "__dlpack__"):
@@ -154,8 +154,8 @@ def _from_rows(rows: Any) -> pl.DataFrame:
     try:
         return pl.DataFrame(list(rows), infer_schema_length=None)
     except (PolarsError, TypeError) as error:
-        told = str(error).partition("\n")[0]
-        raise InputError(f"the rows cannot be put into one table: {told}") from None
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"the rows cannot be put into one table: {reason}") from None
 
 
 def _standard_input() -> pl.DataFrame:

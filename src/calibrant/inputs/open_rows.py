@@ -61,9 +61,9 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
     frame = _with_questions(_every(scores), opened)
     facets = _facets(frame, scores)
     index = _sorted([_index(frame, facets)])
-    texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
+    texts, note = _texts(frame, facets, scores), scores.reading.sentence or ""
     stored = StoredRows([_numbered(frame).lazy()], [frame.height])
-    return Rows(index, stored, texts, facets, opened.draws(asked), told)
+    return Rows(index, stored, texts, facets, opened.draws(asked), note)
 
 
 def _every(scores: Scores) -> pl.DataFrame:
@@ -74,12 +74,12 @@ def _every(scores: Scores) -> pl.DataFrame:
     if not left.height:
         return _in_order([scores.frame, weightless])
     named = pl.col("question_id", "model", "method")
-    own = left.with_columns(
+    readable = left.with_columns(
         *(pl.when(pl.col(n).is_between(0, 1)).then(n).alias(n) for n in ("confidence", "correct")),
         pl.col("rule").replace_strict(_SENTENCES, default=None).alias(LEFT_OUT),
         pl.when(named.cast(pl.String).str.len_chars() > 0).then(named).otherwise(pl.lit(UNNAMED)),
     )
-    return _in_order([scores.frame, weightless, own.drop("rule", "row")])
+    return _in_order([scores.frame, weightless, readable.drop("rule", "row")])
 
 
 def _in_order(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -105,12 +105,12 @@ def _texts(frame: pl.DataFrame, facets: Sequence[str], scores: Scores) -> dict[s
     long = [name for name in names if name not in {*facets, ROW}]
     question = "text" if "text" in long else question_text(long)
     asked = scores.reading.columns.get("question_id", "")
-    found = {
+    by_role = {
         "question": question or ("question_id" if question_text([asked]) else None),
         "answer": next((usual[name] for name in _ANSWERS if name in usual), None),
         "reference": next((usual[name] for name in _REFERENCES if name in usual), None),
     }
-    return {role: name for role, name in found.items() if name is not None}
+    return {role: name for role, name in by_role.items() if name is not None}
 
 
 def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
@@ -126,8 +126,8 @@ def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
         and (kind in kinds or kind.is_integer())
         and 1 < some[name].n_unique() <= min(_FACET_VALUES, max(2, some.height // 5))
         # What each method has one value of describes the method: it parts no answers.
-        and (known := some.select("method", name).drop_nulls()).n_unique()
-        > known["method"].n_unique()
+        and (pairs := some.select("method", name).drop_nulls()).n_unique()
+        > pairs["method"].n_unique()
     ]
 
 
@@ -144,7 +144,7 @@ def _sorted(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     index = pl.concat(parts).with_columns(pl.col("question").rank("dense") - 1)
     said, wrong = index["confidence"].to_numpy(), index["correct"].to_numpy() < _HALF
     both = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
-    order = [own[np.argsort(-said[own], kind="stable")].astype(np.uint32) for own in both]
+    order = [rows[np.argsort(-said[rows], kind="stable")].astype(np.uint32) for rows in both]
     return index.with_row_index("place")[np.concatenate(order)]
 
 
@@ -154,10 +154,10 @@ def _with_questions(frame: pl.DataFrame, opened: Opened) -> pl.DataFrame:
     if questions is None or "question_id" not in questions.columns:
         return frame
     fresh = [name for name in questions.columns if name not in frame.columns]
-    own = questions.with_columns(pl.col("question_id").cast(pl.String)).unique(
+    distinct = questions.with_columns(pl.col("question_id").cast(pl.String)).unique(
         "question_id", keep="first", maintain_order=True
     )
-    return with_question_columns(frame, own, fresh)
+    return with_question_columns(frame, distinct, fresh)
 
 
 def _staged(data: Any, asked: ReadingOptions) -> Rows:
@@ -182,12 +182,12 @@ def _staged(data: Any, asked: ReadingOptions) -> Rows:
         kept.append(_index(frame, facets))
     if scores is None:
         raise InputError("the table has no rows", source=str(data))
-    texts, told = _texts(frame, facets, scores), scores.reading.sentence or ""
+    texts, note = _texts(frame, facets, scores), scores.reading.sentence or ""
     stored = StoredRows(parts, [part.height for part in kept])
-    return Rows(_sorted(kept), stored, texts, facets, sentence=told)
+    return Rows(_sorted(kept), stored, texts, facets, sentence=note)
 
 
 def _same_reading(asked: ReadingOptions, scores: Scores) -> ReadingOptions:
     """Return the options that read a later part as the first one was read."""
-    found = {"question" if n == "question_id" else n: c for n, c in scores.reading.columns.items()}
-    return replace(asked, **found, scale=scores.reading.scale)
+    roles = {"question" if n == "question_id" else n: c for n, c in scores.reading.columns.items()}
+    return replace(asked, **roles, scale=scores.reading.scale)

@@ -73,12 +73,12 @@ class Opened(ABC):
         try:
             with error_source(self.error_name):
                 table, asked, kept = self.audited(options.table, options.by)
-                found = load_scores(
+                checked = load_scores(
                     table, **asdict(asked), features=kept, by=options.by, non_probability=rankings
                 )
         except InputError as error:
             raise with_way_out(error) from None
-        return self.with_unreadable(found)
+        return self.with_unreadable(checked)
 
     @property
     def error_name(self) -> str | None:
@@ -156,10 +156,10 @@ class Opened(ABC):
         # Loaded here: a large table is streamed without this library.
         import polars as pl
 
-        found = self.questions()
-        found = draws if found is None else found
-        column = next((name for name in _TEXT_COLUMNS if name in found.columns), None)
+        table = self.questions()
+        table = draws if table is None else table
+        column = next((name for name in _TEXT_COLUMNS if name in table.columns), None)
         if column is None:
             return None
         pair = pl.col("question_id").cast(pl.String), pl.col(column).cast(pl.String).alias("text")
-        return found.select(pair).unique("question_id", keep="first", maintain_order=True)
+        return table.select(pair).unique("question_id", keep="first", maintain_order=True)

@@ -99,10 +99,10 @@ def open_pool(
     if peers:
         rows = rows.with_columns(peer_agreement(rows).alias(PEERS))
         side.append(PEERS)
-    known = rows["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    outcomes = rows["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     store = _store(table, labels, create=create)
     with store.removed_if_unused():
-        chosen = known if existing == "random" or np.isfinite(known).all() else None
+        chosen = outcomes if existing == "random" or np.isfinite(outcomes).all() else None
         session = LabelSession(rows, store, side=side, existing=chosen, **drawn)
         first = store.waves()
         if first and len(session.keys) - session.existing_items > first[0].frame:
@@ -112,7 +112,7 @@ def open_pool(
                 source=source,
                 hint="label the new rows as a table of their own",
             )
-    in_file = int(np.isfinite(known).sum())
+    in_file = int(np.isfinite(outcomes).sum())
     return OpenPool(session, source, dict(scores.dropped), judge, peers, in_file, scores.reading)
 
 

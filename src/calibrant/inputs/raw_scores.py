@@ -29,22 +29,22 @@ def scores_outside(data: Any, asked: ReadingOptions, recalibrate: str) -> dict[s
     >>> scores_outside(table, ReadingOptions(), "platt")
     {'confidence': 1}
     """
-    found: dict[str, int] = {}
+    outside: dict[str, int] = {}
     for source in data if isinstance(data, list | tuple) else [data]:
         names = column_names(scan_table(source), source)
         columns = _columns(asked.confidence, names)
         for column in columns:
             for name, count in _counts(source, names, column, asked, several=len(columns) > 1):
-                found[name] = found.get(name, 0) + count
-    if found and recalibrate not in ANY_SCORE:
-        name, count = next(iter(found.items()))
+                outside[name] = outside.get(name, 0) + count
+    if outside and recalibrate not in ANY_SCORE:
+        name, count = next(iter(outside.items()))
         raise InputError(
             f"{recalibrate} calibration takes confidences in [0, 1], and {count:,} of {name} lie "
             "outside",
             source=source_name(data),
             hint=Hint("{recalibrate} takes any score", recalibrate=" or ".join(ANY_SCORE)),
         )
-    return found
+    return outside
 
 
 def _columns(confidence: str | None, names: list[str]) -> list[str]:
@@ -79,7 +79,7 @@ def with_way_out(error: InputError) -> InputError:
     """Return the error of a score outside [0, 1] with what to do where it is meant as a score."""
     if not isinstance(error, OutOfRangeError):
         return error
-    told = "if it is a score and no probability, use {recalibrate}, which makes it one"
-    way = Hint(told, recalibrate="platt")
+    advice = "if it is a score and no probability, use {recalibrate}, which makes it one"
+    way = Hint(advice, recalibrate="platt")
     hint = error.hint + "; " + way if error.hint else way
     return InputError(error.rule, source=error.source, row=error.row, hint=hint)

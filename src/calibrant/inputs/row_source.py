@@ -58,8 +58,8 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
     options = opened.with_rules(options)
     draws = opened.draws(options.table, options.by)
     texts = None if draws is None else opened.question_texts(draws)
-    own = {"whole_record": True} if opened.whole_record else {}
-    head = opened.head("audit", seed=options.seed, settings={**options.settings, **own})
+    record = {"whole_record": True} if opened.whole_record else {}
+    head = opened.head("audit", seed=options.seed, settings={**options.settings, **record})
     opened.require_usable()
     if draws is not None and not opened.has_scores(options.table.confidence):
         nothing = partial(coverage_document, [], rows=0, rows_read=0)
@@ -117,12 +117,12 @@ def _blocks(
                 f"{raw[method]:,} of the scores of {method} lie outside [0, 1]: they are taken as "
                 f"scores, and {options.recalibrate} turns them into probabilities"
             )
-        made = partial(_block, block, options, probability)
+        make = partial(_block, block, options, probability)
         size, missing = int(block.confidence.size), _missing(block)
         accuracy = None if missing is None else partial(_accuracy, block, options)
         others = partial(_others, block)
         graded = graded_by_others if grades is None else partial(grades.of, block.frame)
-        yield SourceBlock(block.keys, made, own, size, missing, others, accuracy, graded)
+        yield SourceBlock(block.keys, make, own, size, missing, others, accuracy, graded)
 
 
 def _others(block: ScoreBlock) -> dict[str, Indices]:
@@ -131,9 +131,9 @@ def _others(block: ScoreBlock) -> dict[str, Indices]:
     A column whose every value has one outcome tells the outcome in other words.
     """
     frame: pl.DataFrame = block.frame
-    found: dict[str, Indices] = {}
+    columns: dict[str, Indices] = {}
     if not _LEAST_EXPLAINED <= frame.height <= _MOST_EXPLAINED:
-        return found
+        return columns
     kinds = (pl.String, pl.Categorical, pl.Boolean)
     for name, kind in frame.schema.items():
         if name in _ROLES or not (kind.is_integer() or kind in kinds):
@@ -142,10 +142,10 @@ def _others(block: ScoreBlock) -> dict[str, Indices]:
             codes = frame[name].rank("dense").fill_null(0).to_numpy().astype(np.intp)
             rate = np.bincount(codes, block.correct)[codes] / np.bincount(codes)[codes]
             if ((rate > 0) & (rate < 1)).mean() > _HALF:
-                found[name] = codes
-        if len(found) == _MOST_COLUMNS:
+                columns[name] = codes
+        if len(columns) == _MOST_COLUMNS:
             break
-    return found
+    return columns
 
 
 def _missing(block: ScoreBlock) -> Missing | None:

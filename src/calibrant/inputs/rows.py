@@ -134,8 +134,8 @@ class Rows:
         if method not in self._gaps:
             both = pl.col("confidence").is_not_null() & pl.col("correct").is_not_null()
             named = (pl.col("method") == method) & (pl.col("model") != UNNAMED)
-            own = self.index.lazy().filter(both, named).group_by("model")
-            gaps = own.agg((pl.col("confidence") - pl.col("correct")).mean()).collect()
+            by_model = self.index.lazy().filter(both, named).group_by("model")
+            gaps = by_model.agg((pl.col("confidence") - pl.col("correct")).mean()).collect()
             self._gaps[method] = {str(name): gap for name, gap in gaps.iter_rows()}
         return self._gaps[method]
 
@@ -155,8 +155,8 @@ class Rows:
         require_known(unknown, self.facets, "there is no column of groups {}")
         mask, searched = self._mask(replace(query, start=0, size=0, sort="", words="")), 1.0
         if query.words:
-            held, searched = self._holding(query.words, patience)
-            mask = mask & held
+            hits, searched = self._holding(query.words, patience)
+            mask = mask & hits
         total = int(mask.sum())
         rows = self._told(self.index[self._some(mask, query, total)])
         wrong, graded = (int((mask & mark).sum()) for mark in (self._wrong, self._graded))
@@ -166,8 +166,8 @@ class Rows:
         """Add names of groups, by place, that no column of the file holds."""
         with self._turn:
             if name not in self.index.columns:
-                own = made().cast(pl.Categorical).gather(self.index["place"])
-                self.index = self.index.with_columns(own.alias(name))
+                names = made().cast(pl.Categorical).gather(self.index["place"])
+                self.index = self.index.with_columns(names.alias(name))
 
     def everything(self) -> RowQuery:
         """Return the query of all rows."""
@@ -181,17 +181,17 @@ class Rows:
         row = self.index.filter(pl.col("place") == place)
         if not row.height:
             raise InputError(f"there is no row {place}")
-        told = self._told(row)[0]
+        entry = self._told(row)[0]
         alike = self.index.filter(pl.col("question") == row["question"][0]).head(400)
         whole = self.stored.at([place]).row(0, named=True)
         shown = {*OWN, ROW, LEFT_OUT}
         columns = {n: v for n, v in whole.items() if n not in shown and v is not None}
         return {
-            **told,
+            **entry,
             "columns": columns,
             LEFT_OUT: whole.get(LEFT_OUT),
             "all": self._told(alike),
-            "draws": self._meanings([told["question_id"]]).get(told["question_id"], []),
+            "draws": self._meanings([entry["question_id"]]).get(entry["question_id"], []),
         }
 
     def questions(self, most: int = 2_000) -> tuple[list[dict[str, Any]], str]:
@@ -208,21 +208,21 @@ class Rows:
         for row in rows:
             drawn.setdefault(row["question_id"], []).append(row)
         meanings = self._meanings(list(drawn))
-        found = [page_question(name, own, meanings.get(name)) for name, own in drawn.items()]
+        page = [page_question(name, answers, meanings.get(name)) for name, answers in drawn.items()]
         note = f"All {every:,} questions."
-        if len(found) < every:
-            note = f"{len(found):,} of {every:,} questions, most confidently wrong."
-        return found, note
+        if len(page) < every:
+            note = f"{len(page):,} of {every:,} questions, most confidently wrong."
+        return page, note
 
     def _meanings(self, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
         """Return the drawn answers to questions by model and meaning, the most frequent first."""
         if self.draws is None or not set(self.draws.columns) >= _MEANING:
             return {}
-        found: dict[str, list[dict[str, Any]]] = {}
+        meanings: dict[str, list[dict[str, Any]]] = {}
         names = pl.col("question_id").cast(pl.String)
         for row in by_meaning(self.draws.filter(names.is_in(ids))).iter_rows(named=True):
-            found.setdefault(str(row["question_id"]), []).append(row)
-        return found
+            meanings.setdefault(str(row["question_id"]), []).append(row)
+        return meanings
 
     def _mask(self, query: RowQuery) -> pl.Series:
         """Return which rows fit; the last few are kept, since the next page asks the same."""
@@ -272,18 +272,18 @@ class Rows:
         """Return the rows of one page: a list is walked only as far as the page goes."""
         order = None if query.sort not in SORTS[1:] else self._order(query.sort)
         fits, end = mask.to_numpy(), query.start + query.size
-        found, before = [np.empty(0, np.uint32)], 0
+        parts, before = [np.empty(0, np.uint32)], 0
         for at in range(0, self.height if query.size else 0, _STRETCH):
             if order is None:
-                own = (np.flatnonzero(fits[at : at + _STRETCH]) + at).astype(np.uint32)
+                places = (np.flatnonzero(fits[at : at + _STRETCH]) + at).astype(np.uint32)
             else:
-                own = order[at : at + _STRETCH]
-                own = own[fits[own]]
-            found.append(own[max(query.start - before, 0) : max(end - before, 0)])
-            before += own.size
+                places = order[at : at + _STRETCH]
+                places = places[fits[places]]
+            parts.append(places[max(query.start - before, 0) : max(end - before, 0)])
+            before += places.size
             if before >= min(end, total):
                 break
-        return np.concatenate(found)
+        return np.concatenate(parts)
 
     def _order(self, sort: str) -> Places:
         """Return all rows in an order: it is made once, since every page needs it."""

@@ -37,15 +37,15 @@ class StoredRows:
         which = np.searchsorted(self._starts, asked, side="right") - 1
         lazy, order = list[pl.LazyFrame](), list[np.ndarray]()
         for number in np.unique(which):
-            own = np.flatnonzero(which == number)
-            part, offsets = self._parts[number], asked[own] - self._starts[number]
-            if own.size > _MANY:
+            positions = np.flatnonzero(which == number)
+            part, offsets = self._parts[number], asked[positions] - self._starts[number]
+            if positions.size > _MANY:
                 lazy.append(part.select(pl.all().gather(offsets)))
             else:
                 lazy += [part.slice(offset, 1) for offset in offsets]
-            order.append(own)
-        found = pl.concat(pl.collect_all(lazy))
-        return found[np.argsort(np.concatenate(order))]
+            order.append(positions)
+        rows = pl.concat(pl.collect_all(lazy))
+        return rows[np.argsort(np.concatenate(order))]
 
     def stretch(self, start: int, size: int) -> pl.LazyFrame:
         """Return rows that follow each other, within one part: fewer than asked at its end."""

@@ -286,8 +286,8 @@ class OpenStudy(Opened):
         draws = draws.filter(pl.col("purpose") == "answer")
         if by and study.has("questions"):
             questions = study.read("questions")
-            known = [name for name in by if name in questions.columns and name not in draws.columns]
-            draws = with_question_columns(draws, questions, known)
+            added = [name for name in by if name in questions.columns and name not in draws.columns]
+            draws = with_question_columns(draws, questions, added)
         return draws
 
     def questions(self) -> pl.DataFrame | None:

@@ -37,10 +37,10 @@ def to_junit(
     True
     """
     checks = []
-    for place, metrics, told in checked_blocks(result):
+    for place, metrics, stated in checked_blocks(result):
         for text in claims:
             check = parse_check(text)
-            if check.metric not in metrics and not (check.of_claims and told):
+            if check.metric not in metrics and not (check.of_claims and stated):
                 continue
             lines = failed_checks(result, [check], allow_undecided=allow_undecided)
             failures = [line for line in lines if line.startswith((f"{place}:", f"{text}:"))]
@@ -61,8 +61,8 @@ def _junit_xml(checks: Sequence[tuple[str, str, str | None]], suite: str) -> str
     for place, name, failure in checks:
         case = ElementTree.SubElement(root, "testcase", classname=_clean(place), name=_clean(name))
         if failure is not None:
-            found = ElementTree.SubElement(case, "failure", message=_clean(failure))
-            found.text = _clean(failure)
+            element = ElementTree.SubElement(case, "failure", message=_clean(failure))
+            element.text = _clean(failure)
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
@@ -103,13 +103,13 @@ def mlflow_metrics(document: Mapping[str, Any]) -> dict[str, float]:
     >>> mlflow_metrics({"results": [entry]})
     {'m_1/verb/ece': 0.1, 'm_1/verb/ece.low': 0.0, 'm_1/verb/n': 9.0}
     """
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for entry in document["results"]:
         group = [f"{key}={value}" for key, value in (entry.get("group") or {}).items()]
         place = "/".join([entry["model"].replace("/", "_"), entry["method"], *group])
         for name, estimate in entry["metrics"].items():
             for end, part in (("", "value"), (".low", "low"), (".high", "high")):
                 if estimate[part] is not None:
-                    found[_NOT_IN_MLFLOW.sub("_", f"{place}/{name}{end}")] = float(estimate[part])
-        found[_NOT_IN_MLFLOW.sub("_", f"{place}/n")] = float(entry["n"])
-    return found
+                    values[_NOT_IN_MLFLOW.sub("_", f"{place}/{name}{end}")] = float(estimate[part])
+        values[_NOT_IN_MLFLOW.sub("_", f"{place}/n")] = float(entry["n"])
+    return values

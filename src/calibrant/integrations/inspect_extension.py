@@ -53,7 +53,7 @@ def _estimate(name: str) -> Callable[..., Callable[[Sequence[Any]], dict[str, fl
             if not len(confidence):
                 return {f"{name}{end}": float("nan") for end in _ENDS} | counts
             units = np.unique(question, return_inverse=True)[1]
-            found = metric_estimates(
+            estimate = metric_estimates(
                 confidence,
                 correct,
                 names=[name],
@@ -61,7 +61,7 @@ def _estimate(name: str) -> Callable[..., Callable[[Sequence[Any]], dict[str, fl
                 bins=bins,
                 resamples=_RESAMPLES,
             )[name]
-            ends = {f"{name}{end}": float(getattr(found, part)) for end, part in _ENDS.items()}
+            ends = {f"{name}{end}": float(getattr(estimate, part)) for end, part in _ENDS.items()}
             return ends | counts
 
         return metric
@@ -96,9 +96,9 @@ def sem_ece_metric(bins: int = 10) -> Callable[[Sequence[Any]], dict[str, float]
         if not rows or len(rows) == len(answers):
             return {f"{name}_ece{end}": float("nan") for name, end, _ in names} | counts
         question, classes, grades = (list(column) for column in zip(*rows, strict=True))
-        found = sem_ece(question, classes, grades, bins=bins, resamples=_RESAMPLES)
+        errors = sem_ece(question, classes, grades, bins=bins, resamples=_RESAMPLES)
         return {
-            f"{name}_ece{end}": float(getattr(getattr(found, name), part))
+            f"{name}_ece{end}": float(getattr(getattr(errors, name), part))
             for name, end, part in names
         } | counts
 
@@ -136,8 +136,8 @@ def verbalised() -> Callable[..., Any]:
     """Grade the reply and keep the confidence that it states (``Paris | 0.9``)."""
 
     async def score(state: Any, target: Any) -> Any:
-        found = extract_answer(state.output.completion, stated=True)
-        return _score(found.answer, target, found.confidence, "verb", "no confidence is stated")
+        reply = extract_answer(state.output.completion, stated=True)
+        return _score(reply.answer, target, reply.confidence, "verb", "no confidence is stated")
 
     return score
 
@@ -179,9 +179,9 @@ def _probability_of_true(reply: Any) -> float | None:
         return None
     first = logprobs.content[0]
     listed = first.top_logprobs or [first]
-    found = [t.logprob for t in listed if t.token.strip().lower() == "true"]
+    of_true = [t.logprob for t in listed if t.token.strip().lower() == "true"]
     # True outside the listed tokens is rarer than the rarest of them, but not known.
-    return min(1.0, math.fsum(math.exp(value) for value in found)) if found else None
+    return min(1.0, math.fsum(math.exp(value) for value in of_true)) if of_true else None
 
 
 SCORERS: dict[str, Callable[..., Any]] = {

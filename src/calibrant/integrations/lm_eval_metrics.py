@@ -83,9 +83,9 @@ def consistency_auroc(references: Sequence[Any], predictions: Sequence[Any]) -> 
 
 def verbalised(references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, Item]:
     """Return the confidence that a reply states (``Paris | 0.9``), and whether it is right."""
-    found = extract_answer(str(predictions[0]), stated=True)
-    grade = None if found.answer is None else _grade(found.answer, references)
-    return _items("verbalised", found.confidence, grade)
+    reply = extract_answer(str(predictions[0]), stated=True)
+    grade = None if reply.answer is None else _grade(reply.answer, references)
+    return _items("verbalised", reply.confidence, grade)
 
 
 def verbalised_auroc(references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, Item]:
@@ -168,5 +168,5 @@ def _number(pairs: Sequence[tuple[Any, Any]], metric: str, part: str) -> float:
     if not pairs:
         return float("nan")
     confidence, correct = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
-    found = metric_estimates(confidence, correct, names=[metric], resamples=_RESAMPLES)[metric]
-    return float(getattr(found, part))
+    estimate = metric_estimates(confidence, correct, names=[metric], resamples=_RESAMPLES)[metric]
+    return float(getattr(estimate, part))

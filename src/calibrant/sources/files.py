@@ -206,8 +206,8 @@ def _csv_rows(text: str) -> list[Row]:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) > len(header):
-            told = f"the row has {len(cells)} fields, the header {len(header)}"
-            raise InputError(told, row=number)
+            rule = f"the row has {len(cells)} fields, the header {len(header)}"
+            raise InputError(rule, row=number)
         rows.append({key: cell or None for key, cell in zip(header, cells, strict=False) if key})
     return rows
 
@@ -281,8 +281,8 @@ def _check_task(frame: pl.DataFrame, task: TabularTask) -> None:
         raise InputError(f"the target {task.target!r} is missing", row=row)
     if not any(_same(outcome, task.positive) for outcome in outcomes):
         seen = ", ".join(map(repr, dict.fromkeys(outcomes[:1000])))
-        told = f"no row has the outcome {task.positive!r} in {task.target!r}; it has {seen}"
-        raise InputError(told)
+        rule = f"no row has the outcome {task.positive!r} in {task.target!r}; it has {seen}"
+        raise InputError(rule)
 
 
 def _same(value: Any, positive: Any) -> bool:

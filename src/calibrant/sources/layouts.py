@@ -83,22 +83,22 @@ class Layout(Struct, frozen=True, rename={"reader": "convert"}):
         """Read a row by the fields of the layout."""
         identity, domain = (_first(row, names) for names in (self.id, self.domain))
         name = None if identity is None else f"{self.prefix}{identity}"
-        found = Question(name, row[self.text], domain, self.k)
-        found.features = {name: row.get(column) for name, column in self.features.items()}
+        question = Question(name, row[self.text], domain, self.k)
+        question.features = {name: row.get(column) for name, column in self.features.items()}
         if self.choices:
             names = self.choices
             listed = as_list(row[names]) if isinstance(names, str) else [row[n] for n in names]
-            found.choose(listed, _place(row[self.right]))
+            question.choose(listed, _place(row[self.right]))
         elif self.answers:
-            found.references = merged(_grouped(answer) for answer in as_list(row[self.answers]))
-            found.k = len(found.references) or None
+            question.references = merged(_grouped(answer) for answer in as_list(row[self.answers]))
+            question.k = len(question.references) or None
         elif self.answer or self.aliases:
             single = [_field(row, name) for name in self.answer]
             if self.separator:
                 single = [part for text in single if text for part in text.split(self.separator)]
             lists = [as_list(_field(row, name)) for name in self.aliases]
-            found.references = one_answer([*single, *chain.from_iterable(lists)])
-        return found
+            question.references = one_answer([*single, *chain.from_iterable(lists)])
+        return question
 
 
 # -- pieces that several layouts share -------------------------------------------------------
@@ -127,8 +127,8 @@ def texts(values: Iterable[Any]) -> list[str]:
 
 def one_answer(aliases: Iterable[Any]) -> list[list[str]]:
     """Return references with one right answer."""
-    found = texts(aliases)
-    return [found] if found else []
+    group = texts(aliases)
+    return [group] if group else []
 
 
 def merged(groups: Iterable[Iterable[Any]]) -> list[list[str]]:
@@ -142,18 +142,18 @@ def merged(groups: Iterable[Iterable[Any]]) -> list[list[str]]:
     [['China', 'PRC'], ['Iran']]
     """
     result: list[list[str]] = []
-    known: list[set[str]] = []
+    folded: list[set[str]] = []
     for group in groups:
         aliases = texts(group)
         keys = {alias.casefold() for alias in aliases}
-        if not keys or any(keys <= other for other in known):
+        if not keys or any(keys <= other for other in folded):
             continue
-        smaller = next((place for place, other in enumerate(known) if other < keys), None)
+        smaller = next((place for place, other in enumerate(folded) if other < keys), None)
         if smaller is None:
             result.append(aliases)
-            known.append(keys)
+            folded.append(keys)
         else:
-            result[smaller], known[smaller] = aliases, keys
+            result[smaller], folded[smaller] = aliases, keys
     return result
 
 
@@ -183,7 +183,7 @@ def _grouped(answer: Any) -> Sequence[Any]:
 def _own(_: Layout, row: Row) -> Question:
     references = [texts(_grouped(item)) for item in as_list(row.get("references"))]
     choices = [str(choice) for choice in as_list(row.get("choices"))]
-    own = Question.__struct_fields__
+    fields = Question.__struct_fields__
     return Question(
         **{
             name: row[name]
@@ -192,7 +192,7 @@ def _own(_: Layout, row: Row) -> Question:
         },
         references=references or None,
         choices=choices or None,
-        features={name: value for name, value in row.items() if name not in own},
+        features={name: value for name, value in row.items() if name not in fields},
     )
 
 
@@ -220,8 +220,8 @@ def _ambignq(layout: Layout, row: Row) -> Question:
     groups: list[list[Any]] = []
     for annotation in annotations:
         pairs = annotation["qaPairs"] if annotation["type"] != "singleAnswer" else [annotation]
-        held = pairs["answer"] if isinstance(pairs, Mapping) else [pair["answer"] for pair in pairs]
-        groups += map(as_list, held)
+        gold = pairs["answer"] if isinstance(pairs, Mapping) else [pair["answer"] for pair in pairs]
+        groups += map(as_list, gold)
     question = layout.declared(row)
     question.references = merged(groups)
     return question

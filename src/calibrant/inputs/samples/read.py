@@ -87,15 +87,15 @@ def read_samples(
     models = models_by_file(parts) if len(parts) > 1 else [None]
     named = zip(parts, models, strict=True)
     read = [_read_one(part, wanted, model or _MODEL, known=known) for part, model in named]
-    found = read[0] if len(read) == 1 else _joined(read)
+    samples = read[0] if len(read) == 1 else _joined(read)
     if references is not None:
         with error_source(source_name(references)):
-            found = match_references(found, load_questions(references))
+            samples = match_references(samples, load_questions(references))
         if isinstance(references, str | Path):
-            found = replace(found, beside=str(references))
+            samples = replace(samples, beside=str(references))
     with error_source(source_name(parts[0])):
-        _require(found)
-    return found
+        _require(samples)
+    return samples
 
 
 def _read_one(data: Any, wanted: SampleColumns, model: str, *, known: bool) -> Samples:
@@ -157,11 +157,11 @@ def _roles(table: pl.DataFrame, wanted: SampleColumns) -> tuple[dict[str, str], 
     roles: dict[str, str] = {}
     guessed = []
     for role, names in NAMES["samples"].items():
-        told = getattr(wanted, role, None)
-        if told is not None:
+        given = getattr(wanted, role, None)
+        if given is not None:
             rule = f"there is no column {{}}; the table has {', '.join(table.columns)}"
-            require_known([told], table.columns, rule)
-            roles[role] = told
+            require_known([given], table.columns, rule)
+            roles[role] = given
             continue
         taken = {*roles.values(), *astuple(wanted)}
         free = [name for name in names if name in table.columns and name not in taken]
@@ -210,8 +210,8 @@ def _draws(table: pl.DataFrame, roles: Mapping[str, str], listed: bool) -> pl.Da
     if listed:
         draws = draws.explode("text", *graded)
     number = pl.int_range(pl.len()).over(key)
-    told = draws.schema.get("draw")
-    if told is None or not told.is_integer() or draws.select(*key, "draw").is_duplicated().any():
+    kind = draws.schema.get("draw")
+    if kind is None or not kind.is_integer() or draws.select(*key, "draw").is_duplicated().any():
         draws = draws.with_columns(number.alias("draw"))
     text = pl.col("text").cast(pl.String).fill_null("")
     return draws.with_columns(pl.col("draw").cast(pl.Int64), text)
@@ -227,12 +227,12 @@ def _questions(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
         if name not in used and (name == _SIBLINGS or not isinstance(kind, pl.List | pl.Struct))
     ]
     text = pl.col(roles["text"]).cast(pl.String).fill_null("") if "text" in roles else pl.lit("")
-    known = first.select(question_id="__id", text=text)
+    questions = first.select(question_id="__id", text=text)
     if "reference" in roles:
         cells = [as_references(cell) for cell in first[roles["reference"]].to_list()]
         references = pl.Series("references", cells, dtype=pl.List(pl.List(pl.String)))
-        known = known.with_columns(references)
-    return known.with_columns(first[name] for name in features if name not in known.columns)
+        questions = questions.with_columns(references)
+    return questions.with_columns(first[name] for name in features if name not in questions.columns)
 
 
 def as_references(cell: Any) -> list[list[str]] | None:
@@ -268,13 +268,13 @@ def _joined(read: Sequence[Samples]) -> Samples:
     )
 
 
-def _require(found: Samples) -> None:
-    if not found.draws.height:
+def _require(samples: Samples) -> None:
+    if not samples.draws.height:
         raise InputError("there are no sampled answers")
-    if GRADE in found.draws.columns:
+    if GRADE in samples.draws.columns:
         return
-    known = "references" in found.questions.columns
-    if not known or not found.questions["references"].is_not_null().any():
+    known = "references" in samples.questions.columns
+    if not known or not samples.questions["references"].is_not_null().any():
         raise InputError(
             "no question has a right answer to grade by",
             hint=Hint(
@@ -291,14 +291,14 @@ _DRAW = re.compile(
 _SHOWN = 3
 
 
-def match_references(found: Samples, questions: pl.DataFrame) -> Samples:
+def match_references(samples: Samples, questions: pl.DataFrame) -> Samples:
     """Return the samples under the ids of the questions in a file of references.
 
     An id that is not in the file may be a question's id with a draw number behind it.
     """
     ids = questions["question_id"].cast(pl.String).to_list()
-    renamed = matched_ids(found.draws["question_id"].unique(maintain_order=True).to_list(), ids)
-    missing = [name for name, known in renamed.items() if known is None]
+    renamed = matched_ids(samples.draws["question_id"].unique(maintain_order=True).to_list(), ids)
+    missing = [name for name, question in renamed.items() if question is None]
     if len(missing) == len(renamed):
         raise InputError(
             f"no answer belongs to a question of the references: the answers are for "
@@ -306,17 +306,17 @@ def match_references(found: Samples, questions: pl.DataFrame) -> Samples:
             hint="give both the same question ids",
         )
     name = pl.col("question_id").replace_strict(renamed, return_dtype=pl.String)
-    draws = found.draws.with_columns(name).drop_nulls("question_id")
+    draws = samples.draws.with_columns(name).drop_nulls("question_id")
     key = ["question_id", "model"]
     if draws.select(*key, "draw").is_duplicated().any():
         draws = draws.with_columns(pl.int_range(pl.len()).over(key).alias("draw"))
-    notes = list(found.notes)
+    notes = list(samples.notes)
     if missing:
         notes.append(f"{len(missing)} answered questions have no reference and are left out")
-    return replace(found, questions=questions, draws=draws, notes=tuple(notes))
+    return replace(samples, questions=questions, draws=draws, notes=tuple(notes))
 
 
-def matched_ids(answered: Iterable[str], known: Iterable[str]) -> dict[str, str | None]:
+def matched_ids(answered: Iterable[str], questions: Iterable[str]) -> dict[str, str | None]:
     """Return the question of each id that answers have.
 
     Examples
@@ -324,10 +324,10 @@ def matched_ids(answered: Iterable[str], known: Iterable[str]) -> dict[str, str 
     >>> matched_ids(["q1", "q2-7", "q3_draw12", "q9"], ["q1", "q2", "q3"])
     {'q1': 'q1', 'q2-7': 'q2', 'q3_draw12': 'q3', 'q9': None}
     """
-    ids = set(known)
+    ids = set(questions)
     return {name: name if name in ids else _without_draw(name, ids) for name in answered}
 
 
 def _without_draw(name: str, ids: set[str]) -> str | None:
-    found = _DRAW.match(name)
-    return found.group(1) if found is not None and found.group(1) in ids else None
+    parts = _DRAW.match(name)
+    return parts.group(1) if parts is not None and parts.group(1) in ids else None

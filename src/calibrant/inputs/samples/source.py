@@ -65,8 +65,8 @@ class GradedSamples:
         stated = answers.select(*_KEY, "answer", "stated_confidence")
         classes = self.semantics.filter(pl.col("purpose") == "answer")
         classes = classes.join(stated, on=_KEY, how="left", maintain_order="left")
-        known = ("question_id", "text", "references")
-        wanted = [name for name in self.questions.columns if name not in known]
+        usual = ("question_id", "text", "references")
+        wanted = [name for name in self.questions.columns if name not in usual]
         return with_question_columns(classes, self.questions, wanted)
 
     @property
@@ -178,10 +178,10 @@ def graded_source(
     rules = {"graded": True, "on_invalid": options.table.on_invalid or "drop"}
     table = replace(options.table.by_schema(), **rules)
     source = row_source(OpenGraded(graded), replace(options, table=table))
-    told = {**graded.how, "semantics": dict(graded.semantics_document)}
+    grading = {**graded.how, "semantics": dict(graded.semantics_document)}
     return replace(
         source,
-        head={**head, "samples": told},
+        head={**head, "samples": grading},
         coverage=partial(_coverage, source, graded),
         draws=drawn_again(graded.with_classes),
         texts=graded.questions.select("question_id", "text"),
@@ -190,13 +190,13 @@ def graded_source(
 
 def _coverage(source: AuditSource, graded: GradedSamples) -> dict[str, Any]:
     """Return what the data covers, and which of its columns were guessed."""
-    found = source.coverage()
-    own = [
+    document = source.coverage()
+    warnings = [
         *sample_warnings(graded.how),
         *judge_limit_warning(graded.semantics_document),
         *several_right_warning(*graded.several_right),
     ]
-    return {**found, "warnings": [*own, *found["warnings"]]}
+    return {**document, "warnings": [*warnings, *document["warnings"]]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +256,8 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
     try:
         client = open_client(choice.spec)
     except InputError as error:
-        told = f"judge {choice.model}"
-        raise InputError(error.rule, source=told, hint=error.hint) from None
+        name = f"judge {choice.model}"
+        raise InputError(error.rule, source=name, hint=error.hint) from None
     ledger.parent.mkdir(parents=True, exist_ok=True)
     with open_judge(client, choice.spec["model"], ledger) as judge:
         yield Options(judge=judge, max_judge_calls=choice.most_calls)
@@ -279,9 +279,9 @@ def ledger_for(data: Any, out: str | Path | None) -> Path | None:
     beside = ledger_beside(data)
     if out is None:
         return beside
-    own = Study(out).ledger_path
-    if beside is not None and beside.is_file() and not own.exists():
-        own.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(beside)) as held, closing(sqlite3.connect(own)) as copy:
-            held.backup(copy)
-    return own
+    ledger = Study(out).ledger_path
+    if beside is not None and beside.is_file() and not ledger.exists():
+        ledger.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(beside)) as replies, closing(sqlite3.connect(ledger)) as copy:
+            replies.backup(copy)
+    return ledger

@@ -142,12 +142,12 @@ class SummedTable:
         """Return how many wrong and right answers of a block have no confidence."""
         model, method, *group = keys.values()
         column = [*keys][2] if group else (self.streamed.plan.by or ("",))[0]
-        own = (
+        lost = (
             counts
             for key, counts in self.total.unscored.items()
             if key[:3] == (model, method, column) and (not group or key[3] == group[0])
         )
-        return np.asarray(np.sum([np.zeros(2, np.intp), *own], axis=0))
+        return np.asarray(np.sum([np.zeros(2, np.intp), *lost], axis=0))
 
     def coverage(self, only: Sequence[str] | None = None) -> dict[str, Any]:
         """Return what the sums say about the data; which questions are missing they do not know.
@@ -225,13 +225,13 @@ def _blocks(summed: SummedTable, options: AuditOptions) -> Iterator[SourceBlock]
         "each other are ranked as equal; sketch_error bounds what that can change"
     )
     for keys, sums in summed.keyed_sums():
-        made, lost = partial(_block, sums, grid, options), summed.unscored(keys)
+        make, lost = partial(_block, sums, grid, options), summed.unscored(keys)
         if not lost.any():
-            yield SourceBlock(keys, made, (note,))
+            yield SourceBlock(keys, make, (note,))
             continue
         accuracy = partial(_accuracy, sums.rows.sum(axis=1) + lost, options.level)
         missing = Missing(float(lost[1]), float(lost[0]))
-        yield SourceBlock(keys, made, (note,), missing=missing, accuracy=accuracy)
+        yield SourceBlock(keys, make, (note,), missing=missing, accuracy=accuracy)
 
 
 def _accuracy(graded: Indices, level: float) -> Estimate:

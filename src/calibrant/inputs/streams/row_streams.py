@@ -62,7 +62,7 @@ def _growing_lines(path: Path, idle_seconds: float) -> Iterator[str]:
 
 def _tables(lines: Iterable[str], rows: int, source: str) -> Iterator[pl.DataFrame]:
     header: str | None = None
-    held: list[str] = []
+    batch: list[str] = []
     for line in lines:
         if not line.strip():
             continue
@@ -70,12 +70,12 @@ def _tables(lines: Iterable[str], rows: int, source: str) -> Iterator[pl.DataFra
             header = line
             continue
         header = header or ""
-        held.append(line)
-        if len(held) >= rows:
-            yield _parse(header, held, source)
-            held = []
-    if held:
-        yield _parse(header or "", held, source)
+        batch.append(line)
+        if len(batch) >= rows:
+            yield _parse(header, batch, source)
+            batch = []
+    if batch:
+        yield _parse(header or "", batch, source)
 
 
 def _parse(header: str, lines: list[str], source: str) -> pl.DataFrame:

@@ -95,18 +95,18 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     guessed = asked.scale is None and _in_percent(source, read, files)
     percent, on_invalid = guessed or asked.scale == PERCENT, asked.on_invalid or "missing"
     plan = SumPlan(read, cell_grid(bins), model, method, by, percent, on_invalid)
-    told = {role: ",".join(found) for role, found in roles.columns.items() if found}
+    by_role = {role: ",".join(chosen) for role, chosen in roles.columns.items() if chosen}
     written = PERCENT if percent else FRACTION
     ways = (*roles.guessed, *(["scale"] if guessed else []))
-    return Streamed(source, plan, question, Reading(told, ways, written, same=roles.same))
+    return Streamed(source, plan, question, Reading(by_role, ways, written, same=roles.same))
 
 
 def scan_part(file: str, source: str) -> pl.LazyFrame:
     """Return the rows of one file, with the columns that its folders name."""
     import polars as pl
 
-    known = {name: pl.lit(value) for name, value in batches.partition_of(file, source).items()}
-    return pl.scan_parquet(file, hive_partitioning=False).with_columns(**known)
+    partition = {name: pl.lit(value) for name, value in batches.partition_of(file, source).items()}
+    return pl.scan_parquet(file, hive_partitioning=False).with_columns(**partition)
 
 
 def _peeked(source: str, names: Sequence[str]) -> Any:
