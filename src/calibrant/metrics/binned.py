@@ -56,9 +56,9 @@ def placement(data: Checked, bins: int, strategy: str) -> tuple[BinIndex, Any]:
 def bins_of(data: Checked, bins: int) -> Indices:
     """Return the bin of every row, of equal width."""
     place, _ = placement(data, bins, "width")
-    found = np.empty(data.rows, np.intp)
-    place(data.confidence, found, np.empty(data.rows))
-    return np.minimum(found, bins - 1, out=found)
+    bin_of = np.empty(data.rows, np.intp)
+    place(data.confidence, bin_of, np.empty(data.rows))
+    return np.minimum(bin_of, bins - 1, out=bin_of)
 
 
 def ece(

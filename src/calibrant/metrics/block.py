@@ -80,10 +80,10 @@ class MetricBlock:
     @classmethod
     def of(cls, data: inputs.Checked, units: Units | None = None) -> Self:
         """Return the block of checked data, for influences."""
-        made = cls.__new__(cls)
-        made.data = data
-        made.units = Units(None, data.rows, data.rows) if units is None else units
-        return made
+        block = cls.__new__(cls)
+        block.data = data
+        block.units = Units(None, data.rows, data.rows) if units is None else units
+        return block
 
     @cached_property
     def weight(self) -> Floats | float:
@@ -321,10 +321,10 @@ class MetricBlock:
         if self.data.weights is not None:
             influence = influence * self.weight
         sums, scale = self.units.sums(influence), self.units.count / self.data.total
-        found = sums if scale == 1 else sums * scale
+        pull = sums if scale == 1 else sums * scale
         if self.shares is not None:
-            found = found / (1 - np.minimum(self.shares, MOST_SHARE))
-        return UnitInfluence(found, None, self.units.count, self.effective)
+            pull = pull / (1 - np.minimum(self.shares, MOST_SHARE))
+        return UnitInfluence(pull, None, self.units.count, self.effective)
 
     def mean_pulls(self, rows: Floats) -> UnitInfluence:
         """Return how far each unit pulls a mean, from what every row is above it.

@@ -185,8 +185,8 @@ class BetaCalibrator(Calibrator):
             slopes = np.zeros(2)
             for column in np.flatnonzero(kept):
                 one = features[:, column : column + 1]
-                self.intercept_, found = logistic_fit(one, y, w, self.penalty)
-                slopes[column] = max(float(found[0]), 0.0)
+                self.intercept_, slope = logistic_fit(one, y, w, self.penalty)
+                slopes[column] = max(float(slope[0]), 0.0)
             if not (slopes > 0).any():
                 # One imagined right and one wrong half-answer keep the base rate inside (0, 1).
                 self.intercept_ = float(special.logit((w @ y + 0.5) / (w.sum() + 1)))

@@ -69,12 +69,12 @@ class CellBlock(MetricBlock):
     def _ranked(self) -> Ranked:
         """Return the sums of the cells that hold rows, from the highest down; cells are sorted."""
         rows = self.sums.rows.sum(axis=0)
-        held = np.flatnonzero(rows)[::-1]
+        filled = np.flatnonzero(rows)[::-1]
         place = np.empty(self.grid.stride, np.intp)
-        place[held] = np.arange(held.size)
-        weight = rows[held].astype(np.float64)
-        hits = self.sums.rows[1, held].astype(np.float64)
-        centre = self._inside(self.confidence_sums.sum(axis=0)[held] / weight, held)
+        place[filled] = np.arange(filled.size)
+        weight = rows[filled].astype(np.float64)
+        hits = self.sums.rows[1, filled].astype(np.float64)
+        centre = self._inside(self.confidence_sums.sum(axis=0)[filled] / weight, filled)
         return Ranked(centre, weight, hits, hits, place[self.cell])
 
     def _inside(self, values: Floats, cell: Indices) -> Floats:
@@ -95,14 +95,14 @@ class CellBlock(MetricBlock):
 
     def estimates(self) -> dict[str, Estimate]:
         """Return every metric; ends are moved out by what the cells leave uncertain."""
-        found = {}
+        by_metric = {}
         for name, error in self.errors.items():
             estimate, (least, most) = self.estimate(METRICS[name]), METRICS[name].range
             if math.isfinite(estimate.value):
                 low, high = max(estimate.low - error, least), min(estimate.high + error, most)
                 estimate = replace(estimate, low=low, high=high)
-            found[name] = estimate
-        return found
+            by_metric[name] = estimate
+        return by_metric
 
     # Where the sums of rows come from.
 
@@ -115,20 +115,20 @@ class CellBlock(MetricBlock):
         """Sums over bins; placed exactly, summed exactly."""
         grid, bins = self.grid, self.bins
         rows = grid.by_bin(self.sums.rows.sum(axis=0), bins).astype(np.float64)
-        held = rows > 0
-        confidence = grid.by_bin(self.confidence_sums.sum(axis=0), bins)[held] / rows[held]
+        filled = rows > 0
+        confidence = grid.by_bin(self.confidence_sums.sum(axis=0), bins)[filled] / rows[filled]
         cells, chance = np.zeros(grid.stride), self.data.confidence
         np.add.at(cells, self.cell, self.counts * (chance * (1 - chance)))
         edges = width_edges(bins)
         stats = BinStats(
-            lower=edges[:-1][held],
-            upper=edges[1:][held],
-            rows=rows[held],
-            mass=rows[held] / self.n,
+            lower=edges[:-1][filled],
+            upper=edges[1:][filled],
+            rows=rows[filled],
+            mass=rows[filled] / self.n,
             confidence=confidence,
-            rate=grid.by_bin(self.sums.rows[1], bins)[held] / rows[held],
-            spread=grid.by_bin(cells, bins)[held] / rows[held],
-            effective=rows[held],
+            rate=grid.by_bin(self.sums.rows[1], bins)[filled] / rows[filled],
+            spread=grid.by_bin(cells, bins)[filled] / rows[filled],
+            effective=rows[filled],
         )
         return GapModel(stats, self.n, 1.0, None)
 
@@ -141,8 +141,8 @@ class CellBlock(MetricBlock):
     def best_risk(self) -> tuple[float, Ranked, Influence]:
         """The least area under risk-coverage: all right answers before all wrong ones."""
         rows = self.sums.rows.sum(axis=1)[::-1]
-        held = rows > 0
-        weight, outcome = rows[held].astype(np.float64), np.array([1.0, 0.0])[held]
+        filled = rows > 0
+        weight, outcome = rows[filled].astype(np.float64), np.array([1.0, 0.0])[filled]
         place = self.outcome.max() - self.outcome
         ranked = Ranked(outcome, weight, weight * outcome, weight * outcome, place)
         value, influence = ranked.measured("aurc")
@@ -228,8 +228,8 @@ class CellBlock(MetricBlock):
     def calibration_test(self) -> CalibrationTest:
         """The test of perfect calibration."""
         confidence, correct, counts = self.data
-        found = calibration_test(confidence, correct, bins=self.bins, weights=counts, counted=True)
-        return replace(found, n=self.n)
+        test = calibration_test(confidence, correct, bins=self.bins, weights=counts, counted=True)
+        return replace(test, n=self.n)
 
     def histogram(self, bins: int) -> list[int]:
         """Return rows per bin of equal width."""
@@ -239,10 +239,10 @@ class CellBlock(MetricBlock):
     def threshold_counts(self) -> ThresholdCounts:
         """Return what is answered and how much of it is wrong; thresholds are edges of cells."""
         least, largest = _cell_ends(self.grid.cells)
-        held = np.flatnonzero(self.sums.rows.sum(axis=0))[::-1]
+        filled = np.flatnonzero(self.sums.rows.sum(axis=0))[::-1]
         # Any number above the cell below keeps the same rows.
-        below = np.append(largest[held[1:]], -1.0)
-        ends = least[held], below
+        below = np.append(largest[filled[1:]], -1.0)
+        ends = least[filled], below
         return threshold_counts(self.ranked, *ends, level=self.level, rows=self.n, units=None)
 
     def verification_sums(self) -> dict[str, Floats]:

@@ -43,8 +43,8 @@ def of_cells(block: CellBlock) -> float:
     or where they are many, they move the error, and what noise adds to it, by twice their share.
     """
     rows, offsets = block.sums.rows, block.sums.offsets
-    held = np.flatnonzero(rows.sum(axis=0))
-    rows, offsets = rows[:, held], offsets[:, held]
+    filled = np.flatnonzero(rows.sum(axis=0))
+    rows, offsets = rows[:, filled], offsets[:, filled]
     least, odd = np.divmod(offsets.sum(axis=0), rows.sum(axis=0))
     mixed = (odd != 0) | (rows * least != offsets).any(axis=0)
     place = block.cell_error.table.place
@@ -100,11 +100,11 @@ def of_area(block: CellBlock) -> float:
 def of_precision(block: CellBlock) -> float:
     """Return the most that the order inside cells can move the average precision."""
     hits, misses, lost = block.unordered
-    total, held = hits.sum(), lost > 0
-    if not held.any():
+    total, mixed = hits.sum(), lost > 0
+    if not mixed.any():
         return 0.0
     before, above = (np.cumsum(part) - part for part in (hits, hits + misses))
-    hits, misses, before, above = (part[held] for part in (hits, misses, before, above))
+    hits, misses, before, above = (part[mixed] for part in (hits, misses, before, above))
     value = (before + hits) / (above + hits + misses)
     most = (before + hits) / (above + hits)
     least = (before + 1) / (above + misses + 1)
@@ -130,10 +130,10 @@ def of_discrimination(block: CellBlock) -> float:
     2 r h m / (h + m) over its mean there, and no more than h m / (h + m); all gains sum to 1.
     """
     hits, misses, lost = block.unordered
-    held = lost > 0
-    if not held.any():
+    mixed = lost > 0
+    if not mixed.any():
         return 0.0
-    most = hits[held] * misses[held] / (hits[held] + misses[held])
+    most = hits[mixed] * misses[mixed] / (hits[mixed] + misses[mixed])
     return float(min(2 * most.max(), most.sum())) / block.n
 
 

@@ -135,11 +135,11 @@ class CellError(Struct, frozen=True, dict=True):
 
     @cached_property
     def _plain(self) -> CellTable:
-        found = cell_table(self.sums)
+        table = cell_table(self.sums)
         if self.noise_ratio == 1.0:
-            return found
+            return table
         ratio = math.sqrt(self.noise_ratio)
-        return replace(found, noise=found.noise * ratio, stray=found.stray * ratio)
+        return replace(table, noise=table.noise * ratio, stray=table.stray * ratio)
 
     @cached_property
     def clusters(self) -> ClusterSums | None:
@@ -229,23 +229,23 @@ class CellError(Struct, frozen=True, dict=True):
         means = n, table.share, table.said, np.clip(rate, 0.0, 1.0)
         cells = ReliabilityBins(table.low, upper, *means, *ends, *band, level).to_dict()
         alone = np.sort(table.low[table.single])
-        found: list[dict[str, object]] = []
+        entries: list[dict[str, object]] = []
         for place in np.lexsort((table.high, table.said)).tolist():
-            found.append({**cells[place]})
+            entries.append({**cells[place]})
             # The last slice ends at 1, which may be a cell of its own.
             below = (alone < upper[place]) | (alone == 1)
             inside = alone[(alone > table.low[place]) & (alone <= upper[place]) & below]
             if inside.size:
-                found[-1]["without"] = inside.tolist()
-        return found
+                entries[-1]["without"] = inside.tolist()
+        return entries
 
     @property
     def _spread(self) -> Floats:
         """Mean variance of the outcomes of each cell, if the confidences were right."""
         sums, table = self.sums, self.table
-        own = sums.weight * sums.value * (1 - sums.value)
+        variance = sums.weight * sums.value * (1 - sums.value)
         weight = np.bincount(table.place, sums.weight, table.count)
-        return np.asarray(np.bincount(table.place, own, table.count) / weight)
+        return np.asarray(np.bincount(table.place, variance, table.count) / weight)
 
     def _quantile(self, level: float) -> float:
         tail = (1 + level) / 2

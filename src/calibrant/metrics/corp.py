@@ -237,15 +237,15 @@ def calibrated_bands(many: Sequence[DistinctSums], level: float, rng: CommonDraw
     alike: defaultdict[int, list[int]] = defaultdict(list)
     for number, sums in enumerate(many):
         alike[sums.weight.size].append(number)
-    found: dict[int, Floats] = {}
+    band_of: dict[int, Floats] = {}
     for size, numbers in alike.items():
         for some in batches(numbers, TOGETHER // (size * BAND_DRAWS)):
             trials = np.stack([many[number].weight for number in some])
             chance = np.stack([many[number].confidence for number in some])
             drawn = rng.hits(trials.astype(np.int64), chance, BAND_DRAWS)
             bands = quantiles(isotonic_fits(trials[:, None], drawn), _tails(level), axis=1)
-            found |= zip(some, bands.swapaxes(0, 1), strict=True)
-    return [found[number] for number in range(len(many))]
+            band_of |= zip(some, bands.swapaxes(0, 1), strict=True)
+    return [band_of[number] for number in range(len(many))]
 
 
 def _tails(level: float) -> tuple[float, float]:

@@ -218,10 +218,10 @@ def _drawn_hits(trials: np.ndarray, rate: Floats, rng: np.random.Generator) -> F
     out *= np.sqrt(variance)
     out += trials * rate
     np.clip(np.rint(out, out=out), 0, trials, out=out)
-    few = np.flatnonzero(variance < MANY)
+    small = np.flatnonzero(variance < MANY)
     # All draws of a cell in a row: the generator then sets up each cell only once.
-    size = (few.size, DRAWS)
-    out[:, few] = rng.binomial(trials[few, None], rate[few, None], size=size).T
+    size = (small.size, DRAWS)
+    out[:, small] = rng.binomial(trials[small, None], rate[small, None], size=size).T
     return out
 
 

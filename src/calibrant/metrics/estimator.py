@@ -103,8 +103,8 @@ class Calibrator:
         """Set options of the constructor and return the calibrator."""
         for name, value in params.items():
             if name not in self.options:
-                known = ", ".join(self.options) or "none"
-                raise InputError(f"{type(self).__name__} has no option {name!r}; it has: {known}")
+                names = ", ".join(self.options) or "none"
+                raise InputError(f"{type(self).__name__} has no option {name!r}; it has: {names}")
             setattr(self, name, value)
         return self
 
@@ -145,12 +145,12 @@ class Calibrator:
         """Return the calibrator that `to_dict` described."""
         if data.get("calibrator") != cls.name:
             raise InputError(f"this is no {cls.name} calibrator: {data.get('calibrator')!r}")
-        made = cls(**{name: data[name] for name in cls.options if name in data})
+        calibrator = cls(**{name: data[name] for name in cls.options if name in data})
         for name in cls.fitted:
             if name in data:
                 value = data[name]
-                setattr(made, name, np.asarray(value) if isinstance(value, list) else value)
-        return made
+                setattr(calibrator, name, np.asarray(value) if isinstance(value, list) else value)
+        return calibrator
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.options)

@@ -91,14 +91,14 @@ def _by_kind(
     """Return the ends of all models, from stacks of those that are alike."""
     alike: defaultdict[Hashable, list[int]] = defaultdict(list)
     for number, (model, stream) in enumerate(zip(models, streams, strict=True)):
-        own = None if model.root is None else number
-        alike[type(model), stream, model.stats.mass.size, own].append(number)
-    found: dict[int, Found] = {}
+        alone = None if model.root is None else number
+        alike[type(model), stream, model.stats.mass.size, alone].append(number)
+    ends_of: dict[int, Found] = {}
     for numbers in alike.values():
         for some in batches(numbers, TOGETHER):
             stack = stacked([models[number] for number in some])
-            found |= dict(zip(some, ends(stack, streams[some[0]]), strict=True))
-    return [found[number] for number in range(len(models))]
+            ends_of |= dict(zip(some, ends(stack, streams[some[0]]), strict=True))
+    return [ends_of[number] for number in range(len(models))]
 
 
 def _gap_intervals(
@@ -106,16 +106,16 @@ def _gap_intervals(
 ) -> list[GapIntervals]:
     residual, error = model.residual, model.error()
     observed, reach = np.abs(residual).sum(axis=-1), _reach(error)
-    few, even = _directions(model, residual, error, observed)
+    sparse, even = _directions(model, residual, error, observed)
     # The low end lies below the observed value by noise and bias, the high end above by noise.
     lowest = np.maximum(observed - reach - error.sum(axis=-1), 0.0)
     steps = _steps(lowest, observed)
     down = np.concatenate([np.zeros_like(steps[:1]), steps])
     up = _steps(observed, observed + reach)
     seen, draws = np.array(_parts(residual)), _half_draws(model, resamples, stream)
-    below = Candidates(model, down[..., None] * few, draws, seen)
+    below = Candidates(model, down[..., None] * sparse, draws, seen)
     above = Candidates(model, up[..., None] * even, draws, seen)
-    lines = down[:, None] * np.array(_parts(few))
+    lines = down[:, None] * np.array(_parts(sparse))
     # A line whose second candidate is 0 again has 0 only once.
     first = (lowest == 0).astype(int).tolist()
     asked = [(part, number) for part in range(3) for number in range(observed.size)]
@@ -146,8 +146,8 @@ def _half_highs(
         size = mine.sum(axis=-1, keepdims=True)
         bins = mass * (mine > 0)
         # Where no bin leans this way there is no line.
-        held = np.where(size > 0, bins.sum(axis=-1, keepdims=True), 1.0)
-        line = mine / np.where(size > 0, size, 1.0) + bins / held
+        leaning = np.where(size > 0, bins.sum(axis=-1, keepdims=True), 1.0)
+        line = mine / np.where(size > 0, size, 1.0) + bins / leaning
         whole = line.sum(axis=-1, keepdims=True)
         line = sign * line / np.where(whole > 0, whole, 1.0)
         residuals += (size[:, 0] + steps)[..., None] * line
@@ -178,12 +178,12 @@ def _upper(
     numbers = list(dict.fromkeys(number for _, number in asked))
     nearest = candidates.sums(numbers, [0] * len(numbers))
     rows = {number: row for row, number in enumerate(numbers)}
-    found, left, lucky = {}, [], {}
+    highs, left, lucky = {}, [], {}
     for part, number in asked:
         shown, size = nearest[part][rows[number]], candidates.seen[part, number]
         if part and size == 0:
             # No bin leans this way: what the noise alone could hide is the upper end.
-            found[part, number] = float(np.quantile(shown, (1 + level) / 2))
+            highs[part, number] = float(np.quantile(shown, (1 + level) / 2))
             continue
         left.append((part, number))
         if np.count_nonzero(shown <= size) < LUCK * shown.size:
@@ -196,8 +196,8 @@ def _upper(
 
     searches = [refusal(values[:, part, number], level) for part, number in left]
     for key, end in zip(left, side_by_side(searches, share), strict=True):
-        found[key] = max(end, float(candidates.seen[key]), lucky.get(key, 0.0))
-    return [found[key] for key in asked]
+        highs[key] = max(end, float(candidates.seen[key]), lucky.get(key, 0.0))
+    return [highs[key] for key in asked]
 
 
 class Candidates:
@@ -299,12 +299,12 @@ def _directions(
     """Return the two lines of candidates, each with absolute sum 1."""
     mass, whole = model.stats.mass, observed[:, None]
     ratio = np.divide(error, np.abs(residual), out=np.full_like(error, np.inf), where=residual != 0)
-    few = residual * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
-    few = np.where(few.any(axis=-1, keepdims=True), few, residual)
+    sparse = residual * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
+    sparse = np.where(sparse.any(axis=-1, keepdims=True), sparse, residual)
     even = np.where(residual < 0, -mass, mass) / 2 + residual / np.where(whole > 0, 2 * whole, 1.0)
     lines = (
         line / np.where(whole > 0, np.abs(line).sum(axis=-1, keepdims=True), 1.0)
-        for line in (few, even)
+        for line in (sparse, even)
     )
-    few, even = (np.where(whole > 0, line, mass) for line in lines)
-    return few, even
+    sparse, even = (np.where(whole > 0, line, mass) for line in lines)
+    return sparse, even

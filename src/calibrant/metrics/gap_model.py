@@ -191,11 +191,11 @@ def _covariance(data: Checked, units: Units, heavy: Floats, shares: Floats, bins
     sums = sparse.csr_array((values, (codes, column)), shape=shape)
     total = float(heavy.sum())
     mean = np.asarray(sums.sum(axis=0)).ravel() / total
-    own = sums.multiply(np.sqrt(1 / (1 - np.minimum(shares, MOST_SHARE)))[:, None]).tocsr()
+    scaled = sums.multiply(np.sqrt(1 / (1 - np.minimum(shares, MOST_SHARE)))[:, None]).tocsr()
     put_right = shares * total / (1 - np.minimum(shares, MOST_SHARE))
     cross = np.outer(sums.T @ put_right, mean)
     square_weight = float(put_right @ shares) * total
-    spread = (own.T @ own).toarray() - cross - cross.T + square_weight * np.outer(mean, mean)
+    spread = (scaled.T @ scaled).toarray() - cross - cross.T + square_weight * np.outer(mean, mean)
     return np.asarray(spread) / total**2
 
 

@@ -120,10 +120,10 @@ def check_bins(bins: int) -> int:
     return int(bins)
 
 
-def check_choice(name: str, value: str, known: tuple[str, ...]) -> str:
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Check an option that is one of a few words."""
-    if value not in known:
-        raise InputError(f"{name} is one of {', '.join(known)}; got {value!r}")
+    if value not in choices:
+        raise InputError(f"{name} is one of {', '.join(choices)}; got {value!r}")
     return value
 
 
@@ -183,8 +183,8 @@ _BITS_OF_ONE: dict[Any, tuple[Any, int]] = {
 def _in_unit_range(name: str, values: Array, *, hint: str) -> None:
     # Numbers from 0 to 1 have bits from 0 to those of 1.0; negative ones, larger ones and NaN
     # have larger bits. One pass thus settles what minimum and maximum need two for.
-    known = _BITS_OF_ONE.get(values.dtype)
-    if known is not None and np.maximum.reduce(values.view(known[0])) <= known[1]:
+    bits = _BITS_OF_ONE.get(values.dtype)
+    if bits is not None and np.maximum.reduce(values.view(bits[0])) <= bits[1]:
         return
     # A NaN makes both comparisons false, so it is caught here too. The ufuncs' own reduce saves
     # a third of the time of ndarray.min on short arrays.

@@ -151,12 +151,12 @@ def calibration_test(
     data = check(confidence, correct, weights, binary=True).present()
     if not counted and data.weights is not None and data.weights.min() == data.weights.max():
         data = data._replace(weights=None)
-    held, law = _held_bins(data, bins, counted=counted), None
-    if held.variance is None and held.trials.sum() <= FEW_TRIALS:
+    binned, law = _held_bins(data, bins, counted=counted), None
+    if binned.variance is None and binned.trials.sum() <= FEW_TRIALS:
         # The law of few answers is listed.
-        size = np.array([held.mass.size])
-        law = error_law.few_laws(held.home, held.trials, held.chance, size, POINTS)[0]
-    return _computed(held, data.rows, law or error_law.sum_law(_parts(held), POINTS))
+        size = np.array([binned.mass.size])
+        law = error_law.few_laws(binned.home, binned.trials, binned.chance, size, POINTS)[0]
+    return _computed(binned, data.rows, law or error_law.sum_law(_parts(binned), POINTS))
 
 
 def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[CalibrationTest]:
@@ -172,18 +172,18 @@ def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[Calibration
     rows = np.array([data.rows for data in many])
     confidence, correct = (np.concatenate(column) for column in list(zip(*many, strict=True))[:2])
     owner = np.repeat(np.arange(rows.size), rows)
-    held = _held_bins(Checked(confidence, correct, None), bins, owner=owner)
+    binned = _held_bins(Checked(confidence, correct, None), bins, owner=owner)
     # Of which data set each cell and each bin is.
-    of_cell = np.searchsorted(rows.cumsum(), held.trials.cumsum() - 1, side="right")
-    counts = np.bincount(of_cell[np.flatnonzero(np.diff(held.home, prepend=-1))])
-    laws = error_law.few_laws(held.home, held.trials, held.chance, counts, POINTS)
+    of_cell = np.searchsorted(rows.cumsum(), binned.trials.cumsum() - 1, side="right")
+    counts = np.bincount(of_cell[np.flatnonzero(np.diff(binned.home, prepend=-1))])
+    laws = error_law.few_laws(binned.home, binned.trials, binned.chance, counts, POINTS)
     cells, first = (
         pairwise([0, *sizes.cumsum().tolist()]) for sizes in (np.bincount(of_cell), counts)
     )
     tests = []
     for (a, b), (c, d), size, law in zip(cells, first, rows.tolist(), laws, strict=True):
-        mine = held.home[a:b] - c, held.trials[a:b], held.chance[a:b], None
-        part = _Bins(*mine, held.mass[c:d], held.gap[c:d])
+        mine = binned.home[a:b] - c, binned.trials[a:b], binned.chance[a:b], None
+        part = _Bins(*mine, binned.mass[c:d], binned.gap[c:d])
         tests.append(_computed(part, size, law or error_law.sum_law(_parts(part), POINTS)))
     return tests
 
@@ -219,17 +219,17 @@ def _sums(place: np.ndarray, values: Floats) -> Floats:
     return np.bincount(place, values).astype(np.float64, copy=False)
 
 
-def _computed(held: _Bins, rows: int, law: error_law.Lattice | FewLaw) -> CalibrationTest:
+def _computed(bins: _Bins, rows: int, law: error_law.Lattice | FewLaw) -> CalibrationTest:
     """Return the test from the law of the error under perfect calibration.
 
     Values are rounded to the lattice, so the p-value counts what may have been as large, and
     `p_low` what was larger for certain.
     """
-    gap, mass = float(np.abs(held.gap).sum()), float(held.mass.sum())
-    own, slack = gap / law.step, held.mass.size / 2
+    gap, mass = float(np.abs(bins.gap).sum()), float(bins.mass.sum())
+    steps, slack = gap / law.step, bins.mass.size / 2
     # The sums themselves are rounded in their last digits.
-    high = law.at_least(math.ceil(own * (1 - 1e-12) - slack))
-    low = law.at_least(math.ceil(own + slack))
+    high = law.at_least(math.ceil(steps * (1 - 1e-12) - slack))
+    low = law.at_least(math.ceil(steps + slack))
     if isinstance(law, FewLaw):
         expected, usual = law.mean / mass, law.step / mass * law.quantile(0.95)
     else:
@@ -241,15 +241,15 @@ def _computed(held: _Bins, rows: int, law: error_law.Lattice | FewLaw) -> Calibr
     return CalibrationTest(gap / mass, expected, usual, p_high, p_low, p_high, rows, simulations=0)
 
 
-def _parts(held: _Bins) -> list[Atoms]:
+def _parts(bins: _Bins) -> list[Atoms]:
     """Return the law of each bin's summed error; cells are in the order of their bins."""
-    ends = [0, *(np.flatnonzero(np.diff(held.home)) + 1).tolist(), held.home.size]
+    ends = [0, *(np.flatnonzero(np.diff(bins.home)) + 1).tolist(), bins.home.size]
     mine = [slice(*pair) for pair in pairwise(ends)]
-    if held.variance is not None:
-        spreads = (math.sqrt(float(held.variance[cells].sum())) for cells in mine)
+    if bins.variance is not None:
+        spreads = (math.sqrt(float(bins.variance[cells].sum())) for cells in mine)
         return [error_law.half_normal_atoms(spread) for spread in spreads]
-    laws = [error_law.count_law(np.rint(held.trials[cells]), held.chance[cells]) for cells in mine]
-    means = np.add.reduceat(np.rint(held.trials) * held.chance, ends[:-1]).tolist()
+    laws = [error_law.count_law(np.rint(bins.trials[cells]), bins.chance[cells]) for cells in mine]
+    means = np.add.reduceat(np.rint(bins.trials) * bins.chance, ends[:-1]).tolist()
     return [
         Atoms(np.abs(mean - first - np.arange(len(chances))), chances)
         for mean, (first, chances) in zip(means, laws, strict=True)

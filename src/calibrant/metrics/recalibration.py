@@ -90,6 +90,6 @@ def cross_fitted(
         inside = fold == number
         rest = ~inside
         heavy = None if data.weights is None else data.weights[rest]
-        made = calibrator.fresh().fit(data.confidence[rest], data.correct[rest], weights=heavy)
-        out[inside] = made.predict(data.confidence[inside])
+        fitted = calibrator.fresh().fit(data.confidence[rest], data.correct[rest], weights=heavy)
+        out[inside] = fitted.predict(data.confidence[inside])
     return out

@@ -76,8 +76,8 @@ class RowBlock(MetricBlock):
         place = np.searchsorted(even_steps(bins + 1), self.given[0], side="right") - 1
         # The last bin holds its upper edge.
         np.minimum(place, bins - 1, out=place)
-        found: list[int] = np.bincount(place, minlength=bins).tolist()
-        return found
+        counts: list[int] = np.bincount(place, minlength=bins).tolist()
+        return counts
 
     def threshold_counts(self) -> ThresholdCounts:
         """Return what is answered, and how much of it is wrong, at thresholds that matter."""
@@ -149,12 +149,12 @@ def neighbour_ratio(pull: Floats, spread: DrawSpread) -> float:
     >>> round(neighbour_ratio(line, DrawSpread(line, np.full(100, 0.9))), 2)
     0.1
     """
-    found = _neighbours(pull, spread)
+    variance = _neighbours(pull, spread)
     whole = float(np.square(pull - pull.mean()).sum()) / max(pull.size - 1, 1)
-    if found is None or whole <= 0:
+    if variance is None or whole <= 0:
         return 1.0
     share = float(spread.share.mean())
-    return 1.0 - share + share * found / whole
+    return 1.0 - share + share * variance / whole
 
 
 def _neighbours(pull: Floats, spread: DrawSpread, cell: Indices | None = None) -> float | None:
@@ -213,11 +213,11 @@ class DrawnBlock(RowBlock):
 
     def pulls(self, influence: Floats) -> UnitInfluence:
         """Return how far each unit pulls a statistic, scaled to the noise of the spread draw."""
-        found = super().pulls(influence)
-        if found.error == 0:
-            return found
-        ratio = neighbour_ratio(found.pull, self.spread.of_units(self.units))
-        return replace(found, pull=found.pull * np.sqrt(ratio))
+        by_unit = super().pulls(influence)
+        if by_unit.error == 0:
+            return by_unit
+        ratio = neighbour_ratio(by_unit.pull, self.spread.of_units(self.units))
+        return replace(by_unit, pull=by_unit.pull * np.sqrt(ratio))
 
     @cached_property
     def _spread_noise(self) -> tuple[float, float] | None:
@@ -231,12 +231,12 @@ class DrawnBlock(RowBlock):
         mass = np.bincount(cell, heavy, self.bins)
         gap = np.bincount(cell, heavy * (c - y), self.bins) / np.where(mass > 0, mass, 1.0)
         rest = heavy * (c - y - gap[cell])
-        found = None if self.units.codes is not None else _neighbours(rest, self.spread, cell)
+        variance = None if self.units.codes is not None else _neighbours(rest, self.spread, cell)
         chance = float(rest @ rest) / max(c.size - int((mass > 0).sum()), 1)
-        if found is None or chance <= 0:
+        if variance is None or chance <= 0:
             return None
         share = float(self.spread.share.mean())
-        return 1.0 - share + share * found / chance, float(rest @ rest)
+        return 1.0 - share + share * variance / chance, float(rest @ rest)
 
     @property
     def draw_noise(self) -> tuple[float, float]:
@@ -272,12 +272,12 @@ def check_named(names: Sequence[str]) -> tuple[str, ...]:
     >>> check_named(["mce"])
     ('mce',)
     """
-    known = [name for name, metric in METRICS.items() if metric.audit == "asked"]
+    choices = [name for name, metric in METRICS.items() if metric.audit == "asked"]
     for name in names:
-        if name not in known:
+        if name not in choices:
             raise InputError(
                 f"there is no metric {name!r} to add",
-                hint=f"{did_you_mean(name, known)}; those of every audit need no name",
+                hint=f"{did_you_mean(name, choices)}; those of every audit need no name",
             )
     return tuple(names)
 
@@ -295,17 +295,17 @@ def named_values(
     confidence, correct = block.given
     probability = confidence.astype(np.float64)
     drawn = [rng.random(block.n) < probability for _ in range(_DRAWS if block.independent else 0)]
-    found = {}
+    by_name = {}
     for name in names:
         bins = {"bins": block.bins} if METRICS[name].binned else {}
         metric = partial(METRICS[name].value, weights=block.given_weights, **bins)
         values = np.array([metric(confidence, outcome) for outcome in drawn])
         usable = values.size > 0 and bool(np.isfinite(values).all())
         value = metric(confidence, correct)
-        found[name] = {
+        by_name[name] = {
             "value": value if math.isfinite(value) else None,
             "n": block.n,
             "calibrated_mean": float(values.mean()) if usable else None,
             "calibrated_high": float(np.quantile(values, block.level)) if usable else None,
         }
-    return found
+    return by_name

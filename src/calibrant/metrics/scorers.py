@@ -65,13 +65,13 @@ def scorers() -> dict[str, ConfidenceScorer]:
     >>> bool((scores < 0).all())
     True
     """
-    found = {}
+    by_name = {}
     for name, metric in METRICS.items():
         if metric.better == "low":
-            found[f"neg_{name}"] = ConfidenceScorer(name, -1)
+            by_name[f"neg_{name}"] = ConfidenceScorer(name, -1)
         elif metric.better != "zero":
-            found[name] = ConfidenceScorer(name, 1)
-    return found
+            by_name[name] = ConfidenceScorer(name, 1)
+    return by_name
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -226,8 +226,8 @@ class ReliabilityDisplay:
         bins = reliability_bins(
             score, outcomes, bins=n_bins, strategy=strategy, weights=sample_weight
         )
-        made = cls(bins, name=name)
-        return made.plot(ax=ax) if plot or ax is not None else made
+        display = cls(bins, name=name)
+        return display.plot(ax=ax) if plot or ax is not None else display
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **options: Any) -> Self:

@@ -136,8 +136,8 @@ class ThresholdCounts(Struct, frozen=True):
 def _counted(values: Floats) -> list[Any]:
     whole = values.round()
     exact = np.abs(values - whole).max(initial=0.0) < 1e-6
-    found: list[Any] = (whole.astype(np.int64) if exact else values.round(_DIGITS)).tolist()
-    return found
+    numbers: list[Any] = (whole.astype(np.int64) if exact else values.round(_DIGITS)).tolist()
+    return numbers
 
 
 def chosen_cuts(score: Floats, mass: Floats) -> Indices:
@@ -180,9 +180,9 @@ def short_threshold(above: float, at: float) -> float:
     above = max(above, at - _NEAR)
     for digits in range(15):
         scale = 10.0**digits
-        found = math.floor(at * scale) / scale
-        if above < found <= at:
-            return found
+        rounded = math.floor(at * scale) / scale
+        if above < rounded <= at:
+            return rounded
     return at
 
 

@@ -81,8 +81,8 @@ def chosen_bandwidths(many: Sequence[SmoothGrids]) -> list[float]:
 def _choose_together(many: Sequence[SmoothGrids]) -> None:
     points = kernels.grid_points(1.0)
     sums = [grids.sums(points) for grids in many]
-    spectra = kernels.SmoothingPlan.transform(np.stack([own.residual for own in sums]))
-    known: list[dict[float, float]] = [{} for _ in many]
+    spectra = kernels.SmoothingPlan.transform(np.stack([each.residual for each in sums]))
+    error_at: list[dict[float, float]] = [{} for _ in many]
 
     def answer(numbers: list[int], bandwidths: list[float]) -> list[float]:
         alike: defaultdict[int, list[int]] = defaultdict(list)
@@ -90,7 +90,7 @@ def _choose_together(many: Sequence[SmoothGrids]) -> None:
             if kernels.grid_points(bandwidth) == points:
                 alike[kernels.smoothing_plan(bandwidth).left.size].append(place)
             else:
-                known[numbers[place]][bandwidth] = many[numbers[place]].error(bandwidth)
+                error_at[numbers[place]][bandwidth] = many[numbers[place]].error(bandwidth)
         for places in alike.values():
             who = [numbers[place] for place in places]
             plans = [kernels.smoothing_plan(bandwidths[place]) for place in places]
@@ -98,11 +98,11 @@ def _choose_together(many: Sequence[SmoothGrids]) -> None:
             sizes = np.abs(smoothed).sum(axis=-1)
             for size, place, number, plan in zip(sizes, places, who, plans, strict=True):
                 error = float(size / plan.density_sum(sums[number].weight))
-                known[number][bandwidths[place]] = error
-        return [known[k][bandwidth] for k, bandwidth in zip(numbers, bandwidths, strict=True)]
+                error_at[number][bandwidths[place]] = error
+        return [error_at[k][bandwidth] for k, bandwidth in zip(numbers, bandwidths, strict=True)]
 
     for grids, errors, bandwidth in zip(
-        many, known, side_by_side([kernels.fixed_point() for _ in many], answer), strict=True
+        many, error_at, side_by_side([kernels.fixed_point() for _ in many], answer), strict=True
     ):
         grids.errors |= errors
         grids.bandwidth = bandwidth
@@ -298,6 +298,6 @@ def _as_published(whole: kernels.GridSums, of_value: kernels.GridSums) -> Floats
     sums = np.array([whole.residual, whole.weight, whole.weight])
     residual, weight = (part[:: part.size - 1] for part in (of_value.residual, of_value.weight))
     ends = sums[:, :: sums.shape[1] - 1]
-    for own, part in zip(ends, (0.5 * residual, 0.5 * weight, 0.75 * weight), strict=True):
-        own -= part
+    for pair, part in zip(ends, (0.5 * residual, 0.5 * weight, 0.75 * weight), strict=True):
+        pair -= part
     return sums

@@ -33,8 +33,8 @@ def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -
     step (1/1000 wide, or 1/5120 where bandwidths are small) rows are taken at their mean.
     """
     # Replicates have bandwidths near and above the data's own.
-    own = SmoothGrids(data).bandwidth
-    points = COARSE if own >= 0.012 else FINE
+    bandwidth = SmoothGrids(data).bandwidth
+    points = COARSE if bandwidth >= 0.012 else FINE
     counts, residual, upper, fraction = _step_means(data, points)
     batches = []
     for start in range(0, resamples, BATCH):
@@ -42,7 +42,7 @@ def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -
         drawn = _drawn_counts(counts, size, rng)
         grid_residual = _on_grid(drawn * residual, drawn * upper, points)
         grid_weight = _on_grid(drawn, drawn * fraction, points)
-        batches.append(_fixed_points(grid_residual, grid_weight, own))
+        batches.append(_fixed_points(grid_residual, grid_weight, bandwidth))
     return np.concatenate(batches)
 
 

@@ -54,10 +54,10 @@ def smooth_intervals(
         return _ends_of(places, sides, (1 - level) / 2)
 
     def met(first: Sequence[float], nearer: Mapping[int, float], side: Side) -> list[float]:
-        found, pairs = list(first), zip(nearer.items(), *ends(nearer, side), strict=True)
+        meetings, pairs = list(first), zip(nearer.items(), *ends(nearer, side), strict=True)
         for (k, at), end in pairs:
-            found[k] = _meeting(bandwidths[k], first[k], at, end)
-        return found
+            meetings[k] = _meeting(bandwidths[k], first[k], at, end)
+        return meetings
 
     lows, highs = ends(dict(enumerate(bandwidths)), _Stack.lows, _Stack.highs)
     lows = met(lows, {k: max(low, 2 / 1024) for k, low in enumerate(lows) if low > 0}, _Stack.lows)
@@ -81,15 +81,15 @@ def _meeting(first: float, end_first: float, second: float, end_second: float) -
 def _ends_of(places: Sequence[Place], sides: Sequence[Side], tail: float) -> list[list[float]]:
     """Return the ends by side and block, from stacks of about equally many points."""
     order = sorted(range(len(places)), key=lambda number: places[number].smoothed.size)
-    found = [[math.nan] * len(places) for _ in sides]
+    by_side = [[math.nan] * len(places) for _ in sides]
     # Memory that is asked for again and again would be cleared each time.
     rooms = np.empty((4, max([TOGETHER, *map(_numbers, places)])), np.float32)
     for some in _cut([(number, _numbers(places[number])) for number in order]):
         stack = _Stack([places[number] for number in some], rooms)
-        for ends, side in zip(found, sides, strict=True):
+        for ends, side in zip(by_side, sides, strict=True):
             for number, end in zip(some, side(stack, tail), strict=True):
                 ends[number] = end
-    return found
+    return by_side
 
 
 def _numbers(place: Place) -> int:
@@ -160,10 +160,10 @@ class _Stack:
 
         def at_most(numbers: list[int], values: list[float]) -> list[float]:
             sums = self._totals(numbers, self._even, values)
-            found = _shares(sums <= observed[numbers, None])
-            for number, share in zip(numbers, found, strict=True):
+            shares = _shares(sums <= observed[numbers, None])
+            for number, share in zip(numbers, shares, strict=True):
                 nearest.setdefault(number, share)
-            return found
+            return shares
 
         lines = zip(observed.tolist(), (observed + reach).tolist(), strict=True)
         highs = side_by_side([halving(*ends, tail) for ends in lines], at_most)
@@ -211,7 +211,7 @@ Side: TypeAlias = Callable[[_Stack, float], list[float]]
 def _shares(held: Mask) -> list[float]:
     """Return the share of draws, of either sign, for which something holds."""
     signs, _, draws = held.shape
-    return [float(np.count_nonzero(own) / (signs * draws)) for own in held.swapaxes(0, 1)]
+    return [float(np.count_nonzero(mask) / (signs * draws)) for mask in held.swapaxes(0, 1)]
 
 
 def _padded(rows: Sequence[Floats]) -> Floats:
@@ -219,8 +219,8 @@ def _padded(rows: Sequence[Floats]) -> Floats:
     if rows[0].size == rows[-1].size:
         return np.stack(rows)
     out = np.zeros((len(rows), rows[-1].size))
-    for own, row in zip(out, rows, strict=True):
-        own[: row.size] = row
+    for line, row in zip(out, rows, strict=True):
+        line[: row.size] = row
     return out
 
 
@@ -255,10 +255,10 @@ def _lines(
     whole = observed[:, None]
     size = np.maximum(np.abs(smoothed), 1e-300)
     noise = np.minimum(SET_ASIDE * error / size, 1.0)
-    few = smoothed * (1 - noise**2)
-    few = np.where(few.any(axis=-1, keepdims=True), few, smoothed)
+    sparse = smoothed * (1 - noise**2)
+    sparse = np.where(sparse.any(axis=-1, keepdims=True), sparse, smoothed)
     with np.errstate(divide="ignore", invalid="ignore"):
         even = np.where(smoothed < 0, -density, density) / 2 + smoothed / (2 * whole)
-        few, even = (line / _row_sums(np.abs(line), sizes)[:, None] for line in (few, even))
+        sparse, even = (line / _row_sums(np.abs(line), sizes)[:, None] for line in (sparse, even))
     # Without any residual the line is the density itself.
-    return np.where(whole > 0, few, density), np.where(whole > 0, even, density)
+    return np.where(whole > 0, sparse, density), np.where(whole > 0, even, density)

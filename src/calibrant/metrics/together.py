@@ -37,42 +37,42 @@ def work_ahead(blocks: Sequence[object], streams: Sequence[Stream]) -> None:
     streams
         Their streams of random numbers, which those of few rows share.
     """
-    few, shared = [], None
+    small, shared = [], None
     for block, stream in zip(blocks, streams, strict=True):
         if isinstance(block, RowBlock) and block.probability and isinstance(stream, CommonDraws):
-            few.append(block)
+            small.append(block)
             shared = stream
-    if shared is None or len(few) == 1:
+    if shared is None or len(small) == 1:
         return
-    _add_intervals(few)
-    plain = [block for block in few if block.data.weights is None]
+    _add_intervals(small)
+    plain = [block for block in small if block.data.weights is None]
     ungraded = [block for block in plain if not block.graded]
-    bands = calibrated_bands([block.distinct for block in ungraded], few[0].level, shared)
+    bands = calibrated_bands([block.distinct for block in ungraded], small[0].level, shared)
     for block, band in zip(ungraded, bands, strict=True):
         block.band = band
     _add_tests([block for block in plain if block.independent])
     _add_rankings([block for block in plain if not (block.one_class or block.graded)])
 
 
-def _add_intervals(few: Sequence[RowBlock]) -> None:
-    level, resamples = few[0].level, few[0].resamples
-    gaps = [block.gaps for block in few]
-    of_ends, of_highs = zip(*(block.gap_streams for block in few), strict=True)
+def _add_intervals(blocks: Sequence[RowBlock]) -> None:
+    level, resamples = blocks[0].level, blocks[0].resamples
+    gaps = [block.gaps for block in blocks]
+    of_ends, of_highs = zip(*(block.gap_streams for block in blocks), strict=True)
     ends = gap_intervals(gaps, of_ends, level, resamples)
     highs = half_highs(gaps, of_highs, level, resamples)
-    smooth = smooth_intervals([block.smooth_task for block in few], level, resamples)
-    matched = matched_errors([own.stats for own in gaps], [own.likely_inflation for own in gaps])
-    corp = corp_intervals([block.corp_task for block in few], level)
-    for number, block in enumerate(few):
+    smooth = smooth_intervals([block.smooth_task for block in blocks], level, resamples)
+    matched = matched_errors([gap.stats for gap in gaps], [gap.likely_inflation for gap in gaps])
+    corp = corp_intervals([block.corp_task for block in blocks], level)
+    for number, block in enumerate(blocks):
         block.corp_ends = corp[number]
         block.gap_ends, block.half_highs = ends[number], highs[number]
         block.smooth_ends, block.matched = smooth[number], matched[number]
 
 
-def _add_tests(few: Sequence[RowBlock]) -> None:
+def _add_tests(blocks: Sequence[RowBlock]) -> None:
     """Test perfect calibration in the bins of the audit."""
     alike: defaultdict[tuple[int, Any], list[RowBlock]] = defaultdict(list)
-    for block in few:
+    for block in blocks:
         alike[block.bins, block.data.confidence.dtype].append(block)
     for (bins, _), some in alike.items():
         tests = calibration_tests([block.data for block in some], bins=bins)
@@ -80,10 +80,10 @@ def _add_tests(few: Sequence[RowBlock]) -> None:
             block.calibration_test = test
 
 
-def _add_rankings(few: Sequence[RowBlock]) -> None:
+def _add_rankings(blocks: Sequence[RowBlock]) -> None:
     """Rank answers, right or wrong; as many rows and scores are one above the other."""
     alike: defaultdict[tuple[int, int], list[RowBlock]] = defaultdict(list)
-    for block in few:
+    for block in blocks:
         alike[block.data.rows, block.ranked.score.size].append(block)
     for some in alike.values():
         for name, (values, influences) in _rankings(some).items():
@@ -97,8 +97,8 @@ def _rankings(some: Sequence[RowBlock]) -> dict[str, Ranking]:
     group = np.stack([block.ranked.group for block in some])
     right = np.stack([block.data.correct for block in some]).astype(np.float64)
 
-    def rows(found: tuple[Floats, ranking.Influence], group: Indices) -> Ranking:
-        value, influence = found
+    def rows(measured: tuple[Floats, ranking.Influence], group: Indices) -> Ranking:
+        value, influence = measured
         parts = influence.constant, influence.slope
         constant, slope = (np.take_along_axis(part, group, axis=-1) for part in parts)
         return value, constant + slope * right

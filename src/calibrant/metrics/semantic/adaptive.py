@@ -98,8 +98,8 @@ def adaptive_scores(classes: ArrayLike, rule: AdaptiveRule, *, evaluation: int) 
         open_rows = open_rows[~rule.settled(counts[open_rows])]
     selected = np.argmax(counts, axis=1)
     columns = used[:, None] + np.arange(evaluation)
-    held = table[np.arange(questions)[:, None], columns] == selected[:, None]
-    return AdaptiveScores(selected, held.mean(axis=1), used + evaluation)
+    agrees = table[np.arange(questions)[:, None], columns] == selected[:, None]
+    return AdaptiveScores(selected, agrees.mean(axis=1), used + evaluation)
 
 
 def best_selection_size(

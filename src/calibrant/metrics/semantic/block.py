@@ -53,7 +53,7 @@ def margin_strata(
     """Return both calibration errors by top-two margin, in equal-width strata of [0, 1]."""
     how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
     place = np.minimum((scores.margin * strata).astype(np.int64), strata - 1)
-    found = []
+    measured = []
     for number in range(strata):
         rows = np.flatnonzero(place == number)
         if rows.size == 0:
@@ -64,8 +64,8 @@ def margin_strata(
         over = _mean(first[0] - first[1], level)
         low, high, n = number / strata, (number + 1) / strata, int(rows.size)
         values = sem1.value, sem2.value
-        found.append(MarginStratum(low, high, n, *values, gap, over, sem1, sem2))
-    return found
+        measured.append(MarginStratum(low, high, n, *values, gap, over, sem1, sem2))
+    return measured
 
 
 class RegimeRow(Struct, frozen=True):
@@ -229,8 +229,8 @@ def sem_ece_block(
     generator = as_generator(rng)
     pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
     how: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "rng": generator}
-    found = estimators.sem_ece_of_pool(pool, splits=splits, label=label, **how)
-    scores = found.questions
+    ece = estimators.sem_ece_of_pool(pool, splits=splits, label=label, **how)
+    scores = ece.questions
     draws, classes = np.median(scores.n), np.median(scores.classes)
     # The margins at which the regimes of a question of the middle meet.
     boundaries = {
@@ -241,17 +241,17 @@ def sem_ece_block(
     return {
         "questions": int(scores.ids.size),
         "draws": int(draws),
-        "left_out": found.left_out,
+        "left_out": ece.left_out,
         "bins": bins,
         "splits": splits,
         "label": label,
-        "accuracy": found.accuracy,
-        "sem1": found.sem1,
-        "sem2": found.sem2,
-        "gap": found.gaps,
+        "accuracy": ece.accuracy,
+        "sem1": ece.sem1,
+        "sem2": ece.sem2,
+        "gap": ece.gaps,
         "predicted_gap": theory.pool_gap(pool, scores.selection_n),
         "tied_splits": float(scores.tied.mean()),
-        "bounds": _bounds(found, bins),
+        "bounds": _bounds(ece, bins),
         "boundaries": boundaries,
         "regimes": regime_summary(scores, level=level),
         "regime_plane": regime_plane(scores),
@@ -260,7 +260,7 @@ def sem_ece_block(
             "sem1": reliability_bins(scores.sem1, scores.label1, bins=bins).to_dict(),
             "sem2": reliability_bins(scores.sem2, scores.label2, bins=bins).to_dict(),
         },
-        "convergence": _convergence(pool, found, bins, generator),
+        "convergence": _convergence(pool, ece, bins, generator),
         "hardest": hardest_questions(scores),
         "boundary_alignment": boundary_alignment(scores, **how),
         "oracle_advantage": _oracle(scores),
@@ -270,9 +270,9 @@ def sem_ece_block(
     }
 
 
-def _bounds(found: estimators.SemEce, bins: int) -> dict[str, float]:
+def _bounds(ece: estimators.SemEce, bins: int) -> dict[str, float]:
     """Return plug-in bounds, each cut at 1 per question and then averaged; condition (8)."""
-    s = found.questions
+    s = ece.questions
     held_out = s.n - s.selection_n
     race = (s.margin, s.mass, s.classes)
     selection = float(theory.selection_error_bound(*race, s.selection_n).mean())
@@ -312,7 +312,7 @@ class Convergence(Struct, frozen=True):
 
 
 def _convergence(
-    pool: DrawPool, found: estimators.SemEce, bins: int, rng: np.random.Generator
+    pool: DrawPool, ece: estimators.SemEce, bins: int, rng: np.random.Generator
 ) -> Convergence | None:
     if int(np.median(pool.size)) < _SMALLEST_CURVE:
         return None
@@ -321,5 +321,5 @@ def _convergence(
     last = points[-1]
     if (pool.size == last.n).all() and last.sem1.n == pool.ids.size:
         # The whole pool has been measured already, with more splits: one quantity, one number.
-        points[-1] = replace(last, sem1=found.sem1, sem2=found.sem2, gap=found.gaps.confidence)
+        points[-1] = replace(last, sem1=ece.sem1, sem2=ece.sem2, gap=ece.gaps.confidence)
     return Convergence(points, slope)

@@ -125,13 +125,13 @@ def _resampled(size: int, how: estimators.Bootstrap) -> Ints:
     return np.vstack([np.arange(size), how.rng.integers(0, size, (how.resamples, size))])
 
 
-def _mean(found: list[Estimate]) -> Estimate:
+def _mean(estimates: list[Estimate]) -> Estimate:
     """Return the mean over sub-samples, with the mean of their intervals.
 
     The sub-samples share their questions, so that a mean of them is hardly surer than one.
     """
-    value, low, high = np.mean([(e.value, e.low, e.high) for e in found], axis=0)
-    return replace(found[0], value=float(value), low=float(low), high=float(high))
+    value, low, high = np.mean([(e.value, e.low, e.high) for e in estimates], axis=0)
+    return replace(estimates[0], value=float(value), low=float(low), high=float(high))
 
 
 def gap_slope(points: Sequence[ConvergencePoint]) -> float:
@@ -141,8 +141,8 @@ def gap_slope(points: Sequence[ConvergencePoint]) -> float:
     -1/2, the paper measured -0.56 to -0.58. NaN where fewer than two points have a positive gap.
     """
     gaps = [(p.n, p.ece_gap_low.value) for p in points if p.ece_gap_low is not None]
-    known = [(n, gap) for n, gap in gaps if gap > 0]
-    if len(known) < 2:
+    positive = [(n, gap) for n, gap in gaps if gap > 0]
+    if len(positive) < 2:
         return float("nan")
-    n, gap = np.log(np.array(known, dtype=np.float64)).T
+    n, gap = np.log(np.array(positive, dtype=np.float64)).T
     return float(np.polyfit(n, gap, 1)[0])

@@ -88,10 +88,10 @@ def _gaps(sums: Floats, questions: int, close: int, bins: int, level: float) -> 
     mean, first, second, first_close, second_close, size = np.split(sums, edges, axis=1)
     ece_gap = np.abs(first).sum(axis=1) - np.abs(second).sum(axis=1)
     close_gap = np.abs(first_close).sum(axis=1) - np.abs(second_close).sum(axis=1)
-    held = size[:, 0] > 0
+    usable = size[:, 0] > 0
     near = None
     if close:
-        near = percentile_estimate(close_gap[held] / size[held, 0], close, level)
+        near = percentile_estimate(close_gap[usable] / size[usable, 0], close, level)
     confidence = percentile_estimate(mean[:, 0] / questions, questions, level)
     return PairedGaps(confidence, percentile_estimate(ece_gap / questions, questions, level), near)
 
@@ -274,12 +274,12 @@ def sem_ece_of_pool(
     )
     how = Bootstrap(bins, level, resamples, generator)
     first, second = scores.scored()
-    found = how.estimates(first, "ece", "accuracy")
+    by_name = how.estimates(first, "ece", "accuracy")
     return SemEce(
-        sem1=found["ece"],
+        sem1=by_name["ece"],
         sem2=how.ece(second),
         gaps=how.gaps(first, second, scores.margin < 1 / np.sqrt(scores.n)),
-        accuracy=found["accuracy"],
+        accuracy=by_name["accuracy"],
         questions=scores,
         left_out=pool.left_out,
         bins=bins,

@@ -162,12 +162,12 @@ def _columns(scores: QuestionScores) -> Floats:
 
 def _errors(cells: Floats, bins: int) -> Floats:
     edges = width_edges(bins)[1:-1]
-    found = []
+    errors = []
     for confidence, grade in (cells[:2], cells[2:]):
         place = np.searchsorted(edges, confidence, side="right")
         sums = np.bincount(place, weights=grade - confidence, minlength=bins)
-        found.append(np.abs(sums).sum() / confidence.size)
-    return np.array(found)
+        errors.append(np.abs(sums).sum() / confidence.size)
+    return np.array(errors)
 
 
 def _widened(estimate: Estimate, shifts: Floats) -> Estimate:
@@ -182,7 +182,7 @@ def _widened(estimate: Estimate, shifts: Floats) -> Estimate:
 
 def _wrong(pool: DrawPool, kind: str, rng: np.random.Generator) -> Floats:
     """Return the scores of each question under errors of one kind, (variants, 4, questions)."""
-    found = []
+    scores = []
     for _ in range(_VARIANTS):
         counts = np.column_stack([pool.answers, pool.size - pool.answers.sum(axis=1)])
         labels = np.column_stack([np.nan_to_num(pool.labels), np.full(len(counts), np.nan)])
@@ -197,8 +197,8 @@ def _wrong(pool: DrawPool, kind: str, rng: np.random.Generator) -> Floats:
         attempted = np.ones(counts.shape, dtype=bool)
         attempted[:, -1] = False
         wrong = DrawPool(pool.ids, counts, np.where(attempted, labels, np.nan), attempted, {})
-        found.append(_columns(question_scores(wrong, splits="exact")))
-    return np.array(found)
+        scores.append(_columns(question_scores(wrong, splits="exact")))
+    return np.array(scores)
 
 
 def _picked(weights: Any, rng: np.random.Generator) -> Ints:

@@ -76,7 +76,7 @@ def ver_ece(
         np.bincount(question[known], weights=column[known], minlength=ids.size)[some] / size[some]
         for column in (values, grades)
     )
-    found = metric_estimates(
+    estimates = metric_estimates(
         mean, rate, names=("ece",), bins=bins, level=level, resamples=resamples, rng=rng
     )
-    return VerEce(found["ece"], mean, rate, float(missing.mean()), int((~some).sum()), impute)
+    return VerEce(estimates["ece"], mean, rate, float(missing.mean()), int((~some).sum()), impute)
