@@ -110,12 +110,12 @@ def mean_replicates(values: Floats, resamples: int, rng: np.random.Generator) ->
         return np.full(resamples, low)
     cell = np.minimum((values - low) * (cells / (high - low)), cells - 1).astype(np.intp)
     counts = np.bincount(cell, minlength=cells)
-    held = counts > 0
+    filled = counts > 0
     safe = np.maximum(counts, 1)
     mean = np.bincount(cell, values, cells) / safe
     square = np.bincount(cell, values * values, cells) / safe
     spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-    _, sums = cell_replicates(counts[held], mean[held], spread[held], resamples, rng)
+    _, sums = cell_replicates(counts[filled], mean[filled], spread[filled], resamples, rng)
     return np.asarray(sums.sum(axis=1) / values.size)
 
 

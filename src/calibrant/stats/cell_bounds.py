@@ -23,8 +23,8 @@ _MAYBE_NONE = 2.0
 
 def mean_size(ratio: Floats) -> Floats:
     """Return the mean of |ratio + Z| for a standard normal Z."""
-    found = _ROOT * np.exp(-ratio * ratio / 2) + ratio * (1 - 2 * ndtr(-ratio))
-    return np.asarray(found, dtype=np.float64)
+    mean = _ROOT * np.exp(-ratio * ratio / 2) + ratio * (1 - 2 * ndtr(-ratio))
+    return np.asarray(mean, dtype=np.float64)
 
 
 def error_estimate(table: CellTable) -> float:

@@ -78,8 +78,8 @@ class ValueSums(Struct, frozen=True):
     def gap_squares(self, gap: Floats) -> Floats:
         """Return the sum over rows of (weight times (confidence - outcome - gap)) squared."""
         off = self.value - gap
-        found = self.squares * off**2 - 2 * off * self.right_squares + self.outcome_squares
-        return np.maximum(found, 0.0)
+        total = self.squares * off**2 - 2 * off * self.right_squares + self.outcome_squares
+        return np.maximum(total, 0.0)
 
 
 def cell_places(value: Floats, rows: Floats) -> tuple[Indices, int]:
@@ -98,17 +98,17 @@ def cell_places(value: Floats, rows: Floats) -> tuple[Indices, int]:
     (array([1, 1, 0]), 2)
     """
     total = float(rows.sum())
-    own = rows >= max(OWN_ROWS, total / OWN_SHARE)
+    single = rows >= max(OWN_ROWS, total / OWN_SHARE)
     place = np.empty(value.size, np.intp)
-    count = int(own.sum())
-    place[own] = np.arange(count)
-    light = np.flatnonzero(~own)
+    count = int(single.sum())
+    place[single] = np.arange(count)
+    light = np.flatnonzero(~single)
     if light.size == 0:
         return place, count
-    few = rows[light]
-    left = float(few.sum())
+    light_rows = rows[light]
+    left = float(light_rows.sum())
     slices = max(1, int(left // max(SLICE_ROWS, total / MOST_SLICES)))
-    middle = few.cumsum() - few / 2
+    middle = light_rows.cumsum() - light_rows / 2
     part = np.minimum((middle * slices / left).astype(np.intp), slices - 1)
     # Slices that hold no row, because equal values stay together, are left out.
     new = np.append(True, part[1:] != part[:-1])
@@ -245,16 +245,16 @@ def structure_z(sums: ValueSums, table: CellTable) -> float:
     gap = table.gap[table.place]
     lean = (sums.weight * (sums.value - gap) - sums.right)[inside]
     square = sums.gap_squares(gap)
-    held = np.bincount(table.place, sums.rows, table.count)
+    counts = np.bincount(table.place, sums.rows, table.count)
     # Variance of one row of each cell.
-    own = np.bincount(table.place, square, table.count) / np.maximum(held - 1, 1)
-    rows, variance = sums.rows[inside], own[cell]
+    cell_variance = np.bincount(table.place, square, table.count) / np.maximum(counts - 1, 1)
+    rows, variance = sums.rows[inside], cell_variance[cell]
     # Taking the mean of the cell off leaves -1/m of a covariance between its rows.
-    columns = np.stack([lean, rows, rows * variance / held[cell], rows * variance**2])
+    columns = np.stack([lean, rows, rows * variance / counts[cell], rows * variance**2])
     alone = (float(square[inside].sum()), float(columns[2].sum()), float(columns[3].sum()))
     # Windows of fewer rows than a value has would all hold one value.
     least = max(_FIRST, 1 << int(rows.sum() / rows.size).bit_length() - 1)
-    sizes = (least << step for step in range(max(int(held.max() / 2 / least).bit_length(), 0)))
+    sizes = (least << step for step in range(max(int(counts.max() / 2 / least).bit_length(), 0)))
     return max((_windows_z(columns, cell, size, alone) for size in sizes), default=-math.inf)
 
 
@@ -279,5 +279,5 @@ def _windows_z(
     spread = 2 * (tied + (pairs - tied) * (2 * width - 1) / (3 * width))
     if spread <= 0:
         return -math.inf
-    found = float(leans @ leans) / width - alone[0] + float(shared @ counts) / width - alone[1]
-    return found / math.sqrt(spread)
+    excess = float(leans @ leans) / width - alone[0] + float(shared @ counts) / width - alone[1]
+    return excess / math.sqrt(spread)

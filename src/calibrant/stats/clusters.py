@@ -196,14 +196,14 @@ def column_effect(codes: Array, left: Floats, variance: Floats) -> tuple[float, 
     (True, True)
     """
     rows = np.bincount(codes).astype(np.float64)
-    sums, known = np.bincount(codes, left), np.bincount(codes, variance)
-    held = known > 0
-    degrees = int(held.sum()) - 1
+    sums, variances = np.bincount(codes, left), np.bincount(codes, variance)
+    varied = variances > 0
+    degrees = int(varied.sum()) - 1
     if degrees < 1:
         return 1.0, 1.0
-    statistic = float((sums[held] ** 2 / known[held]).sum())
+    statistic = float((sums[varied] ** 2 / variances[varied]).sum())
     # The variance of chi-square is widened by the kurtosis of few outcomes.
-    fourth = np.bincount(codes, variance * (1 - 6 * variance))[held] / known[held] ** 2
+    fourth = np.bincount(codes, variance * (1 - 6 * variance))[varied] / variances[varied] ** 2
     spread = max(2 * degrees + float(fourth.sum()), 0.5 * degrees)
     scale = 2 * degrees / spread
     # Loaded here, for tables with further columns: scipy takes long to load.
@@ -211,7 +211,7 @@ def column_effect(codes: Array, left: Floats, variance: Floats) -> tuple[float, 
 
     p_value = float(special.chdtrc(degrees * scale, statistic * scale))
     pairs = float((rows**2).sum() - rows.sum())
-    shared = max(float((sums**2).sum()) - float(known.sum()), 0.0) / pairs if pairs else 0.0
+    shared = max(float((sums**2).sum()) - float(variances.sum()), 0.0) / pairs if pairs else 0.0
     mean_size = float((rows**2).sum() / rows.sum())
     wider = math.sqrt(1 + shared * (mean_size - 1) / max(float(variance.mean()), 1e-9))
     return p_value, wider

@@ -269,12 +269,12 @@ class FewLaw(Struct, frozen=True, dict=True):
 
     def _rough_quantile(self, share: float) -> tuple[float, float]:
         """Return about where the quantile is, and the slope of the law there."""
-        (at, held), (listed, of_listed) = self.summed, self.listed
+        (at, of_summed), (listed, of_listed) = self.summed, self.listed
         if at.size * listed.size <= FEW_VALUES:
             # One value after the other: the quantile is the place before one of them.
             place = np.add.outer(at, listed).ravel()
             order = place.argsort()
-            reached = np.multiply.outer(held, of_listed).ravel()[order].cumsum()
+            reached = np.multiply.outer(of_summed, of_listed).ravel()[order].cumsum()
             passed = min(int(reached.searchsorted(share, side="right")), place.size - 1)
             return float(place[order[passed]] - 1), math.inf
         # A law that is nearly normal, with these moments.
@@ -317,14 +317,14 @@ def few_laws(
     sizes = parts.sizes.tolist()
     laws: list[FewLaw | None] = []
     for number, (start, stop) in enumerate(pairwise(ends)):
-        own = slice(start, stop)
+        piece = slice(start, stop)
         mine = sizes[first[number] : first[number + 1]]
-        halves = _halves(place[own], parts.probability[own], mine)
+        halves = _halves(place[piece], parts.probability[piece], mine)
         if halves is None:
             laws.append(None)
             continue
         # What the lattice leaves out has a probability of 1e-16; it is counted at its end.
-        summed, listed = ((np.minimum(at, points - 1), held) for at, held in halves)
+        summed, listed = ((np.minimum(at, points - 1), chances) for at, chances in halves)
         laws.append(FewLaw(float(steps[number]), summed, listed, means[number]))
     return laws
 
@@ -340,9 +340,9 @@ def _bin_laws(home: Indices, trials: Floats, chance: Floats, bins: Indices) -> _
     laws = np.zeros((count.size, most + 1))
     laws[:, 0] = 1.0
     for number in range(most):
-        held = int(np.count_nonzero(count > number))
-        one = right[first[:held] + number][:, None]
-        law = laws[:held, : number + 2]
+        bins_left = int(np.count_nonzero(count > number))
+        one = right[first[:bins_left] + number][:, None]
+        law = laws[:bins_left, : number + 2]
         # It is right, or it is not.
         hit = one * law[:, :-1]
         law *= 1.0 - one
@@ -370,10 +370,10 @@ def _halves(place: Indices, probability: Floats, sizes: Sequence[int]) -> list[P
     ends = [0, *accumulate(sizes)]
     out = []
     for parts in chosen:
-        at, held = np.zeros(1, np.intp), np.ones(1)
+        at, chances = np.zeros(1, np.intp), np.ones(1)
         for part in parts:
-            own = slice(ends[part], ends[part + 1])
-            at = np.add.outer(at, place[own]).ravel()
-            held = np.multiply.outer(held, probability[own]).ravel()
-        out.append((at, held))
+            piece = slice(ends[part], ends[part + 1])
+            at = np.add.outer(at, place[piece]).ravel()
+            chances = np.multiply.outer(chances, probability[piece]).ravel()
+        out.append((at, chances))
     return out

@@ -21,10 +21,10 @@ _NORMAL = NormalDist()
 _ROOT = math.sqrt(2)
 
 
-def _for_few(own: Callable[..., float]) -> Callable[..., Any]:
+def _for_few(function: Callable[..., float]) -> Callable[..., Any]:
     """Work on numbers one by one, or have scipy work on many or large ones."""
 
-    @wraps(own)
+    @wraps(function)
     def of(*given: Any) -> Any:
         last = given[-1]
         alone = isinstance(last, float) or np.ndim(last) == 0
@@ -32,12 +32,12 @@ def _for_few(own: Callable[..., float]) -> Callable[..., Any]:
             # Loaded here: a table of so many rows takes longer than this.
             from scipy import special
 
-            return getattr(special, own.__name__)(*given)
+            return getattr(special, function.__name__)(*given)
         if alone:
-            return own(*map(float, given))
+            return function(*map(float, given))
         numbers = np.asarray(last, dtype=np.float64)
-        found = [own(*given[:-1], number) for number in numbers.ravel().tolist()]
-        return np.array(found).reshape(numbers.shape)
+        values = [function(*given[:-1], number) for number in numbers.ravel().tolist()]
+        return np.array(values).reshape(numbers.shape)
 
     return of
 
@@ -128,16 +128,16 @@ def _beta_share(a: float, b: float, x: float, rest: float) -> float:
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     front = math.exp(scale + a * math.log(x) + b * math.log(rest)) / a
     upper, lower = 1.0, 1 / (1 - (a + b) * x / (a + 1))
-    found = lower
+    fraction = lower
     for m in range(1, 10 * FEW):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for part in (even, odd):
             lower, upper = 1 / (1 + part * lower), 1 + part / upper
-            found *= lower * upper
+            fraction *= lower * upper
         if abs(lower * upper - 1) < 1e-16:
             break
-    return front * found
+    return front * fraction
 
 
 def expit(x: float) -> float:

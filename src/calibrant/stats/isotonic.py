@@ -75,11 +75,11 @@ def _blocks(*sums: Floats) -> list[Floats]:
 
 def isotonic_fit(weight: Floats, outcome: Floats) -> Floats:
     """Return the rising fit to outcome/weight; cells without weight take a neighbour's value."""
-    held = weight > 0
-    if held.all():
+    filled = weight > 0
+    if filled.all():
         return rising_fit(outcome / weight, weight)[0]
-    fitted, _ = rising_fit(outcome[held] / weight[held], weight[held])
-    return np.asarray(fitted[np.clip(np.cumsum(held) - 1, 0, None)])
+    fitted, _ = rising_fit(outcome[filled] / weight[filled], weight[filled])
+    return np.asarray(fitted[np.clip(np.cumsum(filled) - 1, 0, None)])
 
 
 def isotonic_fits(weight: Floats, outcomes: Floats) -> Floats:
@@ -107,7 +107,7 @@ def isotonic_fits(weight: Floats, outcomes: Floats) -> Floats:
     alike = bool((weight == first).all())
     _, starts = _pooled(lifted, weights)
     lengths = np.diff(starts, append=lifted.size)
-    held = lengths * first if alike else np.add.reduceat(weights, starts)
+    mass = lengths * first if alike else np.add.reduceat(weights, starts)
     # From the sums themselves: lifted rates have lost their last digits.
-    means = np.add.reduceat(outcomes.ravel(), starts) / held
+    means = np.add.reduceat(outcomes.ravel(), starts) / mass
     return np.repeat(means, lengths).reshape(outcomes.shape)

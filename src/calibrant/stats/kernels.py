@@ -248,6 +248,6 @@ def smoothing_matrix(bandwidth: float, nodes: Floats) -> Floats:
 @lru_cache(maxsize=512)
 def even_steps(points: int) -> Floats:
     """Return evenly spaced places from 0 to 1; they are shared, and must not be changed."""
-    found = np.linspace(0, 1, points)
-    found.flags.writeable = False
-    return found
+    places = np.linspace(0, 1, points)
+    places.flags.writeable = False
+    return places

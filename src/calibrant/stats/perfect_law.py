@@ -76,9 +76,9 @@ def joined_neighbours(chance: Floats, seen: Floats, times: Floats) -> tuple[Floa
         return chance, seen, times
     place = (chance * _STRETCHES).astype(np.intp)
     parts = (times * chance, seen, times)
-    said, off, held = (np.bincount(place, part).astype(np.float64) for part in parts)
-    some = held > 0
-    return said[some] / held[some], off[some], held[some]
+    said, off, rows = (np.bincount(place, part).astype(np.float64) for part in parts)
+    some = rows > 0
+    return said[some] / rows[some], off[some], rows[some]
 
 
 def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:
@@ -132,8 +132,8 @@ def cells_p_value(sums: ValueSums, table: CellTable) -> float:
     """
     rng = np.random.default_rng(_SEED)
     seen = float(np.abs(np.bincount(table.place, sums.weight * sums.value - sums.right)).sum())
-    own = sums.squares * sums.value * (1 - sums.value)
-    bound = _largest_tail(seen, np.sqrt(np.bincount(table.place, own, table.count)))
+    variance = sums.squares * sums.value * (1 - sums.value)
+    bound = _largest_tail(seen, np.sqrt(np.bincount(table.place, variance, table.count)))
     if bound * (_MORE_DRAWS + 1) <= 1:
         # Rarer than draws could show.
         return bound
@@ -171,20 +171,20 @@ def _drawn_sizes(sums: ValueSums, table: CellTable, draws: int, rng: np.random.G
     said = np.bincount(table.place, sums.weight * sums.value, table.count)
     plain = sums.squares is sums.weight or bool(np.array_equal(sums.squares, sums.weight))
     single = table.single if plain else np.zeros(table.count, np.bool_)
-    found = np.zeros(draws)
+    sizes = np.zeros(draws)
     if single.any():
         rows = by_cell[0][single].astype(np.int64)[:, None]
         chance = np.clip(said / by_cell[1], 0, 1)[single][:, None]
         counts = rng.binomial(rows, chance, (rows.size, draws))
-        found += np.abs(counts - said[single][:, None]).sum(axis=0)
+        sizes += np.abs(counts - said[single][:, None]).sum(axis=0)
     if not single.all():
         spread = sums.squares * sums.value * (1 - sums.value)
         sd = np.sqrt(np.bincount(table.place, spread, table.count)[~single])[:, None]
         mean = said[~single][:, None]
         drawn = mean + sd * rng.standard_normal((sd.size, draws))
         # Sums of outcomes are whole numbers.
-        found += np.abs((np.rint(drawn) if plain else drawn) - mean).sum(axis=0)
-    return found
+        sizes += np.abs((np.rint(drawn) if plain else drawn) - mean).sum(axis=0)
+    return sizes
 
 
 def combined_p_value(p_values: Sequence[float]) -> float:
@@ -197,10 +197,10 @@ def combined_p_value(p_values: Sequence[float]) -> float:
     >>> round(combined_p_value([0.01, 0.5, float("nan")]), 3)
     0.02
     """
-    found = np.array([p for p in p_values if math.isfinite(p)])
-    if found.size == 0:
+    finite = np.array([p for p in p_values if math.isfinite(p)])
+    if finite.size == 0:
         return math.nan
-    cut = np.clip(found, 1e-15, _LARGEST_P)
+    cut = np.clip(finite, 1e-15, _LARGEST_P)
     return 0.5 - math.atan(float(np.tan((0.5 - cut) * math.pi).mean())) / math.pi
 
 

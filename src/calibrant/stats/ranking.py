@@ -160,15 +160,15 @@ def area_by_merge(score: Array, positive: Mask) -> float:
     The smaller class is looked up in the larger; ties count one half, exactly.
     """
     high, low = np.sort(score[positive]), np.sort(score[~positive])
-    few, many = (high, low) if high.size <= low.size else (low, high)
-    below = np.searchsorted(many, few, side="left")
-    tied = many[np.minimum(below, many.size - 1)] == few
+    smaller, larger = (high, low) if high.size <= low.size else (low, high)
+    below = np.searchsorted(larger, smaller, side="left")
+    tied = larger[np.minimum(below, larger.size - 1)] == smaller
     pairs = float(below.sum(dtype=np.int64))
     if tied.any():
         first = below[tied]
-        pairs += float((np.searchsorted(many, few[tied], side="right") - first).sum()) / 2
-    area = pairs / (float(few.size) * float(many.size))
-    return area if few is high else 1.0 - area
+        pairs += float((np.searchsorted(larger, smaller[tied], side="right") - first).sum()) / 2
+    area = pairs / (float(smaller.size) * float(larger.size))
+    return area if smaller is high else 1.0 - area
 
 
 def area_under_curve(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:

@@ -86,8 +86,8 @@ def _has_twins(values: Array, correct: Array) -> bool:
         return False
     digits = next((d for d in range(2, 13) if np.abs(values.round(d) - values).max() < 1e-12), 12)
     part = np.clip((values * _TWENTIETHS).astype(np.intp), 0, _TWENTIETHS - 1)
-    held = np.bincount(part, minlength=_TWENTIETHS)
-    near = held / values.size * np.maximum(held - 1, 0) * 10.0**-digits * _TWENTIETHS
+    rows = np.bincount(part, minlength=_TWENTIETHS)
+    near = rows / values.size * np.maximum(rows - 1, 0) * 10.0**-digits * _TWENTIETHS
     expected = 1 - math.exp(-float(near.sum()))
     _, first, at, counts = np.unique(
         values, return_index=True, return_inverse=True, return_counts=True
@@ -96,7 +96,7 @@ def _has_twins(values: Array, correct: Array) -> bool:
     reach = 5 * math.sqrt(expected * (1 - expected) / values.size)
     if share <= expected + reach + 0.02:
         return False
-    rate = (np.bincount(part, correct, _TWENTIETHS) / np.maximum(held, 1))[part[first]]
+    rate = (np.bincount(part, correct, _TWENTIETHS) / np.maximum(rows, 1))[part[first]]
     right = np.bincount(at, correct) / counts
     unequal = float(((right > 0) & (right < 1)).sum())
     by_chance = float((1 - rate**counts - (1 - rate) ** counts).sum())

@@ -155,8 +155,8 @@ class CalibrationSequence(Stored):
         sign = np.where(before > _ROUNDING, 1.0, -1.0)
         lower = self._lower_sum + np.cumsum(bet * sign * residual)
         gain = bet * residual
-        held = _sums_before(cell, gain, self._upper_sum)
-        worst = np.abs(self._upper_sum).sum() + np.cumsum(np.abs(held + gain) - np.abs(held))
+        upper = _sums_before(cell, gain, self._upper_sum)
+        worst = np.abs(self._upper_sum).sum() + np.cumsum(np.abs(upper + gain) - np.abs(upper))
 
         self._residual = self._residual + np.bincount(cell, weights=residual, minlength=self.bins)
         self._upper_sum = self._upper_sum + np.bincount(cell, weights=gain, minlength=self.bins)

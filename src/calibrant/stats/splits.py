@@ -56,9 +56,9 @@ class SplitLaw:
 
     def mean_of(self, values: Floats) -> Floats:
         """Mean of a number per class over the chosen classes; NaN where one of them has none."""
-        known = np.where(self.selection > 0, values, 0.0)
+        chosen = np.where(self.selection > 0, values, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean: Floats = (self.selection * known).sum(axis=1) / self.selection.sum(axis=1)
+            mean: Floats = (self.selection * chosen).sum(axis=1) / self.selection.sum(axis=1)
         # Shares add up to 1 with a rounding error; equal values must keep their value.
         least = np.where(self.selection > 0, values, np.inf).min(axis=1)
         most = np.where(self.selection > 0, values, -np.inf).max(axis=1)
@@ -139,8 +139,8 @@ def split_law(counts: ArrayLike, block: ArrayLike, *, selectable: MaybeArray = N
     for (size, pool, classes), rows in _alike(kinds[:, 0], kinds[:, 1:].sum(axis=1), width):
         law = _law_of_one_size(table[rows, :classes], kinds[rows, 1], pool, size)
         selection[rows, :classes], heldout[rows, :classes], tied[rows] = law
-    chosen, held = (ranked.spread(part[inverse]) for part in (selection, heldout))
-    return SplitLaw(chosen, held, tied[inverse])
+    chosen, frequency = (ranked.spread(part[inverse]) for part in (selection, heldout))
+    return SplitLaw(chosen, frequency, tied[inverse])
 
 
 def _alike(*columns: Ints) -> Iterator[tuple[list[int], Ints]]:
@@ -162,7 +162,7 @@ def _law_of_one_size(counts: Ints, others: Ints, pool: int, block: int) -> _Law:
     """Law for questions that share pool size, block size and number of classes."""
     weight = _binomial_table(pool, block)
     total = weight[pool, block]
-    chosen, held = np.zeros((2, *counts.shape))
+    chosen, heldout = np.zeros((2, *counts.shape))
     strict = np.zeros(len(counts))
     for top in range(1, min(block, int(counts.max())) + 1):
         if 2 * top > block:
@@ -175,8 +175,8 @@ def _law_of_one_size(counts: Ints, others: Ints, pool: int, block: int) -> _Law:
         else:
             continue
         chosen += chance
-        held += chance * (counts - top) / (pool - block)
-    return chosen, held, np.maximum(chosen.sum(axis=1) - strict, 0.0)
+        heldout += chance * (counts - top) / (pool - block)
+    return chosen, heldout, np.maximum(chosen.sum(axis=1) - strict, 0.0)
 
 
 def _binomial_table(pool: int, block: int) -> Floats:
@@ -213,9 +213,9 @@ def _contested_law(
     after[..., 0] = 1.0
     wins, alone = np.zeros((2, *counts.shape))
     for k in range(able - 1, -1, -1):
-        found = np.einsum("qgi,qgi->qg", before[k], after[..., ::-1])
+        ways = np.einsum("qgi,qgi->qg", before[k], after[..., ::-1])
         lead = weight[counts[:, k], top]
-        wins[:, k], alone[:, k] = lead * (found[:, :-1] @ (shares / 2)), lead * found[:, -1]
+        wins[:, k], alone[:, k] = lead * (ways[:, :-1] @ (shares / 2)), lead * ways[:, -1]
         if k:
             after = _times(after, weight, counts[:, k], top, u)
     return wins, alone
@@ -224,12 +224,12 @@ def _contested_law(
 def _times(poly: Floats, weight: Floats, counts: Ints, top: int, u: Floats) -> Floats:
     """Multiply by each row's polynomial up to `top`, whose last term carries the factor u."""
     length, most = poly.shape[2], int(counts.max())
-    own = weight[counts]
-    product = poly * own[:, :1, None]
+    terms = weight[counts]
+    product = poly * terms[:, :1, None]
     for power in range(1, min(top - 1, length - 1, most) + 1):
-        product[..., power:] += own[:, power, None, None] * poly[..., : length - power]
+        product[..., power:] += terms[:, power, None, None] * poly[..., : length - power]
     if top < length and top <= most:
-        product[..., top:] += own[:, top, None, None] * u[:, None] * poly[..., : length - top]
+        product[..., top:] += terms[:, top, None, None] * u[:, None] * poly[..., : length - top]
     return product
 
 

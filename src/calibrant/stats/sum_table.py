@@ -98,8 +98,8 @@ class SumTable:
             if codes is None:
                 lane[:] = 0 if looked_up is None else 2 * looked_up[0]
             else:
-                found = codes[piece] if looked_up is None else looked_up[codes[piece]]
-                np.left_shift(found, 1, out=lane, casting="unsafe")
+                numbers = codes[piece] if looked_up is None else looked_up[codes[piece]]
+                np.left_shift(numbers, 1, out=lane, casting="unsafe")
             np.add(lane, correct[piece], out=lane, casting="unsafe")
             self._add_piece(confidence[piece], lane)
 
@@ -305,5 +305,5 @@ class _MixedSums:
 
 def _by_block(place: Ints, weight: Floats | None, order: Ints) -> Floats:
     """Return the number of rows, or the sum of their weights, a line per code."""
-    found = np.bincount(place, weight, minlength=order.size * BLOCK_SIZE)
-    return np.asarray(found, np.float64).reshape(order.size, BLOCK_SIZE)
+    sums = np.bincount(place, weight, minlength=order.size * BLOCK_SIZE)
+    return np.asarray(sums, np.float64).reshape(order.size, BLOCK_SIZE)

@@ -169,8 +169,8 @@ def freedom(shares: Floats) -> float:
     trace = float((a * (1 - 2 * s + second)).sum())
     zeroth, first, third = float(a.sum()), float(a @ s), float(a @ np.square(s))
     pairs = second**2 * zeroth**2 + 2 * zeroth * third + 2 * first**2 - 4 * second * zeroth * first
-    own = np.square(1 - 2 * s + second) - np.square(second - 2 * s)
-    return max(trace**2 / (pairs + float(np.square(a) @ own)), 1.0)
+    factor = np.square(1 - 2 * s + second) - np.square(second - 2 * s)
+    return max(trace**2 / (pairs + float(np.square(a) @ factor)), 1.0)
 
 
 def unequal_ratio(

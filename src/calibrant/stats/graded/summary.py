@@ -103,19 +103,19 @@ def grading_summary(
     >>> found["doubtful"], found["checked"], round(found["accuracy"]["low"], 2)
     (1.0, 0, 0.71)
     """
-    graded, made = checked.graded, len(checked.rows)
-    entry = {"answers": graded.size, "doubtful": graded.doubtful_share, "checked": made}
-    if made < FEWEST_CHECKS:
+    graded, checks = checked.graded, len(checked.rows)
+    entry = {"answers": graded.size, "doubtful": graded.doubtful_share, "checked": checks}
+    if checks < FEWEST_CHECKS:
         return entry | _unchecked(graded, probability)
     accuracy = estimates.graded_accuracy(checked, rng, level)
     halved = accuracy.checks_to_halve
     needed = math.ceil(halved) if halved <= graded.size else None
     foretold = None
     if needed is not None:
-        foretold = {"checks": needed - made, "width": accuracy.width_at(needed)}
+        foretold = {"checks": needed - checks, "width": accuracy.width_at(needed)}
     area, gap, error = estimates.graded_auroc(checked, level), None, None
     if probability:
-        cell = equal_cells(graded, estimates.cells_for(made))
+        cell = equal_cells(graded, estimates.cells_for(checks))
         gap = _estimate(estimates.graded_gap(checked, rng, level))
         # 'No cell has a gap', from the gaps and their standard errors.
         off, variance, share, _ = estimates.cell_gaps(checked, cell)
@@ -150,11 +150,11 @@ def difference_summary(
         ``doubtful``, ``checked`` and ``odds_factor`` as of one model; ``low`` and ``high`` of the
         difference of ``accuracy`` and of calibration ``error``.
     """
-    made = [len(each.rows) for each in (first, second)]
+    checks = [len(each.rows) for each in (first, second)]
     graded = (first.graded, second.graded)
     doubtful = float(np.mean([each.doubtful_share for each in graded]))
-    entry = {"doubtful": doubtful, "checked": sum(made)}
-    if min(made) < FEWEST_CHECKS:
+    entry = {"doubtful": doubtful, "checked": sum(checks)}
+    if min(checks) < FEWEST_CHECKS:
         (low, high), (other_low, other_high) = (
             estimates.unchecked_error(each, equal_cells(each, _CELLS)) for each in graded
         )
@@ -180,8 +180,8 @@ def difference_summary(
 def equal_cells(graded: Graded, cells: int) -> Indices:
     """Return cells of about equal size along the confidence; equal confidences share one."""
     edges = np.unique(np.quantile(graded.confidence, np.arange(1, cells) / cells))
-    found = np.searchsorted(edges, graded.confidence)
-    return np.asarray(np.unique(found, return_inverse=True)[1], dtype=np.intp)
+    place = np.searchsorted(edges, graded.confidence)
+    return np.asarray(np.unique(place, return_inverse=True)[1], dtype=np.intp)
 
 
 def _unchecked(graded: Graded, probability: bool) -> dict[str, object]:
@@ -197,8 +197,8 @@ def _unchecked(graded: Graded, probability: bool) -> dict[str, object]:
     }
 
 
-def _estimate(found: estimates.GradedEstimate) -> dict[str, float]:
-    return {"value": found.value, "low": found.low, "high": found.high}
+def _estimate(estimate: estimates.GradedEstimate) -> dict[str, float]:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
 def _ends(ends: tuple[float, float]) -> dict[str, float | None]:
