@@ -192,18 +192,18 @@ def badge_of(document: Mapping[str, object], claims: Sequence[Claim]) -> Badge |
         one = len(standing) == 1
         return Badge("shown", f"{len(standing)} group{' stands' if one else 's stand'} out")
     asked = [claim for claim in claims if _asks(claim) == _BADGE_CLAIM.get(kind)] or claims
-    own = [claim for claim in asked if not _is_summary(claim)] or asked
-    if kind == "compare" and own:
-        return _compared(own)
+    verdicts = [claim for claim in asked if not _is_summary(claim)] or asked
+    if kind == "compare" and verdicts:
+        return _compared(verdicts)
     # Where verdicts are as frequent, the badge is about the one that the first sentence tells.
-    ranked = sorted(own, key=lambda claim: _OUTCOMES.get(claim.outcome, 4))
+    ranked = sorted(verdicts, key=lambda claim: _OUTCOMES.get(claim.outcome, 4))
     badge = _counted([claim_tone(claim) for claim in ranked], claims, _COUNTED.get(kind, "claims"))
     if badge is None:
         return None
     word, mark, rest = badge.words.partition(",")
     # A verdict in the words of the question that was asked.
     of_kind = (kind_words(kind, "badge") or {}).get(badge.tone, word)
-    words = (kind_words(own[0].id, "badge") or {}).get(word, of_kind)
+    words = (kind_words(verdicts[0].id, "badge") or {}).get(word, of_kind)
     return Badge(badge.tone, words + mark + rest)
 
 
@@ -283,12 +283,12 @@ def entry_tone(entry: AuditBlock, claims: Mapping[str, Sequence[Claim]]) -> str:
 
 def claims_by_entry(claims: Sequence[Claim]) -> dict[str, list[Claim]]:
     """Return the claims about single entries, by the key of the entry."""
-    found: dict[str, list[Claim]] = {}
+    by_entry: dict[str, list[Claim]] = {}
     for claim in claims:
         if claim.subject.get("model") is not None:
             about = (claim.subject.get(name) for name in ("model", "method", "group"))
-            found.setdefault(entry_key(*about), []).append(claim)
-    return found
+            by_entry.setdefault(entry_key(*about), []).append(claim)
+    return by_entry
 
 
 def entry_key(model: str | None, method: str | None, group: Keys = None) -> str:

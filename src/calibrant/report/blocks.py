@@ -52,7 +52,7 @@ def table_of(entries: Iterable[Any], columns: Columns, title: str = "", **about:
     (('model', 'rows'), ['a', '12'])
     """
     rows = tuple(
-        tuple(own(entry) if callable(own) else _cell(_part(entry, own)) for own in columns.values())
+        tuple(key(entry) if callable(key) else _cell(_part(entry, key)) for key in columns.values())
         for entry in entries
     )
     return Table(tuple(columns), rows, title, **about)

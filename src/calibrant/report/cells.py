@@ -151,10 +151,10 @@ def estimate_cell(estimate: Estimated | None, *, digits: int = 3, mark: str = ""
     >>> str(estimate_cell({"value": 0.1, "low": 0.08, "high": 0.13}))
     '0.100 [0.080, 0.130]'
     """
-    found = _of(estimate, Number(None, digits=digits, mark=mark))
-    if found.value is None or found.ends is not None:
-        return found
-    return replace(found, low=None, high=None, mark=f"[no interval]{found.tail}")
+    number = _of(estimate, Number(None, digits=digits, mark=mark))
+    if number.value is None or number.ends is not None:
+        return number
+    return replace(number, low=None, high=None, mark=f"[no interval]{number.tail}")
 
 
 def share_cell(share: float | None, *, digits: int = 0) -> Number:

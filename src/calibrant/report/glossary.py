@@ -52,8 +52,8 @@ def glossary() -> dict[str, Term]:
 @cache
 def _terms(metrics: tuple[str, ...]) -> dict[str, Term]:
     said = (METRICS[name] for name in metrics)
-    found = {metric.title: Term(metric.words, metric.formula, "metrics") for metric in said}
-    return found | {name: Term(**term) for name, term in _read("glossary.toml").items()}
+    terms = {metric.title: Term(metric.words, metric.formula, "metrics") for metric in said}
+    return terms | {name: Term(**term) for name, term in _read("glossary.toml").items()}
 
 
 def term_of(column: str) -> str | None:

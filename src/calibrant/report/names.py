@@ -31,17 +31,17 @@ def without_shared_start(names: Iterable[str]) -> dict[str, str]:
     >>> without_shared_start(["small", "large"])
     {'small': 'small', 'large': 'large'}
     """
-    known = list(dict.fromkeys(names))
+    distinct = list(dict.fromkeys(names))
     # What the first and the last in order begin with, all between them do.
-    first, last = min(known, default=""), max(known, default="")
+    first, last = min(distinct, default=""), max(distinct, default="")
     alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
-    shared = "".join(letter for letter, _ in alike) if len(known) > 1 else ""
+    shared = "".join(letter for letter, _ in alike) if len(distinct) > 1 else ""
     # Only whole words are left out, and never a whole name.
-    ends = [found.end() for found in re.finditer(r"[-_/: ]", shared)]
+    ends = [mark.end() for mark in re.finditer(r"[-_/: ]", shared)]
     cut = ends[-1] if ends and ends[-1] >= _LEAST_SHARED else 0
-    if not cut or any(len(name) == cut for name in known):
-        return {name: name for name in known}
-    return {name: f"…{name[cut:]}" for name in known}
+    if not cut or any(len(name) == cut for name in distinct):
+        return {name: name for name in distinct}
+    return {name: f"…{name[cut:]}" for name in distinct}
 
 
 def short_names(
@@ -72,23 +72,23 @@ def short_names(
     def fits(text: str) -> bool:
         return measure(text) <= width
 
-    known = list(dict.fromkeys(names))
-    if all(map(fits, known)):
-        return {name: name for name in known}
+    whole = list(dict.fromkeys(names))
+    if all(map(fits, whole)):
+        return {name: name for name in whole}
     # The beginning of a rule is a column: without it the rest says nothing.
     apart = (
-        {name: name for name in known} if any(map(is_rule, known)) else without_shared_start(known)
+        {name: name for name in whole} if any(map(is_rule, whole)) else without_shared_start(whole)
     )
-    found = {name: text for name, text in apart.items() if fits(text)}
+    shortened = {name: text for name, text in apart.items() if fits(text)}
     for form in _forms(list(apart.values()), fits):
         # A form counts for those names only that it keeps apart from all others.
-        tried = {name: form(text) for name, text in apart.items() if name not in found}
-        often = Counter([*found.values(), *tried.values()])
-        found |= {name: short for name, short in tried.items() if often[short] == 1}
-    for name in known:
-        if name not in found:
-            found[name] = _numbered(apart[name], fits, set(found.values()))
-    return {name: found[name] for name in known}
+        tried = {name: form(text) for name, text in apart.items() if name not in shortened}
+        often = Counter([*shortened.values(), *tried.values()])
+        shortened |= {name: short for name, short in tried.items() if often[short] == 1}
+    for name in whole:
+        if name not in shortened:
+            shortened[name] = _numbered(apart[name], fits, set(shortened.values()))
+    return {name: shortened[name] for name in whole}
 
 
 def cut_cells(text: str, width: int) -> str:
@@ -127,10 +127,10 @@ def _numbered(name: str, fits: Fits, taken: set[str]) -> str:
     return next(short for short in tried if short not in taken)
 
 
-def _rare_words(text: str, fits: Fits, told: Callable[[str], tuple[int, ...]]) -> str:
+def _rare_words(text: str, fits: Fits, mark_of: Callable[[str], tuple[int, ...]]) -> str:
     """Leave out words until the name fits: those with the highest mark, from the end on."""
     parts = _WORDS.findall(text)
-    marks = [(*told(part.strip(_SEPARATORS)), place) for place, part in enumerate(parts)]
+    marks = [(*mark_of(part.strip(_SEPARATORS)), place) for place, part in enumerate(parts)]
     order = sorted(range(len(parts)), key=marks.__getitem__, reverse=True)
     # The word with the lowest mark stays, whatever its length.
     for left_out in range(1, len(order)):
@@ -270,10 +270,10 @@ def _rule_forms(clauses: list[_Clause], least: int) -> Iterator[str]:
 
 
 def _clauses(text: str) -> list[_Clause] | None:
-    found = [_CLAUSE.fullmatch(part) for part in text.split(_JOINED)]
-    if not all(found):
+    matches = [_CLAUSE.fullmatch(part) for part in text.split(_JOINED)]
+    if not all(matches):
         return None
-    return [_Clause(part["column"], part["sign"], part["value"]) for part in found if part]
+    return [_Clause(part["column"], part["sign"], part["value"]) for part in matches if part]
 
 
 def _begin(word: str, most: int) -> str:

@@ -61,16 +61,16 @@ def _digest(entry: Mapping[str, Any]) -> str:
 
 def _settings(document: Mapping[str, Any]) -> str:
     given = {name: document.get(name) for name in _SETTINGS} | document.get("settings", {})
-    found = [
+    settings = [
         f"{name.replace('_', ' ')} {value}"
         for name, value in given.items()
         if value is not None and not isinstance(value, Mapping | list | tuple)
     ]
-    return ", ".join(found) or _NOT_SAID
+    return ", ".join(settings) or _NOT_SAID
 
 
 def _dropped(document: Mapping[str, Any]) -> str:
     if "dropped" not in document:
         return _NOT_SAID
-    found = [f"{rule} {count:,}" for rule, count in document["dropped"].items() if count]
-    return ", ".join(found) or "none"
+    counts = [f"{rule} {count:,}" for rule, count in document["dropped"].items() if count]
+    return ", ".join(counts) or "none"

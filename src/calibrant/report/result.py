@@ -59,9 +59,9 @@ class Result(Fields):
         'AuditResult'
         """
         of_kind = Result._of_kind.get(kind_of(document), cls) if cls is Result else cls
-        made = super().__new__(cast("type[Self]", of_kind))
-        made._document, made.kind = document, kind_of(document)
-        return made
+        result = super().__new__(cast("type[Self]", of_kind))
+        result._document, result.kind = document, kind_of(document)
+        return result
 
     rows_opener: Any = None
     """Opens the rows behind the numbers; None where they are no longer known."""
@@ -105,8 +105,8 @@ class Result(Fields):
             return [], ""
         if rows is None or not rows.texts:
             return [], ""
-        found: tuple[list[dict[str, Any]], str] = rows.questions()
-        return found
+        browsed: tuple[list[dict[str, Any]], str] = rows.questions()
+        return browsed
 
     def _check_place(self, path: str | Path) -> None:
         """Refuse to write over what was read."""
@@ -156,11 +156,11 @@ class Result(Fields):
         if not charts:
             raise InputError(f"a result of {self.kind} has no chart")
         # `reliability` is the first of `reliability-1`, `reliability-2` and so on.
-        found = [own for own in charts if name in (None, own, own.rpartition("-")[0])]
-        if not found:
+        matching = [key for key in charts if name in (None, key, key.rpartition("-")[0])]
+        if not matching:
             hint = did_you_mean(str(name), list(charts))
             raise InputError(f"there is no chart {name!r}", hint=hint)
-        return Plot(charts[found[0]])
+        return Plot(charts[matching[0]])
 
     def _repr_html_(self) -> str:
         from calibrant.report.notebook import notebook_html
@@ -194,10 +194,10 @@ class RowsBehind(Result):
         if self.rows_opener is None:
             raise InputError("the rows behind this result are not known: it was read from a file")
         rows = self.rows_opener()
-        found = rows.page(rows.everything()).rows
-        flat = [{**row, **row["group"]} for row in found]
-        own = pl.DataFrame(flat, infer_schema_length=None)
-        return own.drop("place", "group", strict=False)
+        page_rows = rows.page(rows.everything()).rows
+        flat = [{**row, **row["group"]} for row in page_rows]
+        table = pl.DataFrame(flat, infer_schema_length=None)
+        return table.drop("place", "group", strict=False)
 
 
 def flat_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -165,20 +165,20 @@ def _read(
     """Read every distinct text once and spread the result over the rows."""
     by = ["text", "role", "kind", "choices"]
     distinct = work.select(by).unique(maintain_order=True)
-    told = distinct.filter(pl.col("role").is_in(["stated", "list", "probe"]))["text"]
+    stating = distinct.filter(pl.col("role").is_in(["stated", "list", "probe"]))["text"]
     # Bytes are read as they come; only texts can show on which scale the others speak.
-    texts = [text for text in told if isinstance(text, str)]
+    texts = [text for text in stating if isinstance(text, str)]
     options = replace(options, scale=scale_of_all(texts, options.scale))
     parts = list(distinct.iter_slices(TEXTS_AT_ONCE)) or [distinct]
-    found = list(mapper(partial(read_draws, options=options), parts))
+    readings = list(mapper(partial(read_draws, options=options), parts))
     notes: Counter[str] = Counter()
-    for part in found:
+    for part in readings:
         notes.update(part.notes)
     distinct = distinct.with_row_index("text_row")
     which = work.select(by).join(
         distinct, on=by, how="left", maintain_order="left", nulls_equal=True
     )["text_row"]
-    return pl.concat([part.table for part in found])[which], notes
+    return pl.concat([part.table for part in readings])[which], notes
 
 
 def _long_answers(work: pl.DataFrame) -> pl.DataFrame:
@@ -209,8 +209,8 @@ def _settle(
         settled = settler.settle(groups)
     else:
         parts = [groups[i : i + GROUPS_AT_ONCE] for i in range(0, len(groups), GROUPS_AT_ONCE)]
-        found = mapper(partial(_settle_part, options=settler.options), parts)
-        settled = [group for part in found for group in part]
+        settled_parts = mapper(partial(_settle_part, options=settler.options), parts)
+        settled = [group for part in settled_parts for group in part]
     columns = [pl.Series("class_id", [s.clusters.ids for s in settled], dtype=pl.List(pl.Int64))]
     for name, (field_name, kind) in _GRADED.items():
         values = [[getattr(grade, field_name) for grade in s.grades] for s in settled]

@@ -62,23 +62,23 @@ class DispatcherAsker:
     async def texts(self, requests: Sequence[Request]) -> list[str | None]:
         """Return one text per request, in order."""
         asks = [Ask(request, "judge", tag=place) for place, request in enumerate(requests)]
-        found: dict[Hashable, str] = {}
+        texts: dict[Hashable, str] = {}
         try:
             if self.stopped is None:
-                await self._gather(asks, found)
+                await self._gather(asks, texts)
         except BudgetError as error:
             self.stopped = str(error)
         if self.stopped is not None:
             # Everything paid for is used: what the ledger holds needs no budget.
-            await self._gather(self._paid_for([ask for ask in asks if ask.tag not in found]), found)
-        return [found.get(place) for place in range(len(requests))]
+            await self._gather(self._paid_for([ask for ask in asks if ask.tag not in texts]), texts)
+        return [texts.get(place) for place in range(len(requests))]
 
-    async def _gather(self, asks: Sequence[Ask], found: dict[Hashable, str]) -> None:
+    async def _gather(self, asks: Sequence[Ask], texts: dict[Hashable, str]) -> None:
         async for outcome in self.dispatcher.ask_all(asks):
             if outcome.draws:
-                found[outcome.ask.tag] = outcome.draws[0].completion.text
+                texts[outcome.ask.tag] = outcome.draws[0].completion.text
 
     def _paid_for(self, asks: Sequence[Ask]) -> list[Ask]:
         digests = [self.dispatcher.prepare(ask)[1].digest for ask in asks]
-        held = self.dispatcher.ledger.complete(digests, 1)
-        return [ask for ask, digest in zip(asks, digests, strict=True) if digest in held]
+        paid = self.dispatcher.ledger.complete(digests, 1)
+        return [ask for ask, digest in zip(asks, digests, strict=True) if digest in paid]

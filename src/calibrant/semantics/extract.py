@@ -234,9 +234,9 @@ def _json_answer(text: str) -> str | None:
             continue
         if isinstance(value, dict):
             for key in _JSON_KEYS:
-                found = value.get(key)
-                if isinstance(found, str | int | float):
-                    return str(found).strip()
+                answer = value.get(key)
+                if isinstance(answer, str | int | float):
+                    return str(answer).strip()
     return None
 
 
@@ -262,9 +262,9 @@ def extract_letter(text: str, choices: Sequence[str] | None = None) -> str | Non
         return by_text
     front = _LETTER_FRONT.match(plain)
     if front:
-        told = _option_by_text((front[2] or "").strip(), choices)
+        described = _option_by_text((front[2] or "").strip(), choices)
         letter = _known_letter(front[1], count)
-        return letter if told is None or told == letter else None
+        return letter if described is None or described == letter else None
     named = {letter for letter in _LETTER_NAMED.findall(plain) if _known_letter(letter, count)}
     return named.pop() if len(named) == 1 else None
 

@@ -231,10 +231,10 @@ def parse_batch(queries: Sequence[Query], text: str, code: str) -> list[Reply]:
     >>> parse_batch(both, '{"check": "ab", "verdicts": ["CORRECT"]}', "ab")
     [None, None]
     """
-    found = _replied(text, code, "verdicts")
-    if not isinstance(found, list) or len(found) != len(queries):
+    verdicts = _replied(text, code, "verdicts")
+    if not isinstance(verdicts, list) or len(verdicts) != len(queries):
         return [None] * len(queries)
-    return [_allowed(query, value) for query, value in zip(queries, found, strict=True)]
+    return [_allowed(query, value) for query, value in zip(queries, verdicts, strict=True)]
 
 
 def _replied(text: str, code: str, name: str) -> Any:
@@ -250,20 +250,20 @@ def _replied(text: str, code: str, name: str) -> Any:
     return value[name]
 
 
-def _allowed(query: Query, found: Any) -> Reply:
+def _allowed(query: Query, value: Any) -> Reply:
     if isinstance(query, SameQuery):
-        return found if isinstance(found, bool) else None
+        return value if isinstance(value, bool) else None
     if isinstance(query, GradeQuery):
-        return found if isinstance(found, str) and found in GRADES else None
+        return value if isinstance(value, str) and value in GRADES else None
     if isinstance(query, WhichQuery):
-        if isinstance(found, bool) or not isinstance(found, int):
+        if isinstance(value, bool) or not isinstance(value, int):
             return None
-        return found - 1 if 0 <= found <= len(query.candidates) else None
-    if not isinstance(found, list) or len(found) != len(query.answers):
+        return value - 1 if 0 <= value <= len(query.candidates) else None
+    if not isinstance(value, list) or len(value) != len(query.answers):
         return None
-    if any(isinstance(item, bool) or not isinstance(item, int) for item in found):
+    if any(isinstance(item, bool) or not isinstance(item, int) for item in value):
         return None
-    return tuple(found)
+    return tuple(value)
 
 
 @dataclass

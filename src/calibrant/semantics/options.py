@@ -74,9 +74,9 @@ class Options:
 
     def __post_init__(self) -> None:
         known_names = {"clustering": CLUSTERINGS, "grading": GRADINGS, "judge_mode": MODES}
-        for name, known in known_names.items():
+        for name, values in known_names.items():
             value = getattr(self, name)
-            require_known([value], known, f"there is no {name} {{}}")
+            require_known([value], values, f"there is no {name} {{}}")
             if value == "judge" and self.judge is None:
                 raise InputError(f"{name} 'judge' needs a judge", hint="give Options(judge=...)")
             if value == "embeddings" and self.compare is None:

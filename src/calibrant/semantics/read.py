@@ -58,8 +58,8 @@ def _read_one(given: _Text, options: Options, notes: Counter[str]) -> _Row:
         vote = parse_vote(plain)
         return None if vote is None else str(vote), None, None, None, _reason(vote, "vote"), "vote"
     if role == "probe":
-        told = parse_confidence(plain, scale=options.scale, words=options.words)
-        return None, told, None, None, _reason(told, "probe"), "probe"
+        probed = parse_confidence(plain, scale=options.scale, words=options.words)
+        return None, probed, None, None, _reason(probed, "probe"), "probe"
     if role == "list":
         listed = parse_top_k(plain, scale=options.scale, words=options.words)
         if listed:
@@ -67,7 +67,7 @@ def _read_one(given: _Text, options: Options, notes: Counter[str]) -> _Row:
             confidences = [entry.confidence for entry in listed]
             return answers[0], confidences[0], answers, confidences, "attempted", "list"
         return None, None, None, None, not_attempted(plain) or "unparsed", "list"
-    found = extract_answer(
+    extracted = extract_answer(
         plain,
         kind=kind,
         choices=choices,
@@ -75,7 +75,7 @@ def _read_one(given: _Text, options: Options, notes: Counter[str]) -> _Row:
         scale=options.scale,
         words=options.words,
     )
-    return found.answer, found.confidence, None, None, found.status, found.rule
+    return extracted.answer, extracted.confidence, None, None, extracted.status, extracted.rule
 
 
 def _reason(value: object, name: str) -> str:

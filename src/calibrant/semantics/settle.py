@@ -86,7 +86,7 @@ class Settler:
     def settle(self, groups: Sequence[Group]) -> list[Settled]:
         """Return classes and grades of all groups."""
         clusters = run_steps([self._steps(group) for group in groups], self.docket)
-        settled = [self._grade(group, found) for group, found in zip(groups, clusters, strict=True)]
+        settled = [self._grade(group, split) for group, split in zip(groups, clusters, strict=True)]
         self._by_embeddings(groups, settled)
         self._by_judge(groups, settled)
         return settled

@@ -73,7 +73,7 @@ def scale_of_all(texts: Iterable[str], scale: str) -> str:
     if scale != "auto":
         return scale
     bare = (_BARE.search(text, max(0, len(text) - _READ)) for text in texts)
-    return "mixed" if any(found and 10 < int(found[1]) <= 100 for found in bare) else "auto"
+    return "mixed" if any(number and 10 < int(number[1]) <= 100 for number in bare) else "auto"
 
 
 def read_value(text: str, scale: str, words: bool, *, anywhere: bool = False) -> StatedValue:
@@ -119,7 +119,7 @@ def _level(phrase: re.Match[str], plain: str) -> StatedValue:
     if _DENIED.search(plain[: phrase.start()][-24:]):
         return StatedValue(None, "a level that is denied")
     value = CONFIDENCE_WORDS[phrase[1].lower()]
-    others = {CONFIDENCE_WORDS[found.lower()] for found in _WORDS.findall(plain[:_READ])}
+    others = {CONFIDENCE_WORDS[word.lower()] for word in _WORDS.findall(plain[:_READ])}
     return StatedValue(value) if others == {value} else StatedValue(None, "several levels")
 
 
@@ -165,17 +165,17 @@ _TO_TEN = re.compile(r"\b(?:0|1)\s?(?:-|–|to|bis|à|a)\s?(?P<most>5|7|10)\b", 
 
 def after_label(label: re.Match[str], text: str, scale: str, words: bool) -> StatedValue:
     """Read what follows a label; its brackets may say the scale: 'Confidence (1-10): 8'."""
-    told = label["scale"] or ""
+    bracket = label["scale"] or ""
     rest = text[label.end() : label.end() + _READ]
-    most = _TO_TEN.search(told)
+    most = _TO_TEN.search(bracket)
     if most is not None and (bare := re.match(rf"({_NUMBER})(?!\s?[%/\d])", rest)) is not None:
         value = _as_number(bare[1]) / float(most["most"])
         return StatedValue(value) if 0.0 <= value <= 1.0 else StatedValue(None, "out of range")
-    if scale == "auto" and _PERCENT_SCALE.search(told):
+    if scale == "auto" and _PERCENT_SCALE.search(bracket):
         scale = "percent"
-    found = read_value(rest, scale, words)
-    if found.reason != "absent":
-        return found
+    stated = read_value(rest, scale, words)
+    if stated.reason != "absent":
+        return stated
     line = rest.split("\n", maxsplit=1)[0]
     return read_value(line, scale, words, anywhere=True)
 
@@ -250,11 +250,11 @@ def read_confidence(text: str, *, scale: str = "auto", words: bool = True) -> St
     if boxed:
         return read_value(boxed[-1], scale, words, anywhere=True)
     labels = list(CONFIDENCE_LABEL.finditer(plain))
-    found = [after_label(label, plain, scale, words) for label in labels]
-    for value in reversed(found):
+    values = [after_label(label, plain, scale, words) for label in labels]
+    for value in reversed(values):
         if value.value is not None:
             return value
-    why = next((value for value in reversed(found) if value.reason != "absent"), None)
+    why = next((value for value in reversed(values) if value.reason != "absent"), None)
     if why is not None:
         return why
     if len(plain) > _REST or (not labels and "\n" in plain):
@@ -325,7 +325,7 @@ def parse_top_k(text: str, *, scale: str = "auto", words: bool = True) -> list[S
     pairs = _guess_pairs(lines, scale, words)
     if pairs:
         return pairs
-    found = []
+    guesses = []
     for line in lines:
         body = _BULLET.sub("", line)
         parts = _at_bar(body) or _at_dash(body)
@@ -334,8 +334,8 @@ def parse_top_k(text: str, *, scale: str = "auto", words: bool = True) -> list[S
         value = read_value(CONFIDENCE_LABEL.sub("", parts[1]), scale, words).value
         answer = _tidy(parts[0])
         if answer and (value is not None or "|" in body):
-            found.append(Stated(answer, value))
-    return found
+            guesses.append(Stated(answer, value))
+    return guesses
 
 
 _GUESS_LINE = re.compile(r"^(?P<kind>[GP])(?P<rank>\d{1,2})\s*[:.)]\s*(?P<body>.*)$", re.IGNORECASE)

@@ -46,12 +46,12 @@ def further_of(document: Mapping[str, Any]) -> list[Chart]:
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     """Return all charts: the answer, the further ones, and every reliability diagram."""
     result = typed(document)
-    found = _charts(result)
+    charts = _charts(result)
     if result.kind == "audit":
         from calibrant.report.charts.audit import diagrams
 
-        found = chain(found, diagrams(result))
-    return list(found)
+        charts = chain(charts, diagrams(result))
+    return list(charts)
 
 
 def _charts(document: Fields) -> Iterator[Chart]:

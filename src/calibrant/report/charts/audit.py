@@ -84,8 +84,8 @@ def _answer(document: AuditFields) -> chart.Chart | None:
     panels = list(dict.fromkeys(entry.panel for entry in entries))
     # Rows and panels of methods say themselves what they are.
     said = any(entry.note for entry in entries) and len(entries) <= _NOTED
-    known = [] if said else method_legend(entry.method for entry in shown)
-    legend = f"{'; '.join(known)}." if known else ""
+    methods = [] if said else method_legend(entry.method for entry in shown)
+    legend = f"{'; '.join(methods)}." if methods else ""
     if len(panels) > _PANELS:
         return _gap_map(entries, _GAPS, legend or f"{_GAPS}.")
     without = _OF_ALL if any(map(answers.graded_without, shown)) else ""
@@ -97,7 +97,7 @@ def diagrams(document: AuditFields) -> list[chart.Chart]:
     """Return a reliability diagram of each confidence: the first few."""
     claims = answers.claims_by_entry(document.claims or [])
     several = len({entry.method for entry in document.blocks}) > 1
-    known = [(entry, entry.reliability) for entry in document.blocks if entry.reliability]
+    curves = [(entry, entry.reliability) for entry in document.blocks if entry.reliability]
     return [
         reliability_chart(
             curve,
@@ -105,7 +105,7 @@ def diagrams(document: AuditFields) -> list[chart.Chart]:
             _place(entry, several=several),
             name=f"reliability-{number}",
         )
-        for number, (entry, curve) in enumerate(known[:_DIAGRAMS], 1)
+        for number, (entry, curve) in enumerate(curves[:_DIAGRAMS], 1)
     ]
 
 
@@ -130,22 +130,22 @@ def _labels(entry: AuditBlock) -> dict[str, str]:
 def _entries(entries: Sequence[AuditBlock], claims: Mapping[str, Sequence[Claim]]) -> list[_Entry]:
     """Return the entries in rows and panels: what varies least makes the panels."""
     labels = [_labels(entry) for entry in entries]
-    varied = {name: {own[name] for own in labels} for name in ("model", "method", "group")}
+    varied = {name: {label[name] for label in labels} for name in ("model", "method", "group")}
     varied = {name: values for name, values in varied.items() if len(values) > 1}
     panel = min(varied, key=lambda name: len(varied[name])) if len(varied) > 1 else None
     rows = [name for name in varied if name != panel] or ["model"]
     return [
         _Entry(
-            row=" / ".join(own[name] for name in rows if own[name]) or own["model"],
-            panel="" if panel is None else own[panel] or "all",
+            row=" / ".join(label[name] for name in rows if label[name]) or label["model"],
+            panel="" if panel is None else label[panel] or "all",
             right=entry.metric("accuracy"),
             says=entry.metric("mean_confidence"),
             gap=entry.metric("confidence_gap"),
             tone=answers.entry_tone(entry, claims),
             key=answers.key_of(entry),
-            note=method_words(own["method"]) if rows == ["method"] else "",
+            note=method_words(label["method"]) if rows == ["method"] else "",
         )
-        for own, entry in zip(labels, entries, strict=True)
+        for label, entry in zip(labels, entries, strict=True)
     ]
 
 

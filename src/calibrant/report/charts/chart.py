@@ -220,8 +220,8 @@ def bounds(estimate: Estimated | None) -> tuple[float | None, float | None]:
     """Return the ends of an estimate's interval."""
     if isinstance(estimate, EstimateEntry):
         return estimate.low, estimate.high
-    found = estimate or {}
-    return found.get("low"), found.get("high")
+    plain = estimate or {}
+    return plain.get("low"), plain.get("high")
 
 
 def between(estimate: Estimated | None, words: Callable[[float], str]) -> str:

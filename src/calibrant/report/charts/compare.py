@@ -36,8 +36,8 @@ def charts(document: CompareFields) -> Iterator[chart.Chart]:
     if document.pairs:
         yield _scatter(document.pairs)
     several = len({pair.method for pair in document.pairs}) > 1
-    known = [(pair, pair.shared["both_wrong"]) for pair in document.pairs if pair.shared]
-    shared = [(pair, half) for pair, half in known if half.n]
+    halves = [(pair, pair.shared["both_wrong"]) for pair in document.pairs if pair.shared]
+    shared = [(pair, half) for pair, half in halves if half.n]
     more = f" The first {_HISTOGRAMS} of {len(shared)} pairs." if len(shared) > _HISTOGRAMS else ""
     for number, (pair, half) in enumerate(shared[:_HISTOGRAMS], 1):
         yield _both_wrong(pair, half, number, more, several=several)
@@ -80,13 +80,13 @@ def _standing(entry: Standing) -> chart.Item:
 
 
 def _matrix(matrix: WinMatrix, names: Sequence[str]) -> list[chart.Cell]:
-    known = set(names)
+    shown = set(names)
     cells = []
     for a, row in zip(matrix.models, matrix.table, strict=True):
         for b, outcome in zip(matrix.models, row, strict=True):
-            if a == b and a in known:
+            if a == b and a in shown:
                 cells.append(chart.Cell(a, b, ""))
-            elif a in known and b in known:
+            elif a in shown and b in shown:
                 sign, tone, shade = _SIGNS.get(str(outcome), ("?", "plain", 1))
                 tip = f"{a} against {b}: {outcome or 'undecided'}"
                 cells.append(chart.Cell(a, b, sign, tone, shade, tip, f"{a}␟{b}"))

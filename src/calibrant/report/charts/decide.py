@@ -15,8 +15,8 @@ def charts(document: DecideFields) -> Iterator[Chart]:
     entry = next((e for e in document.results if e.curve), None)
     if entry is None:
         return
-    known = [(p.share, p.error.value, p) for p in entry.curve if p.error.value is not None]
-    curve = sorted(known, key=lambda point: point[:2])
+    measured = [(p.share, p.error.value, p) for p in entry.curve if p.error.value is not None]
+    curve = sorted(measured, key=lambda point: point[:2])
     tips = [
         f"from {point.threshold:.3g} on: answers {percent(share)}, wrong among them "
         f"{percent(error)}{between(point.error, percent)}"
@@ -119,9 +119,9 @@ def _curves(entry: decisions.CascadeEntry, name: str) -> Chart:
 
 
 def _place(
-    found: decisions.CascadeModel | decisions.CurvePoint | decisions.CascadePromise,
+    point: decisions.CascadeModel | decisions.CurvePoint | decisions.CascadePromise,
 ) -> tuple[float, float]:
-    return found.relative_cost.numbers[0], found.accuracy.numbers[0]
+    return point.relative_cost.numbers[0], point.accuracy.numbers[0]
 
 
 def _strategy(part: decisions.Strategy, tone: str) -> Line:

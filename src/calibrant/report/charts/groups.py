@@ -18,14 +18,14 @@ def charts(document: GroupsFields) -> Iterator[Chart]:
         return
     # What the entries differ in: two confidences of one model are two rows.
     parts = [n for n in ("model", "method") if len({getattr(entry, n) for entry in entries}) > 1]
-    found = [
+    items = [
         _group(group, entry, ", ".join(_words(getattr(entry, name)) for name in parts))
         for entry in entries
         for group in entry.groups
         # The same rows under another name are no group of their own.
         if not group.echo_of
     ]
-    ranked = sorted(found, key=lambda item: -abs((item.bar or (0, 0))[1]))
+    ranked = sorted(items, key=lambda item: -abs((item.bar or (0, 0))[1]))
     shown = ranked[:_MOST]
     more = f" {len(ranked) - _MOST:,} more are in the table." if len(ranked) > _MOST else ""
     yield Chart(

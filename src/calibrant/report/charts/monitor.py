@@ -132,12 +132,12 @@ def _running(entry: LabelEntry, name: str) -> Chart:
     # The first looks know nothing yet, and their intervals would hide what the last ones know.
     least = entry.history[-1].labels / 10
     looks = [row for row in entry.history if row.labels >= least and row.ece.value is not None]
-    known = [(row.labels, row.ece.ends) for row in looks]
+    errors = [(row.labels, row.ece.ends) for row in looks]
     tips = [
         f"{n:,} labels: {in_points(round(value, 3))} ({in_points(low)} to {in_points(high)}) points"
-        for n, (value, low, high) in known
+        for n, (value, low, high) in errors
     ]
-    labels, (value, *_) = known[-1]
+    labels, (value, *_) = errors[-1]
     now = f"{points(value)[1:]} points now"
     return Chart(
         name,
@@ -146,17 +146,17 @@ def _running(entry: LabelEntry, name: str) -> Chart:
         Axis("labels so far", words=short_number, low=0),
         Axis("calibration error, points", words=in_points, low=0),
         [
-            Band([(n, low, high) for n, (_, low, high) in known], "first"),
-            Line([(n, value) for n, (value, *_) in known], tips=tips),
+            Band([(n, low, high) for n, (_, low, high) in errors], "first"),
+            Line([(n, value) for n, (value, *_) in errors], tips=tips),
             Dot(labels, value, shape="ring", label=now, side="above"),
         ],
     )
 
 
 def _gaps(entry: LabelEntry, number: int) -> Chart:
-    known = [part for part in entry.gaps if part.labels]
-    most = max((part.share for part in known), default=1) or 1
-    unseen = len(entry.gaps) - len(known)
+    labelled = [part for part in entry.gaps if part.labels]
+    most = max((part.share for part in labelled), default=1) or 1
+    unseen = len(entry.gaps) - len(labelled)
     cells, are = ("1 cell has", "is") if unseen == 1 else (f"{unseen} cells have", "are")
     missing = f" {cells} no label yet and {are} not shown." if unseen else ""
     return Chart(
@@ -167,7 +167,7 @@ def _gaps(entry: LabelEntry, number: int) -> Chart:
         f"{missing}",
         Axis("confidence", low=0, high=1),
         Axis("confidence − share right, points", words=points),
-        [Rule(0), *(_gap(part, part.share / most) for part in known)],
+        [Rule(0), *(_gap(part, part.share / most) for part in labelled)],
     )
 
 

@@ -78,15 +78,15 @@ def floor_chart(
 
     `expected` says what the last number is: what a calibrated model shows on average, or at most.
     """
-    known = [entry for entry in entries if entry.ece.value is not None][:_SHOWN]
-    if not known:
+    shown = [entry for entry in entries if entry.ece.value is not None][:_SHOWN]
+    if not shown:
         return
     caption = (
         "An error to the right of its passive floor and of what a calibrated model would show is "
         "more than chance; one to the left of them is beyond these labels."
     )
-    if len(entries) > len(known):
-        caption += f" The first {len(known)} of {len(entries)}."
+    if len(entries) > len(shown):
+        caption += f" The first {len(shown)} of {len(entries)}."
     legend: chart.Legend = [
         ("first", "dot", "calibration error"),
         ("plain", "diamond", expected),
@@ -98,8 +98,8 @@ def floor_chart(
         "What these labels can show",
         caption,
         chart.Axis(words=in_points, low=0),
-        chart.Names([entry.name for entry in known]),
-        [_error(entry, expected) for entry in known],
+        chart.Names([entry.name for entry in shown]),
+        [_error(entry, expected) for entry in shown],
         legend=legend,
         end_title="points",
     )
@@ -119,12 +119,12 @@ def _error(entry: Floor, expected: str) -> chart.Item:
         if value is not None
     ]
     numbers = {"ECE": error, expected: entry.chance, "passive": passive, "active": active}
-    told = ", ".join(f"{words} {in_points(v)}" for words, v in numbers.items() if v is not None)
+    text = ", ".join(f"{words} {in_points(v)}" for words, v in numbers.items() if v is not None)
     return chart.Item(
         entry.name,
         dots=[*dots, chart.Dot(error, 0, low, high)],
         words=in_points(round(error, 3)),
-        tip=f"{entry.name}: {told} points",
+        tip=f"{entry.name}: {text} points",
     )
 
 

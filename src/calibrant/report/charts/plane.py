@@ -46,8 +46,8 @@ def draw_plane(chart: Chart, size: Size) -> svg.Drawing:
     """Return the chart as a drawing: the frame first, then the marks."""
     drawing, x, y = _frame(chart, size)
     for kind in (Area, Band, Rule, Line, Label):
-        own = [mark for mark in chart.marks if isinstance(mark, kind)]
-        for place, mark in enumerate(own):
+        of_kind = [mark for mark in chart.marks if isinstance(mark, kind)]
+        for place, mark in enumerate(of_kind):
             _draw(drawing, mark, x, y, place)
     dots = (mark for mark in chart.marks if isinstance(mark, Dot))
     for tone, several in groupby(dots, key=lambda dot: dot.tone):
@@ -261,15 +261,15 @@ def _apart(places: list[float], least: float, top: float, bottom: float) -> list
     >>> _apart([10.0, 12.0, 90.0], 15.0, 0.0, 95.0)
     [10.0, 25.0, 90.0]
     """
-    found = list(places)
-    for number in range(1, len(found)):
-        found[number] = max(found[number], found[number - 1] + least)
-    over = found[-1] - bottom if found else 0.0
+    moved = list(places)
+    for number in range(1, len(moved)):
+        moved[number] = max(moved[number], moved[number - 1] + least)
+    over = moved[-1] - bottom if moved else 0.0
     if over > 0:
-        found[-1] -= over
-        for number in range(len(found) - 2, -1, -1):
-            found[number] = min(found[number], found[number + 1] - least)
-    return [max(place, top) for place in found]
+        moved[-1] -= over
+        for number in range(len(moved) - 2, -1, -1):
+            moved[number] = min(moved[number], moved[number + 1] - least)
+    return [max(place, top) for place in moved]
 
 
 def _counts(drawing: svg.Drawing, mark: Counts, x: Scale, top: float) -> None:

@@ -54,8 +54,8 @@ def diagram_frame() -> Chart:
 def diagram_marks(block: ReliabilityCurve, tone: str) -> Chart:
     """Return the marks of one confidence alone, for the frame that all of them share."""
     chart = reliability_chart(block, tone, "")
-    own = [mark for mark in chart.marks if mark != _DIAGONAL]
-    return replace(chart, marks=[*own, *([] if block.histogram else [Counts([0])])])
+    without_diagonal = [mark for mark in chart.marks if mark != _DIAGONAL]
+    return replace(chart, marks=[*without_diagonal, *([] if block.histogram else [Counts([0])])])
 
 
 def diagram_of_series(name: str, title: str, caption: str, series: Sequence[Series]) -> Chart:
@@ -80,10 +80,10 @@ def _band(curve: ReliabilityBand | None) -> Iterator[Band]:
     if not curve or not curve.band_low:
         return
     places = zip(curve.confidence, curve.band_low, curve.band_high, strict=True)
-    known = [(x, low, high) for x, low, high in places if low is not None and high is not None]
+    bounded = [(x, low, high) for x, low, high in places if low is not None and high is not None]
     # As many places as a picture shows.
-    step = max(1, len(known) // _BAND_PLACES)
-    yield Band([*known[:-1:step], *known[-1:]])
+    step = max(1, len(bounded) // _BAND_PLACES)
+    yield Band([*bounded[:-1:step], *bounded[-1:]])
 
 
 def _series(bins: Sequence[ReliabilityBin], tone: str, name: str = "") -> Iterator[Mark]:

@@ -122,8 +122,8 @@ def _placed(
         step = 27.0 if count <= 16 else max(19.0, 432 / count)
     rows = []
     for name in names.names:
-        own = lanes.get(name, 1)
-        height = step if own == 1 else 16.0 * own + 10
+        lane_count = lanes.get(name, 1)
+        height = step if lane_count == 1 else 16.0 * lane_count + 10
         rows.append(_Row(name, top, height))
         top += height
     return rows
@@ -250,14 +250,14 @@ def _cells(
     assert isinstance(names, Names)
     most = len(names.names) if names.numbered else _FEW_COLUMNS if wide else _COLUMNS_NARROW
     columns = list(names.names[:most])
-    found = {(m.row, m.column): m for m in panel.marks if isinstance(m, Cell)}
+    cells = {(m.row, m.column): m for m in panel.marks if isinstance(m, Cell)}
     part = (reach[1] - reach[0]) / len(columns)
     _column_heads(drawing, names, columns, (reach[0], part, rows[0].top), wide=wide)
     for row in rows:
         for number, column in enumerate(columns):
             if row.name:
                 place = (reach[0] + part * number, row.top, part, row.height)
-                _cell(drawing, found.get((row.name, column)), place)
+                _cell(drawing, cells.get((row.name, column)), place)
 
 
 def _cell(drawing: Drawing, cell: Cell | None, place: tuple[float, float, float, float]) -> None:
@@ -308,13 +308,13 @@ def _above(chart: Chart) -> Drawing:
         name: [(panel, item) for panel in panels for item in _items(panel, name)]
         for name in names.names
     }
-    several = [item.name or panel.heading for own in lanes.values() for panel, item in own]
+    several = [item.name or panel.heading for pairs in lanes.values() for panel, item in pairs]
     named = len(panels) > 1 and any(several)
     start = min(max(text_width(name, 11.5) for name in several) + 8, 116) if named else 6.0
-    marks = [item for own in lanes.values() for _, item in own]
+    marks = [item for pairs in lanes.values() for _, item in pairs]
     spare = max((text_width(item.words) for item in marks), default=0.0) + 10
     top = 24.0 + ROW * len(keys)
-    height = top + sum(_HEAD + _LANE * len(own) for own in lanes.values())
+    height = top + sum(_HEAD + _LANE * len(pairs) for pairs in lanes.values())
     drawing = Drawing(_NARROW, height + 22, chart.title, kind="rows")
     draw_legend(drawing, keys)
     scale = _scale(Panel(chart.x, marks), start, _NARROW - spare - 6)
@@ -324,14 +324,14 @@ def _above(chart: Chart) -> Drawing:
     if marks:
         _heads(drawing, marks[0], scale, top - 12)
     y = top
-    for name, own in lanes.items():
+    for name, pairs in lanes.items():
         y += _HEAD
         if not name:
             drawing.text(0, y - 4, f"⋮ {names.left_out:,} more between", "tick")
             continue
         both = f"{name} ({names.notes[name]})" if names.notes.get(name) else name
         drawing.text(0, y - 4, cut_name(both, _NARROW - 10), "name halo")
-        for panel, item in own:
+        for panel, item in pairs:
             with drawing.group(f"row {item.tone}", item.tip, key=item.key):
                 drawing.rect(0, y - _HEAD, _NARROW, _HEAD + _LANE, "hit")
                 if named:

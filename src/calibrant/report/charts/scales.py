@@ -131,17 +131,17 @@ def ticks_of(scale: Scale, words: Callable[[float], str], count: int) -> list[tu
         if words is count_words:
             values = [value for value in values if value == int(value)]
         return list(zip(values, tick_words(values, words), strict=True))
-    found = [
+    ticks = [
         step * 10.0**power
         for power in range(-6, 10)
         for step in (1, 2, 5)
         if scale.low <= step * 10.0**power <= scale.high
     ]
-    while len(found) > count + 2:
-        tens = [value for value in found if f"{value:e}"[0] == "1"]
-        found = tens if 2 <= len(tens) < len(found) else found[::2]
+    while len(ticks) > count + 2:
+        tens = [value for value in ticks if f"{value:e}"[0] == "1"]
+        ticks = tens if 2 <= len(tens) < len(ticks) else ticks[::2]
     zero = [0.0] if scale.kind == "symlog" and scale.low <= 0 else []
-    return [(value, words(value)) for value in [*zero, *found]]
+    return [(value, words(value)) for value in [*zero, *ticks]]
 
 
 def span(values: Sequence[float], low: float | None, high: float | None, kind: str) -> Place:

@@ -145,8 +145,8 @@ def _browser(questions: Sequence[Mapping[str, Any]], note: str) -> dict[str, Any
             f" Only the first {len(rows):,} of these {len(questions):,} are on this page, which "
             "must stay small; the study's tables hold them all."
         )
-    found = {"names": list(names), "rows": rows}
-    return {"note": note.strip(), "json": safe_json(found), "number": len(rows)}
+    packed = {"names": list(names), "rows": rows}
+    return {"note": note.strip(), "json": safe_json(packed), "number": len(rows)}
 
 
 def _packed_question(question: Mapping[str, Any], names: dict[str, int]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def confidences(documents: Sequence[Fields]) -> tuple[list[dict[str, Any]], Mark
     page turns them into marks when they come near the screen, since hundreds of diagrams would
     take long to read otherwise.
     """
-    found: dict[str, dict[str, Any]] = {}
+    by_key: dict[str, dict[str, Any]] = {}
     marks: dict[str, str] = {}
     for document in documents:
         if not isinstance(document, AuditFields):
@@ -37,10 +37,10 @@ def confidences(documents: Sequence[Fields]) -> tuple[list[dict[str, Any]], Mark
         about = claims_by_entry(document.claims or [])
         for entry in document.blocks:
             key, block = key_of(entry), entry.reliability
-            found.setdefault(key, _confidence(entry, key, about, document.level))
+            by_key.setdefault(key, _confidence(entry, key, about, document.level))
             if block and block.bins and key not in marks:
                 marks[key] = marks_alone(diagram_marks(block, entry_tone(entry, about)), MEDIUM)
-    return list(found.values()), Markup("\n".join(marks.get(key, "") for key in found))
+    return list(by_key.values()), Markup("\n".join(marks.get(key, "") for key in by_key))
 
 
 def _confidence(

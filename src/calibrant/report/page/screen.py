@@ -47,23 +47,23 @@ def findings(documents: Sequence[Mapping[str, Any]]) -> list[Finding]:
     >>> found[0].question, found[0].text
     ('Where it may answer alone', 'May answer 60 % of the questions alone.')
     """
-    found = []
+    answered = []
     for kind, question, wanted in _QUESTIONS:
-        own = [document for document in documents if kind_of(document) == kind]
-        claim = _largest([claim for document in own for claim in claims_of(document)], wanted)
+        of_kind = [document for document in documents if kind_of(document) == kind]
+        claim = _largest([claim for document in of_kind for claim in claims_of(document)], wanted)
         if claim is not None:
             model = claim.subject.get("model")
             whose = f" ({model})" if model and str(model) not in claim.text else ""
-            found.append(Finding(kind, question + whose, claim.text))
-    return found
+            answered.append(Finding(kind, question + whose, claim.text))
+    return answered
 
 
 def _largest(claims: Sequence[Claim], wanted: Sequence[str]) -> Claim | None:
     shown = [claim for claim in claims if claim.outcome == "shown"]
     kinds = ([claim for claim in shown if claim.id.startswith(name)] for name in wanted)
-    own = next(filter(None, kinds), [])
-    first = headline(own, 1)
-    return next((claim for claim in own if [claim.text] == first), None)
+    of_kind = next(filter(None, kinds), [])
+    first = headline(of_kind, 1)
+    return next((claim for claim in of_kind if [claim.text] == first), None)
 
 
 # The first of these that a page holds answers the reader's question.
@@ -95,8 +95,8 @@ class Screen:
 
 def leading_document(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the document whose answer stands at the top."""
-    told = [part for part in documents if part.get("results") or part.get("sem_ece")]
-    leading = (part for kind in _LEADING for part in told if kind_of(part) == kind)
+    answering = [part for part in documents if part.get("results") or part.get("sem_ece")]
+    leading = (part for kind in _LEADING for part in answering if kind_of(part) == kind)
     return next(leading, documents[0] if documents else None)
 
 
@@ -120,8 +120,8 @@ def first_screen(
     beside
         Other documents of the page: what they found follows the first sentence.
     """
-    found = findings(beside)
-    most = 1 if found else most
+    further = findings(beside)
+    most = 1 if further else most
     claims, warnings = rows_apart(said_first(document))
     chart = answer_of(document)
     sentences = _short_first(headline(claims, most), chart)
@@ -136,17 +136,17 @@ def first_screen(
         badge=badge_of(document, claims),
         sentence=sentences[0] if sentences else (chart.title if chart else ""),
         more=sentences[1:],
-        findings=found,
+        findings=further,
         step=_step(document, beside),
         chart=chart,
     )
 
 
 def _step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]]) -> Step | None:
-    found = next_step(document, beside)
-    if found is None:
+    step = next_step(document, beside)
+    if step is None:
         return None
-    return Step(found.why, reduce(without_folders, (document, *beside), found.command))
+    return Step(step.why, reduce(without_folders, (document, *beside), step.command))
 
 
 def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:
@@ -154,8 +154,8 @@ def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:
     aside = _ASIDE.search(sentences[0]) if sentences else None
     if aside is not None:
         bare = sentences[0][: aside.start()] + sentences[0][aside.end() :]
-        told = aside[1] if "interval" in aside[1] else f"Interval {aside[1]}"
-        sentences = [bare, f"{told}.", *sentences[1:]]
+        interval = aside[1] if "interval" in aside[1] else f"Interval {aside[1]}"
+        sentences = [bare, f"{interval}.", *sentences[1:]]
     if not sentences or len(sentences[0].split()) <= _WORDS_ABOVE or chart is None:
         return list(sentences)
     head, mark, rest = sentences[0].partition(". ")

@@ -113,13 +113,13 @@ def _scores(subject: str, entries: Sequence[AuditBlock]) -> Table:
 
 
 def _named_metrics(subject: str, entries: Sequence[AuditBlock]) -> Table:
-    found = [
+    rows = [
         (_place(entry), name, metric)
         for entry in entries
         for name, metric in entry.named_metrics.items()
     ]
     return table_of(
-        found,
+        rows,
         {
             subject: lambda e: e[0],
             "metric": lambda e: e[1],

@@ -59,11 +59,11 @@ def demo_blocks(document: fields.DemoFields) -> Iterator[Block]:
         what = "recorded answers" if name == "recorded" else "answers of the model on this machine"
         yield Paragraph(f"Page of {what}: {part['report']} ({part['seconds']:.0f} s)")
     if document["counts"]:
-        new, held = (
+        new, cached = (
             sum(entry[name] for entry in document["counts"])
             for name in ("draws_new", "draws_cached")
         )
-        text = f"{new:,} draws were asked for; {held:,} came from the ledger, asked once already."
+        text = f"{new:,} draws were asked for; {cached:,} came from the ledger, asked once already."
         yield Paragraph(text)
     yield Paragraph(f"It holds: {', '.join(document.done)}.")
     for entry in document.left_out:

@@ -79,8 +79,8 @@ def _doubts(document: SemanticsFields) -> Iterator[Block]:
 
 def _cut(*texts: object) -> str:
     """Return texts on one line, each with as many letters as fit."""
-    known = map(str, texts)
-    return " | ".join(text if len(text) <= _LETTERS else text[:_LETTERS] + " ..." for text in known)
+    whole = map(str, texts)
+    return " | ".join(text if len(text) <= _LETTERS else text[:_LETTERS] + " ..." for text in whole)
 
 
 def grade_blocks(document: GradeFields) -> Iterator[Block]:

@@ -16,23 +16,23 @@ def rows_left_out(document: Mapping[str, Any]) -> list[Paragraph]:
     >>> print(rows_left_out({"dropped": {"correct_missing": 1200}})[0].text)
     Rows left out: 1,200 correct_missing (the outcome is missing).
     """
-    found = {rule: count for rule, count in (document.get("dropped") or {}).items() if count}
-    if not found:
+    dropped = {rule: count for rule, count in (document.get("dropped") or {}).items() if count}
+    if not dropped:
         return []
-    counts = [f"{count:,} {rule}{_meaning(rule)}" for rule, count in found.items()]
-    told = [Paragraph(f"Rows left out: {', '.join(counts)}.")]
+    counts = [f"{count:,} {rule}{_meaning(rule)}" for rule, count in dropped.items()]
+    sentences = [Paragraph(f"Rows left out: {', '.join(counts)}.")]
     if document.get("emptied_models"):
         names = ", ".join(document["emptied_models"])
-        told.append(Paragraph(f"Left out altogether, since no row is left: {names}."))
-    return told
+        sentences.append(Paragraph(f"Left out altogether, since no row is left: {names}."))
+    return sentences
 
 
 def _meaning(rule: str) -> str:
     # Loaded here: the rules bring polars, and most documents name none of them.
     from calibrant.records.rules import RULES
 
-    known = RULES.get(rule)
-    return "" if known is None else f" ({known.sentence})"
+    entry = RULES.get(rule)
+    return "" if entry is None else f" ({entry.sentence})"
 
 
 _OWN_TESTS = 3
@@ -95,9 +95,9 @@ def wrong_table(document: Mapping[str, Any]) -> list[Table]:
     if not rows:
         return []
     texts = [name for name in _TEXTS if any(row.get(name) for row in rows)]
-    own = [name for name in ("model", "method") if len({row[name] for row in rows}) > 1]
+    varied = [name for name in ("model", "method") if len({row[name] for row in rows}) > 1]
     ids = [] if "question" in texts else ["question_id"]
-    columns: Columns = {name.replace("_id", ""): _column(name) for name in [*ids, *texts, *own]}
+    columns: Columns = {name.replace("_id", ""): _column(name) for name in [*ids, *texts, *varied]}
     says: Columns = {"says": lambda row: share_cell(row["confidence"])}
     return [table_of(rows, {**says, **columns}, TITLE, labels=1 + len(columns))]
 

@@ -223,8 +223,8 @@ def _sentence(document: StudyFields) -> str:
     draws = sum(entry["draws"] for entry in document.asked)
     purposes = len({entry["purpose"] for entry in document.asked})
     costs = [entry.get("cost") for entry in document.asked]
-    known = [cost for cost in costs if cost is not None]
-    price = f" for ${sum(known):,.2f}" if costs and known == costs else ""
+    paid = [cost for cost in costs if cost is not None]
+    price = f" for ${sum(paid):,.2f}" if costs and paid == costs else ""
     unknown = "" if price else " What they cost is not known."
     by = f" of {models}" if models else ""
     kinds = f" to {purposes} kinds of prompt" if purposes > 1 else ""

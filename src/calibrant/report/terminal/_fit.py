@@ -45,16 +45,16 @@ def fitted(table: Table, width: int) -> list[RenderableType]:
     """
     forms: tuple[Form, ...] = ("whole", "stacked")
     for form, heads in product(forms, "\n "):
-        made = _written(table, form)
-        natural = _natural(made, heads)
-        least = sum(min(size, _NAME_WIDTH) for size in natural[: made.labels])
-        room = _room(width, len(natural)) - sum(natural[made.labels :])
-        if made.labels >= len(natural) and sum(natural) > room:
-            return _drawn(made, _by_length(made, room))
+        written = _written(table, form)
+        natural = _natural(written, heads)
+        least = sum(min(size, _NAME_WIDTH) for size in natural[: written.labels])
+        room = _room(width, len(natural)) - sum(natural[written.labels :])
+        if written.labels >= len(natural) and sum(natural) > room:
+            return _drawn(written, _by_length(written, room))
         if least <= room:
-            names = shared_out(natural[: made.labels], room)
-            return _drawn(made, [*names, *natural[made.labels :]])
-    parts = _parts(made, width)
+            names = shared_out(natural[: written.labels], room)
+            return _drawn(written, [*names, *natural[written.labels :]])
+    parts = _parts(written, width)
     return [block for part in parts for block in _drawn(part, _part_widths(part, width))]
 
 
@@ -88,11 +88,11 @@ def _by_length(table: _Written, room: int) -> list[int]:
     least = [min(size, room // len(lengths), _WORD) for size in _natural(table)]
     left = room - sum(least)
     wanted = [left * length // sum(lengths) for length in lengths]
-    spare = [max(size - own, 0) for size, own in zip(_natural(table), least, strict=True)]
+    spare = [max(size - floor, 0) for size, floor in zip(_natural(table), least, strict=True)]
     more = [min(want, most) for want, most in zip(wanted, spare, strict=True)]
     # What short columns leave goes to the longest one.
     more[lengths.index(max(lengths))] += left - sum(more)
-    return [max(own + extra, 1) for own, extra in zip(least, more, strict=True)]
+    return [max(floor + extra, 1) for floor, extra in zip(least, more, strict=True)]
 
 
 def shared_out(natural: Sequence[int], room: int) -> list[int]:

@@ -113,8 +113,8 @@ def _sentences(document: Mapping[str, Any], claims: list[Claim], blocks: Blocks)
     many = len(document.get("results") or ()) > _SENTENCES
     said = headline(claims, _SENTENCES_OF_MANY if many else _SENTENCES)
     if not said:
-        told = [b for b in blocks() if isinstance(b, Paragraph)]
-        said = [b.text for b in told if b.strong] or [b.text for b in told]
+        paragraphs = [b for b in blocks() if isinstance(b, Paragraph)]
+        said = [b.text for b in paragraphs if b.strong] or [b.text for b in paragraphs]
         said = said[:_SENTENCES_OF_MANY]
     elif document.get("batch"):
         # What was just written, and what to do with it.
@@ -230,12 +230,12 @@ def _drawn(
 
 def _named_apart(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> list[list[str]]:
     """Shorten the names of the rows, column by column: different ones stay different."""
-    made = [[" ".join(cell.split()) for cell in row] for row in rows]
+    cells = [[" ".join(cell.split()) for cell in row] for row in rows]
     for place, width in enumerate(widths):
-        short = short_names([row[place] for row in made], width)
-        for row in made:
+        short = short_names([row[place] for row in cells], width)
+        for row in cells:
             row[place] = short[row[place]]
-    return made
+    return cells
 
 
 def _least(widths: Sequence[int], labels: int) -> int:

@@ -102,10 +102,10 @@ def _sorted(results: list[AuditBlock], sort: str | None) -> list[AuditBlock]:
     if sort in ("name", "model"):
         return sorted(entries, key=lambda e: (e.model, e.method))
     metric = _metric_named(sort or "gap")
-    known = dict.fromkeys(name for entry in entries for name in entry.metrics)
-    if sort is not None and metric not in known:
+    metric_names = dict.fromkeys(name for entry in entries for name in entry.metrics)
+    if sort is not None and metric not in metric_names:
         raise InputError(
-            f"there is no metric {sort!r} to sort by", hint=did_you_mean(sort, list(known))
+            f"there is no metric {sort!r} to sort by", hint=did_you_mean(sort, list(metric_names))
         )
     sign = -1 if metric in METRICS and METRICS[metric].better == "high" else 1
     size = abs if metric == "confidence_gap" else float
@@ -163,8 +163,8 @@ def _row(entry: AuditBlock, name: str, strip: int, column: str, tone: str, gap: 
     style = STYLES.get(tone, "")
     line = Text(f" {name} {_percent(right):>5} {_percent(said):>5} ")
     line.append(f"{_gap(entry):>{gap}}", style=style)
-    own = f"{_metric(entry, column):>{_metric_width(column)}}"
-    line.append(f" {own} {_metric(entry, 'auroc'):>5}  ")
+    metric = f"{_metric(entry, column):>{_metric_width(column)}}"
+    line.append(f" {metric} {_metric(entry, 'auroc'):>5}  ")
     if strip >= _LEAST_STRIP and right is not None and said is not None:
         line.append_text(_strip(right, said, strip, style))
     return line
@@ -219,8 +219,8 @@ def _legend(document: AuditFields, strip: int, width: int) -> Text:
 
 def _methods(entries: Sequence[AuditBlock], several: Mapping[str, bool], width: int) -> list[Text]:
     """Say what the methods of the rows are, where there are several."""
-    known = method_legend(entry.method for entry in entries) if several["method"] else []
-    lines = wrap(" · ".join(known), width - 2, max_lines=_LEGEND_LINES, placeholder=" …")
+    methods = method_legend(entry.method for entry in entries) if several["method"] else []
+    lines = wrap(" · ".join(methods), width - 2, max_lines=_LEGEND_LINES, placeholder=" …")
     return [Text(f" {line}", style="dim") for line in lines]
 
 
@@ -234,7 +234,7 @@ def _short_names(names: Mapping[int, tuple[str, ...]], width: int) -> dict[int, 
         rooms = shared_out(natural, width - len(_SLASH) * (len(columns) - 1))
         short = [short_names(*pair) for pair in zip(columns, rooms, strict=True)]
         joined = {
-            place: _SLASH.join(known[part] for known, part in zip(short, parts, strict=False))
+            place: _SLASH.join(forms[part] for forms, part in zip(short, parts, strict=False))
             for place, parts in names.items()
         }
     return joined

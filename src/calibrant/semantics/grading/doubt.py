@@ -128,10 +128,10 @@ def stance(text: str, aliases: Sequence[str], question: str | None = None) -> st
     if question and re.search(rf"\b(?:{_DENIAL}|no)\b", question):
         return None
     text = text[:_MOST_READ]
-    found = [_one(text, match) for alias in aliases for match in _mentions(alias).finditer(text)]
-    if found and all(each == "denied" for each in found):
+    stances = [_one(text, match) for alias in aliases for match in _mentions(alias).finditer(text)]
+    if stances and all(each == "denied" for each in stances):
         return "denied"
-    return "open" if any(found) else None
+    return "open" if any(stances) else None
 
 
 def opens_with_another(text: str, aliases: Sequence[str], question: str) -> bool:

@@ -53,11 +53,11 @@ class Bag:
     @cached_property
     def by_letter(self) -> dict[str, list[str]]:
         """Words long enough to have near spellings, by first letter."""
-        found: dict[str, list[str]] = {}
+        index: dict[str, list[str]] = {}
         for word in self.known:
             if len(word) > 4:
-                found.setdefault(word[0], []).append(word)
-        return found
+                index.setdefault(word[0], []).append(word)
+        return index
 
     def has(self, word: str) -> bool:
         """Return whether the word or a near spelling of it is there."""
@@ -79,13 +79,13 @@ class BagReader:
         text = squeeze(text[:_MOST_READ])
         key = self.normaliser(text)
         words = words_of(key)
-        known = set(words) | {w[:4] for w in words if len(w) == 5 and _GLUED_YEAR.match(w)}
+        vocabulary = set(words) | {w[:4] for w in words if len(w) == 5 and _GLUED_YEAR.match(w)}
         if _MAYBE_GLUED(text):
             # 'wasByron': a missing space hides both words.
-            known.update(_TOKEN.findall(self.normaliser(_GLUED_WORD.sub(" ", text))))
+            vocabulary.update(_TOKEN.findall(self.normaliser(_GLUED_WORD.sub(" ", text))))
         content = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
         dates = tuple(match.groups() for match in _DATE.finditer(key)) if "_" in key else ()
-        return Bag(text, key, tuple(words), frozenset(known), content, dates)
+        return Bag(text, key, tuple(words), frozenset(vocabulary), content, dates)
 
 
 def words_of(key: str) -> list[str]:
@@ -135,8 +135,8 @@ def other_date(answer: Bag, reference: Bag) -> bool:
         return False
     wanted = reference.dates[0]
     return not any(
-        all(x == y or "x" in x or "x" in y for x, y in zip(told, wanted, strict=True))
-        for told in answer.dates
+        all(x == y or "x" in x or "x" in y for x, y in zip(date, wanted, strict=True))
+        for date in answer.dates
     )
 
 
@@ -163,8 +163,8 @@ def evidence(
     asked = question.known
     fresh = [word for word in gold if word not in asked] or list(gold)
     share = _share(gold, answer)
-    told = [word for word in answer.content if word not in asked]
-    precision = _share(told, reference)
+    added = [word for word in answer.content if word not in asked]
+    precision = _share(added, reference)
     if share == 0.0 and precision == 0.0:
         return None
     figures = [word for word in gold if word[0].isdigit()]
@@ -178,7 +178,7 @@ def evidence(
         "figures_conflict": float(bool(figures) and missing == 1.0 and other_figures),
         "other_date": float(other_date(answer, reference)),
         "precision": precision,
-        "all_precise": float(bool(told) and precision == 1.0),
+        "all_precise": float(bool(added) and precision == 1.0),
         "last_word": float(answer.has(gold[-1])),
         "first_word": float(answer.has(gold[0])),
         "answer_length": math.log1p(len(answer.words)),

@@ -144,9 +144,9 @@ class Grader:
         if choices:
             return self._choice(text, aliases, choices)
         if kind == "binary":
-            found = _binary(text, aliases, self.normaliser)
-            if found is not None:
-                return found
+            ruled = _binary(text, aliases, self.normaliser)
+            if ruled is not None:
+                return ruled
         if siblings and self._is_sibling(text, aliases, siblings):
             return _ruled(False, "sibling")
         verdict = self._open(text, aliases, question)
@@ -168,7 +168,7 @@ class Grader:
         >>> found["shared"], found["missing"], found["doubtful"]
         (['tom'], ['cruise'], True)
         """
-        grade, told = self.grade(answer, references, question=question), self._bag(answer)
+        grade, bag = self.grade(answer, references, question=question), self._bag(answer)
 
         def nearness(alias: str) -> tuple[bool, float]:
             alone = self.grade(answer, alias, question=question)
@@ -176,16 +176,16 @@ class Grader:
 
         reference = max(flatten_references(references), key=nearness, default="")
         words = self._bag(reference).content
-        known = why_same(strip_lead_in(answer).rstrip("."), reference, question)["known_as"]
+        known_as = why_same(strip_lead_in(answer).rstrip("."), reference, question)["known_as"]
         return {
             "correct": grade.correct,
             "rule": grade.grader,
             "chance": grade.probability,
             "doubtful": grade.doubtful,
             "reference": reference,
-            "shared": [word for word in words if told.has(word)],
-            "missing": [word for word in words if not told.has(word)],
-            "known_as": known,
+            "shared": [word for word in words if bag.has(word)],
+            "missing": [word for word in words if not bag.has(word)],
+            "known_as": known_as,
         }
 
     def _open(self, text: str, aliases: list[str], question: str | None) -> Grade:
@@ -281,9 +281,9 @@ class Grader:
         meant = doubt.stance(text, aliases, question) if signs else None
         if meant == "denied":
             return _ruled(False, "denied")
-        told = self.reader(text)
-        names = told.named and any(
-            form.named and unexplained(told.words, form.words) for form in map(self.reader, aliases)
+        reply = self.reader(text)
+        names = reply.named and any(
+            ref.named and unexplained(reply.words, ref.words) for ref in map(self.reader, aliases)
         )
         # 'May 5, 2004' and '2004' are right: 'June 6, 2004' names the year alone.
         other_day = any(other_date(answer, self._bag(alias)) for alias in aliases)
@@ -324,7 +324,7 @@ def _binary(text: str, aliases: list[str], normaliser: Normaliser) -> Grade | No
         first = words[0] if words else ""
         return True if first in _TRUE_WORDS else False if first in _FALSE_WORDS else None
 
-    told, wanted = side(text), {side(alias) for alias in aliases} - {None}
-    if told is None or not wanted:
+    answered, wanted = side(text), {side(alias) for alias in aliases} - {None}
+    if answered is None or not wanted:
         return None
-    return _ruled(told in wanted, "binary")
+    return _ruled(answered in wanted, "binary")

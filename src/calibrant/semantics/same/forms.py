@@ -141,8 +141,8 @@ class Form:
     @property
     def quantity(self) -> Quantity | None:
         """The number that the answer is, where it is one."""
-        found: Quantity | None = self.types.get("quantity")
-        return found
+        value: Quantity | None = self.types.get("quantity")
+        return value
 
     @property
     def place_like(self) -> bool:
@@ -186,12 +186,12 @@ class FormReader:
             marks.add(words[-1])
         short = len(text) <= 80 and bool(numbers)
         compact = text.strip().rstrip(".")
-        told = strip_lead_in(text) if "lead-ins" in self.normaliser.steps else text
-        equation = _EQUATION.match(told) if short else None
-        variable, told = (equation[1], equation[2]) if equation else ("", told)
+        body = strip_lead_in(text) if "lead-ins" in self.normaliser.steps else text
+        equation = _EQUATION.match(body) if short else None
+        variable, body = (equation[1], equation[2]) if equation else ("", body)
         types: Types = {}
-        if len(told) <= LONGEST:
-            plain = strip_accents(unify_unicode(told.translate(_POWERS)))
+        if len(body) <= LONGEST:
+            plain = strip_accents(unify_unicode(body.translate(_POWERS)))
             types = read_types(plain.strip().rstrip("!"))
         acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
         return Form(
@@ -202,7 +202,7 @@ class FormReader:
             bare=bare,
             numbers=numbers | marks,
             types=types,
-            date=parse_date(told) if short else None,
+            date=parse_date(body) if short else None,
             proper=_few_words(text, _WORD, STOP_WORDS, lambda word: word[0].isupper()),
             named=_is_named(text),
             yes=_yes_or_no(text),

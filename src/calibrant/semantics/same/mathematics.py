@@ -48,7 +48,7 @@ def is_small_formula(text: str) -> bool:
         return False
     plain = text.replace("\\left", "").replace("\\right", "").replace("\\{", "(")
     plain = plain.replace("\\}", ")")
-    if any(_is_large_angle(plain, found.end()) for found in _ANGLE.finditer(plain)):
+    if any(_is_large_angle(plain, angle.end()) for angle in _ANGLE.finditer(plain)):
         return False
     degree = _degree(plain)
     if degree is None or degree > _HIGHEST_DEGREE:
@@ -65,10 +65,10 @@ def _degree(text: str) -> int | None:
     while place < len(text):
         power = _POWER.match(text, place)
         if power is not None:
-            found = _exponent(text, power.end())
-            if found is None:
+            raised = _exponent(text, power.end())
+            if raised is None:
                 return None
-            exponent, place = found
+            exponent, place = raised
             # What was raised has been added once.
             sums[-1] += last * (exponent - 1) if last else exponent
             last = 0
@@ -95,8 +95,8 @@ def _exponent(text: str, start: int) -> tuple[int, int] | None:
         if _PRODUCT.search(inside):
             return None
     else:
-        found = _EXPONENT.match(text, start)
-        end = start if found is None else found.end()
+        bare = _EXPONENT.match(text, start)
+        end = start if bare is None else bare.end()
         inside = text[start:end]
         if "\\" in inside and text[end : end + 1] in ("(", "[", "{"):
             return None
@@ -156,23 +156,23 @@ def same_formula(a: str, b: str) -> bool | None:
 
     Decimals count as the numbers they are: 0.333 is not 1/3.
     """
-    found = algebra()
+    library = algebra()
     if not all(len(text) <= _LONGEST and is_small_formula(text) for text in (a, b)):
         return None
     with _quiet():
-        left, right = _parsed(found, a), _parsed(found, b)
+        left, right = _parsed(library, a), _parsed(library, b)
         if not left or not right:
             return None
         # An equation on one side only ('x = 2' and '2') is read from either direction.
         return bool(
-            found.verify(left, right, timeout_seconds=None)
-            or found.verify(right, left, timeout_seconds=None)
+            library.verify(left, right, timeout_seconds=None)
+            or library.verify(right, left, timeout_seconds=None)
         )
 
 
-def _parsed(found: Any, text: str) -> list[Any]:
+def _parsed(library: Any, text: str) -> list[Any]:
     plain = text.strip().rstrip(".").strip("$ ")
-    parsed: list[Any] = found.parse(f"${plain}$", parsing_timeout=None)
+    parsed: list[Any] = library.parse(f"${plain}$", parsing_timeout=None)
     return parsed
 
 

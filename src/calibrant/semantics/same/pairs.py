@@ -92,10 +92,10 @@ class EntailmentPairs:
         right = [self.form.format(question=question, answer=b).strip() for question, _, b in pairs]
         if not pairs:
             return np.zeros(0)
-        found = np.asarray(self.entails(left + right, right + left), dtype=np.float64)
-        if found.shape != (2 * len(pairs),) or not ((found >= 0) & (found <= 1)).all():
+        chances = np.asarray(self.entails(left + right, right + left), dtype=np.float64)
+        if chances.shape != (2 * len(pairs),) or not ((chances >= 0) & (chances <= 1)).all():
             raise InputError(
                 f"{self.name}: one probability from 0 to 1 per pair is needed, got an array of "
-                f"shape {found.shape}"
+                f"shape {chances.shape}"
             )
-        return np.minimum(found[: len(pairs)], found[len(pairs) :])
+        return np.minimum(chances[: len(pairs)], chances[len(pairs) :])

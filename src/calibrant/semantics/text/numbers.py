@@ -202,14 +202,14 @@ def unify_dates(text: str) -> str:
 
 
 def _canonical(match: re.Match[str], parts: tuple[str, ...]) -> str:
-    found = dict(zip(parts, match.groups(), strict=True))
-    word = found.get("month", "")
+    date = dict(zip(parts, match.groups(), strict=True))
+    word = date.get("month", "")
     month = int(word) if word.isdigit() else _MONTHS[word.lower()[:3]]
-    day = int(found["day"]) if "day" in found else None
+    day = int(date["day"]) if "day" in date else None
     if not 1 <= month <= 12 or (day is not None and not 1 <= day <= 31):
         return match[0]
     shown_day = "xx" if day is None else f"{day:02d}"
-    return f"{found.get('year', 'xxxx')}_{month:02d}_{shown_day}"
+    return f"{date.get('year', 'xxxx')}_{month:02d}_{shown_day}"
 
 
 def _slashed(match: re.Match[str]) -> str:

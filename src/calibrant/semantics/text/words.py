@@ -8,13 +8,13 @@ from importlib import resources
 def _lexicon() -> dict[str, list[str]]:
     """Return the lines of every list of `lexicon.txt`."""
     text = resources.files(__package__).joinpath("lexicon.txt").read_text(encoding="utf-8")
-    found: dict[str, list[str]] = {}
+    lists: dict[str, list[str]] = {}
     for line in text.splitlines():
         if line.startswith("["):
-            lines = found.setdefault(line.strip("[]"), [])
+            lines = lists.setdefault(line.strip("[]"), [])
         elif line and not line.startswith("#"):
             lines.append(line)
-    return found
+    return lists
 
 
 def listed(name: str) -> list[str]:
@@ -46,8 +46,8 @@ def table(name: str) -> dict[str, str]:
 
 def pairs(name: str) -> list[tuple[str, str]]:
     """Return both sides of each line of a table in `lexicon.txt`."""
-    found = (line.partition(": ") for line in _lexicon()[name])
-    return [(left, right) for left, _, right in found]
+    sides = (line.partition(": ") for line in _lexicon()[name])
+    return [(left, right) for left, _, right in sides]
 
 
 CITY_AND_REGION = table("city and region")
@@ -64,8 +64,8 @@ def one_known_name(text: str) -> str:
     ('germany', 'mark twain')
     """
     # Taken-out punctuation leaves spaces behind.
-    found = known_names().get(" ".join(text.split()))
-    return text if found is None else found[1]
+    entry = known_names().get(" ".join(text.split()))
+    return text if entry is None else entry[1]
 
 
 def listed_kind(name: str) -> str | None:
@@ -95,13 +95,13 @@ def known_names() -> dict[str, tuple[str, str]]:
 def read_names(table: str) -> dict[str, tuple[str, str]]:
     """Return kind and first name by each name of one table."""
     text = resources.files(__package__).joinpath(table).read_text(encoding="utf-8")
-    found: dict[str, tuple[str, str]] = {}
+    by_name: dict[str, tuple[str, str]] = {}
     for line in text.splitlines():
         if not line.startswith("#"):
             kind, names = line.split("\t")
             each = names.split("|")
-            found.update(dict.fromkeys(each, (kind, each[0])))
-    return found
+            by_name.update(dict.fromkeys(each, (kind, each[0])))
+    return by_name
 
 
 _KEEP_S = frozenset(listed("no plurals"))

@@ -43,19 +43,19 @@ def read_interval(text: str) -> Interval | None:
     """
     plain = text.replace("≤", "<=").replace("≥", ">=").replace("∞", "inf").lower()
     tight = plain.replace("infinity", "inf").replace(" ", "").rstrip(".")
-    if found := _ENDS.fullmatch(tight):
-        return Interval(float(found[2]), found[1] == "[", float(found[3]), found[4] == "]")
-    if found := _BETWEEN.fullmatch(tight):
-        return Interval(float(found[1]), found[2] == "<=", float(found[4]), found[3] == "<=")
-    if found := _ONE_SIDED.fullmatch(tight):
-        end, closed = float(found[2]), found[1].endswith("=")
-        if found[1][0] == ">":
+    if match := _ENDS.fullmatch(tight):
+        return Interval(float(match[2]), match[1] == "[", float(match[3]), match[4] == "]")
+    if match := _BETWEEN.fullmatch(tight):
+        return Interval(float(match[1]), match[2] == "<=", float(match[4]), match[3] == "<=")
+    if match := _ONE_SIDED.fullmatch(tight):
+        end, closed = float(match[2]), match[1].endswith("=")
+        if match[1][0] == ">":
             return Interval(end, closed, math.inf, False)
         return Interval(-math.inf, False, end, closed)
-    found = _RANGE.fullmatch(plain.strip())
-    if found is None or float(found[1]) >= float(found[2]) or _YEAR.fullmatch(found[1]):
+    match = _RANGE.fullmatch(plain.strip())
+    if match is None or float(match[1]) >= float(match[2]) or _YEAR.fullmatch(match[1]):
         return None
-    return Interval(float(found[1]), True, float(found[2]), True, found[3], told_as_range=True)
+    return Interval(float(match[1]), True, float(match[2]), True, match[3], told_as_range=True)
 
 
 def compare_intervals(a: Interval, b: Interval, asked: str) -> Verdict | None:
@@ -81,10 +81,10 @@ def read_listing(text: str) -> tuple[bool, tuple[str, ...]] | None:
     >>> read_listing("{3, 1, 2}"), read_listing("[1, 2]")
     ((True, ('3', '1', '2')), (False, ('1', '2')))
     """
-    found = _LISTED.fullmatch(text)
-    if found is None or "," not in found[2]:
+    match = _LISTED.fullmatch(text)
+    if match is None or "," not in match[2]:
         return None
-    return found[1] == "{", tuple(part.strip().strip("'\"").lower() for part in found[2].split(","))
+    return match[1] == "{", tuple(part.strip().strip("'\"").lower() for part in match[2].split(","))
 
 
 def compare_listings(a: tuple[bool, tuple[str, ...]], b: tuple[bool, tuple[str, ...]]) -> Verdict:
@@ -102,11 +102,11 @@ def read_complexity(text: str) -> tuple[str, str] | None:
     >>> read_complexity("O(n log n)") == read_complexity("O(n*log n)")
     True
     """
-    found = _CLASS.fullmatch(text)
-    if found is None:
+    match = _CLASS.fullmatch(text)
+    if match is None:
         return None
-    inner = found[2].lower().replace("²", "^2").replace("³", "^3").replace("lg", "log")
-    return found[1], re.sub(r"[\s*·{}\\]", "", inner.replace("**", "^"))
+    inner = match[2].lower().replace("²", "^2").replace("³", "^3").replace("lg", "log")
+    return match[1], re.sub(r"[\s*·{}\\]", "", inner.replace("**", "^"))
 
 
 def compare_complexities(a: tuple[str, str], b: tuple[str, str]) -> Verdict:

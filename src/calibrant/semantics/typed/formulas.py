@@ -108,10 +108,10 @@ def _value(node: ast.AST, at: Mapping[str, float]) -> float:
 def _power(base: float, exponent: float) -> float:
     if abs(exponent) > _HIGHEST:
         raise ValueError("the exponent is too large to compare")
-    found = base**exponent
-    if isinstance(found, complex):
+    power = base**exponent
+    if isinstance(power, complex):
         raise ValueError("a root of a negative number")
-    return float(found)
+    return float(power)
 
 
 _PYTHON = {"+": "+", "-": "-", "*": "*", "/": "/", "^": "**"}

@@ -41,11 +41,11 @@ def read_era(text: str) -> tuple[str, int] | None:
     if not re.search(r"[bcBC]|AD|ad", text):
         return None
     plain = digits_for_words(text).lower().replace(".", "").strip()
-    found = _YEAR.fullmatch(plain)
-    if found and (found["front"] or found["era"]):
-        return "year", _signed(found["year"], found["era"])
-    found = _CENTURY.fullmatch(plain)
-    return None if found is None else ("century", _signed(found["number"], found["era"]))
+    match = _YEAR.fullmatch(plain)
+    if match and (match["front"] or match["era"]):
+        return "year", _signed(match["year"], match["era"])
+    match = _CENTURY.fullmatch(plain)
+    return None if match is None else ("century", _signed(match["number"], match["era"]))
 
 
 def _signed(number: str, era: str | None) -> int:
@@ -78,17 +78,17 @@ def read_numeral(text: str) -> tuple[str, int] | None:
     front = _IN_FRONT.match(plain)
     if front:
         return front[2].strip().lower(), int(front[1])
-    found = _NAMED.fullmatch(plain)
-    if found is None:
+    named = _NAMED.fullmatch(plain)
+    if named is None:
         return None
-    numeral = found["numeral"]
+    numeral = named["numeral"]
     if numeral[0].isdigit():
         number = int(re.sub(r"\D", "", numeral))
     elif _ROMAN.fullmatch(numeral):
         number = _roman(numeral)
     else:
         return None
-    return _TITLE.sub("", found["name"].lower().strip()), number
+    return _TITLE.sub("", named["name"].lower().strip()), number
 
 
 def _roman(numeral: str) -> int:
@@ -233,17 +233,17 @@ def _measured(match: re.Match[str]) -> Quantity | None:
     value = float(number) * _SCALES.get(scale or "", 1.0)
     if not math.isfinite(value):
         return None
-    known = _SPELLINGS.get(front or unit, "")
-    if unit and not front and not known:
+    canonical = _SPELLINGS.get(front or unit, "")
+    if unit and not front and not canonical:
         # A counted thing ('360 members'): the noun is the unit, singular.
-        known = unit.removesuffix("s") if len(unit) > 2 else ""
-        if not known:
+        canonical = unit.removesuffix("s") if len(unit) > 2 else ""
+        if not canonical:
             return None
     plain = number.lstrip("+-").split("e")[0]
     places = len(plain.partition(".")[2])
     figures = plain.replace(".", "").lstrip("0")
     digits = len(figures if places else figures.rstrip("0")) or 1
-    return Quantity(value, known, None if scale else places, digits)
+    return Quantity(value, canonical, None if scale else places, digits)
 
 
 def compare_quantities(a: Quantity, b: Quantity, asked: str, tolerance: float) -> Verdict:

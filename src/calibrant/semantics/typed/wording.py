@@ -179,12 +179,12 @@ def read_sentence(text: str) -> Sentence | None:
     True
     """
     plain = _SHORTENED.sub(" not", text.lower().replace("cannot", "can not"))
-    found = _WORD.findall(plain)
-    alone = len(found) == 1 and found[0] in _AGAINST
-    if not alone and not 2 <= len(found) <= _MOST_WORDS + 4:
+    tokens = _WORD.findall(plain)
+    alone = len(tokens) == 1 and tokens[0] in _AGAINST
+    if not alone and not 2 <= len(tokens) <= _MOST_WORDS + 4:
         return None
     denials, words = 0, []
-    for word in found:
+    for word in tokens:
         if word in _DENIALS:
             denials += 1
         elif word in _DENYING:
