@@ -43,8 +43,8 @@ def verb_function(words: str) -> Callable[..., Any]:
     'audit'
     """
     module, _, name = VERBS[words].place.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return found
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
 
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -60,8 +60,8 @@ def asks_for_help(args: Sequence[str]) -> bool:
     (True, False, False)
     """
     words = list(args)
-    own = words[: words.index("--")] if "--" in words else words
-    return any(word in SETTINGS["help_option_names"] for word in own)
+    leading = words[: words.index("--")] if "--" in words else words
+    return any(word in SETTINGS["help_option_names"] for word in leading)
 
 
 def write_sections(

@@ -35,13 +35,13 @@ class VerbGroup(click.Group):
     def summaries(self) -> dict[str, str]:
         """What each verb is for, in the order of a user's journey."""
         skipped = len(self.prefix.split())
-        found: dict[str, str] = {}
+        by_word: dict[str, str] = {}
         for words, entry in VERBS.items():
             parts = words.split()
             if parts[:skipped] == self.prefix.split():
                 is_group = not skipped and len(parts) > 1
-                found.setdefault(parts[skipped], GROUPS[parts[0]] if is_group else entry.summary)
-        return found
+                by_word.setdefault(parts[skipped], GROUPS[parts[0]] if is_group else entry.summary)
+        return by_word
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - named by the base
         """Return the verbs."""

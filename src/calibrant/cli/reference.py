@@ -78,16 +78,16 @@ def reference_files() -> dict[str, str]:
 
 def stored_help() -> str:
     """Return the help of every verb: what a call needs, its options by group, an example."""
-    found = {}
+    entries = {}
     for words in VERBS:
         command = VerbCommand(words)
         context = click.Context(command)
-        found[words] = {
+        entries[words] = {
             "usage": command.collect_usage_pieces(context),
             "sections": command.help_sections(context),
             "example": command.verb.example,
         }
-    return orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps(entries, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def stored_verbs() -> str:

@@ -58,11 +58,11 @@ def with_rows(
         rows = result.rows_opener()
         names, ways = tuple(models or ()), tuple(methods or ())
         most = wrong * max(1, len(rows.methods))
-        found = rows.page(RowQuery(names, ways, grade="wrong", size=most)).rows
+        worst = rows.page(RowQuery(names, ways, grade="wrong", size=most)).rows
         # Each answer once, with the highest of its confidences.
-        first = {(row["question_id"], row["model"]): row for row in reversed(found)}
-        told = [row for row in found if first[row["question_id"], row["model"]] is row][:wrong]
-        result.to_dict()["wrong"] = [{n: row[n] for n in row if n != "place"} for row in told]
+        first = {(row["question_id"], row["model"]): row for row in reversed(worst)}
+        listed = [row for row in worst if first[row["question_id"], row["model"]] is row][:wrong]
+        result.to_dict()["wrong"] = [{n: row[n] for n in row if n != "place"} for row in listed]
     return result
 
 
@@ -88,12 +88,12 @@ def scores_document(
     from calibrant.inputs.coverage import row_coverage
 
     covered = row_coverage(scores)
-    told = with_rows_kept(claims, kept_shares(convert(covered["models"], list[Coverage])))
+    with_shares = with_rows_kept(claims, kept_shares(convert(covered["models"], list[Coverage])))
     return {
         **head,
         "reading": scores.reading.to_dict(),
         "dropped": dict(scores.dropped),
         "data": covered,
         "results": results,
-        "claims": [claim.to_dict() for claim in told],
+        "claims": [claim.to_dict() for claim in with_shares],
     }

@@ -26,8 +26,8 @@ def names(help: str = "", **more: Any) -> Option:
 
 def inputs(help: str = "", metavar: str = "INPUT..", **more: Any) -> Option:
     """Return the argument that names what is read."""
-    own = {"group": INPUT, "argument": True, "kind": "several", "place": "read"}
-    return Option(help, **{"metavar": metavar, **own, **more})
+    defaults = {"group": INPUT, "argument": True, "kind": "several", "place": "read"}
+    return Option(help, **{"metavar": metavar, **defaults, **more})
 
 
 def source(help: str = "", metavar: str = "FILE", **more: Any) -> Option:

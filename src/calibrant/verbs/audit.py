@@ -162,7 +162,7 @@ def audit(
     from calibrant.verbs._document import with_rows
     from calibrant.verbs.audit_document import audit_document
 
-    found = audit_document(source, options, margin)
+    result = audit_document(source, options, margin)
     if correct is not outcomes:
         data = {"confidence": data, "correct": correct}
-    return with_rows(found, data, {**table, "correct": outcomes}, wrong)
+    return with_rows(result, data, {**table, "correct": outcomes}, wrong)

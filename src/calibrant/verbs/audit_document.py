@@ -163,37 +163,37 @@ class _Work(NamedTuple):
 
             yield from chain.from_iterable(ProcessEngine().map(self.elsewhere, parts))
 
-    def elsewhere(self, found: Sequence[SourceBlock]) -> list[dict[str, object]]:
+    def elsewhere(self, sources: Sequence[SourceBlock]) -> list[dict[str, object]]:
         """Return the entries of some blocks in another process."""
         with _quiet_and_steady():
-            return self.entries(found)
+            return self.entries(sources)
 
-    def entries(self, found: Sequence[SourceBlock]) -> list[dict[str, object]]:
+    def entries(self, sources: Sequence[SourceBlock]) -> list[dict[str, object]]:
         """Return the entries of some blocks; those of few rows are worked on together."""
-        streams = [one.stream(self.options.seed) for one in found]
-        blocks = [one.made(stream) for one, stream in zip(found, streams, strict=True)]
+        streams = [one.stream(self.options.seed) for one in sources]
+        blocks = [one.made(stream) for one, stream in zip(sources, streams, strict=True)]
         work_ahead(blocks, streams)
-        entries = [self.entry(*three) for three in zip(found, blocks, streams, strict=True)]
+        entries = [self.entry(*three) for three in zip(sources, blocks, streams, strict=True)]
         scored = [number for number, block in enumerate(blocks) if block.probability]
         verified = verifications_of([blocks[k] for k in scored], [streams[k] for k in scored])
         for number, verification in zip(scored, verified, strict=True):
             entries[number]["verification"] = verification
         return [
             plain(entry | {"notes": _notes(block, one)})
-            for entry, block, one in zip(entries, blocks, found, strict=True)
+            for entry, block, one in zip(entries, blocks, sources, strict=True)
         ]
 
     def entry(
-        self, found: SourceBlock, block: RowBlock | CellBlock, stream: Stream
+        self, source: SourceBlock, block: RowBlock | CellBlock, stream: Stream
     ) -> dict[str, Any]:
         """Return the metrics and the evidence of one block."""
         metrics = block.estimates()
-        if found.accuracy is not None:
-            metrics["accuracy"] = found.accuracy()
+        if source.accuracy is not None:
+            metrics["accuracy"] = source.accuracy()
         entry: dict[str, Any] = {
-            "model": found.keys["model"],
-            "method": found.keys["method"],
-            "group": found.group,
+            "model": source.keys["model"],
+            "method": source.keys["method"],
+            "group": source.group,
             "n": block.n,
             "questions": block.questions,
             "probability": block.probability,
@@ -203,7 +203,7 @@ class _Work(NamedTuple):
             # Loaded here, and with a stream of its own: what was not asked for changes nothing.
             from calibrant.metrics.row_block import named_values
 
-            rows, rng = cast("RowBlock", block), self.rng("named metrics", found)
+            rows, rng = cast("RowBlock", block), self.rng("named metrics", source)
             entry["named_metrics"] = named_values(rows, self.options.named_metrics, rng)
         if block.shares is not None:
             entry["effective_n"] = block.effective
@@ -211,12 +211,12 @@ class _Work(NamedTuple):
             entry["sketch_error"] = block.errors
         if block.probability:
             simple = block.independent and block.shares is None
-            if simple and found.group is None and (explained := _explained(found, block)):
+            if simple and source.group is None and (explained := _explained(source, block)):
                 entry["explained"] = explained
             lost = None
-            if simple and found.missing is not None:
+            if simple and source.missing is not None:
                 gap = metrics["confidence_gap"]
-                lost = missing_entry(block.cell_error.sums, gap, found.missing)
+                lost = missing_entry(block.cell_error.sums, gap, source.missing)
             entry["calibration_test"] = classic_test(block)
             entry["significance"] = block_tests(block, metrics, self.margin, lost)
             if lost is not None:
@@ -227,41 +227,41 @@ class _Work(NamedTuple):
                 "histogram": block.histogram(_HISTOGRAM_BINS),
             }
             entry["thresholds"] = block.threshold_counts().to_dict()
-        self.carry_grades(entry, found)
+        self.carry_grades(entry, source)
         return entry
 
-    def carry_grades(self, entry: dict[str, Any], found: SourceBlock) -> None:
+    def carry_grades(self, entry: dict[str, Any], source: SourceBlock) -> None:
         """Say how sure the grades are where the program made them; checks enter the numbers."""
-        graded = found.graded()
+        graded = source.graded()
         if graded is None:
             return
         # Loaded here, and with a stream of its own: most outcomes come with the data.
         from calibrant.stats.graded.summary import grading_summary
 
         how = {"probability": entry["probability"], "level": self.options.level}
-        entry["grading"] = grading_summary(graded, self.rng("grading", found), **how)
+        entry["grading"] = grading_summary(graded, self.rng("grading", source), **how)
         if entry["grading"]["odds_factor"] is None:
             take_checks(entry, self.margin, self.options.level)
 
-    def rng(self, name: str, found: SourceBlock) -> np.random.Generator:
+    def rng(self, name: str, source: SourceBlock) -> np.random.Generator:
         """Return a stream of its own for what is not part of every audit."""
-        return named_stream(self.options.seed, name, *map(str, found.keys.values()))
+        return named_stream(self.options.seed, name, *map(str, source.keys.values()))
 
 
-def _explained(found: SourceBlock, block: RowBlock | CellBlock) -> dict[str, float]:
+def _explained(source: SourceBlock, block: RowBlock | CellBlock) -> dict[str, float]:
     """Return columns that explain part of the errors, and how much wider those make intervals."""
     # Sums have no further columns.
-    rows, columns = cast("RowBlock", block), found.others()
+    rows, columns = cast("RowBlock", block), source.others()
     effects = {name: rows.column_effect(codes) for name, codes in columns.items()}
     level = _EXPLAINED / max(len(columns), 1)
     return {name: wider for name, (p, wider) in effects.items() if p <= level and wider >= _WIDER}
 
 
-def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:
+def _notes(block: RowBlock | CellBlock, source: SourceBlock) -> list[str]:
     notes = sorted(f"{name} is undefined: {reason}" for name, reason in block.undefined.items())
     if block.shares is not None:
         notes.append(unequal_note(block.effective, repeated=block.questions < block.n))
-    return [*notes, *found.notes]
+    return [*notes, *source.notes]
 
 
 def _verdict(entry: Mapping[str, object], claims: Sequence[Claim]) -> dict[str, str]:
@@ -273,11 +273,11 @@ def _verdict(entry: Mapping[str, object], claims: Sequence[Claim]) -> dict[str, 
 
 def _claims_by_entry(claims: Iterable[Claim]) -> defaultdict[Hashable, list[Claim]]:
     """Return the claims about each entry; those about several models are of none."""
-    found: defaultdict[Hashable, list[Claim]] = defaultdict(list)
+    by_entry: defaultdict[Hashable, list[Claim]] = defaultdict(list)
     for claim in claims:
         if all(key in claim.subject for key in _KEYS):
-            found[_place(claim.subject)].append(claim)
-    return found
+            by_entry[_place(claim.subject)].append(claim)
+    return by_entry
 
 
 def _place(subject: Mapping[str, Any]) -> Hashable:

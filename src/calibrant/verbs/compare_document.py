@@ -16,7 +16,7 @@ def compare_document(
     source: CompareSource, options: Options, watch: Watch | None = None
 ) -> CompareResult:
     """Build the document of a comparison from its opened input."""
-    found = compare_parts(
+    compared = compare_parts(
         source.read,
         source.parts,
         [key.models for key in source.comparisons.wholes],
@@ -27,7 +27,7 @@ def compare_document(
     )
     refused = list(source.comparisons.refused)
     parts = []
-    for key, part in zip(source.comparisons.wholes, found, strict=True):
+    for key, part in zip(source.comparisons.wholes, compared, strict=True):
         if isinstance(part, InputError):
             refused.append((key, part))
             continue

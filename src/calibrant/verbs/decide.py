@@ -146,11 +146,11 @@ def decide(
     if save is not None:
         _require_one(blocks, head["source"])
     asked = None if save is None else how_asked(data, blocks[0].keys["method"])
-    made = Selective(
+    rule = Selective(
         max_error=max_error, delta=delta, costs=costs, each=each is not None, seed=seed
     )
     fits = [
-        _fit(copy(made), block, features, group, coming, head=head, asked=asked) for block in blocks
+        _fit(copy(rule), block, features, group, coming, head=head, asked=asked) for block in blocks
     ]
     path, grades = None if save is None else str(save), study_grades(data)
     results = [
@@ -170,9 +170,9 @@ def decide(
 
 def _require_one(blocks: Sequence[ScoreBlock], source: str) -> None:
     if len(blocks) > 1:
-        held = ", ".join(f"{block.keys['model']} / {block.keys['method']}" for block in blocks[:5])
+        pairs = ", ".join(f"{block.keys['model']} / {block.keys['method']}" for block in blocks[:5])
         raise InputError(
-            f"a policy is for one model and method; the table has {len(blocks)} ({held})",
+            f"a policy is for one model and method; the table has {len(blocks)} ({pairs})",
             source=source,
             hint=Hint("choose with {only_model} or {only_method}"),
         )
@@ -242,11 +242,11 @@ def _grading(
         return UNSET
     rng = named_stream(seed, "grading", *map(str, block.keys.values()))
     # The promise fails on one side only, with a chance of delta.
-    found = grading_summary(graded, rng, probability=False, level=1 - 2 * fit.delta)
-    right = found.pop("accuracy")
+    summary = grading_summary(graded, rng, probability=False, level=1 - 2 * fit.delta)
+    right = summary.pop("accuracy")
     wrong = {"low": 1 - right["high"], "high": 1 - right["low"]}
     value = None if right["value"] is None else 1 - right["value"]
-    return {**found, "error": {"value": value, **wrong}}
+    return {**summary, "error": {"value": value, **wrong}}
 
 
 def _as_claimed(policy: SelectivePolicy, entry: DecideEntry) -> SelectivePolicy:

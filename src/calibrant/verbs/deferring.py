@@ -37,22 +37,22 @@ def prices(
     if not isinstance(price, Sequence):
         return None if price is None else dict(price)
     if len(price) != len(models):
-        told = ",".join(f"{value:g}" for value in price)
+        given = ",".join(f"{value:g}" for value in price)
         rule = "{price} has {0} prices for {1} models, got {2}"
-        raise InputError(Hint(rule, len(price), len(models), told))
+        raise InputError(Hint(rule, len(price), len(models), given))
     return dict(zip(models, map(float, price), strict=True))
 
 
-def _refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str]) -> None:
+def _refuse_unknown_prices(price: Mapping[str, float] | None, models: Sequence[str]) -> None:
     """Refuse the price of a model that is not in the table, and a table of one model."""
-    if len(known) == 1:
+    if len(models) == 1:
         way = "add the answers of a larger model; {call} says when to ask a person"
         hint = Hint(way, call=Call("decide", "TABLE", max_error=0.1))
         raise InputError("the table has one model, a cascade takes two", hint=hint)
-    unknown = [name for name in price or () if name not in known]
+    unknown = [name for name in price or () if name not in models]
     if unknown:
         rule = Hint("{price} is that of a model, got {0}", repr(unknown[0]))
-        raise InputError(rule, hint=did_you_mean(unknown[0], known))
+        raise InputError(rule, hint=did_you_mean(unknown[0], models))
 
 
 def aligned_answers(
@@ -81,11 +81,11 @@ def aligned_answers(
     on_invalid
         ``"drop"`` leaves out questions that a model did not answer.
     """
-    known = frame["model"].unique().to_list()
-    _refuse_unknown_prices(price, known)
+    in_table = frame["model"].unique().to_list()
+    _refuse_unknown_prices(price, in_table)
     if len(set(models)) < max(2, len(models)):
         raise InputError(f"a cascade needs at least two models, each once, got {list(models)}")
-    require_known(models, known, "there is no model {}")
+    require_known(models, in_table, "there is no model {}")
     if price is None and cost is None:
         raise InputError("a cascade needs costs", hint=Hint("give {price} or {cost}, or both"))
     parts = [frame.filter(pl.col("model") == name) for name in models]
@@ -191,52 +191,52 @@ def chosen_policy(
         why = "too few questions to choose a policy"
         return None, CascadePolicy(rule=None, tolerance=None, chosen=why, promise=None, path=None)
     if tolerance is None:
-        found = choose_policy(answers, options, target, seed=seed)
+        choice = choose_policy(answers, options, target, seed=seed)
     else:
-        found = given_tolerance(answers, options, tolerance, seed=seed, strategy=target.strategy)
-    promise = _promise(found, target, float(answers.cost[:, -1].mean()))
-    dial, policy = found.dials[0], found.policy
+        choice = given_tolerance(answers, options, tolerance, seed=seed, strategy=target.strategy)
+    promise = _promise(choice, target, float(answers.cost[:, -1].mean()))
+    dial, policy = choice.dials[0], choice.policy
     path = None if save is None else str(save)
     described = CascadePolicy(
-        rule=found.strategy,
-        words=STRATEGIES.get(found.strategy, "always one model"),
+        rule=choice.strategy,
+        words=STRATEGIES.get(choice.strategy, "always one model"),
         tolerance=dial if isinstance(dial, float) else None,
-        chosen=found.how,
+        chosen=choice.how,
         single=policy.name if isinstance(policy, AlwaysOne) else None,
-        share_of_second=found.share,
+        share_of_second=choice.share,
         promise=promise,
-        not_taken=found.reasons,
+        not_taken=choice.reasons,
         path=path,
     )
     stored = plain(promise)
-    return MixedPolicy(policy, found.dials, found.share, stored, today(), len(answers)), described
+    return MixedPolicy(policy, choice.dials, choice.share, stored, today(), len(answers)), described
 
 
 def profile_of(answers: Answers) -> dict[str, Any]:
     """Return what a policy keeps of its questions: columns, categories known, how they spread."""
     frame = answers.features
     columns = [name for name in frame.columns if name not in EVERY_QUESTION]
-    own = {name for table in answers.answer_features.values() for name in table.columns}
-    known = enough_labels(frame.select(columns), None, strict=False)
-    group = next(iter(known), None)
+    per_model = {name for table in answers.answer_features.values() for name in table.columns}
+    categories = enough_labels(frame.select(columns), None, strict=False)
+    group = next(iter(categories), None)
     said = pl.DataFrame({"confidence": answers.confidence[:, 0]}).fill_nan(None)
     numbers = [name for name in columns if frame.schema[name].is_numeric()]
     seen = said.hstack([frame[name] for name in (*numbers, *([group] if group else []))])
     profile = Profile.of(seen.drop_nulls(), group)
-    return {"columns": [*columns, *sorted(own)], "known": known, "profile": profile}
+    return {"columns": [*columns, *sorted(per_model)], "known": categories, "profile": profile}
 
 
-def _promise(found: ChosenPolicy, target: Target, largest: float) -> CascadePromise:
-    guarantee, cost = None, found.cost
-    if found.certified is not None and target.margin is not None:
-        certified = found.certified > 0
+def _promise(choice: ChosenPolicy, target: Target, largest: float) -> CascadePromise:
+    guarantee, cost = None, choice.cost
+    if choice.certified is not None and target.margin is not None:
+        certified = choice.certified > 0
         guarantee = Guarantee(margin=target.margin, delta=target.delta, certified=certified)
     relative = Estimate(cost.value / largest, cost.low / largest, cost.high / largest, cost.n)
     return CascadePromise(
-        accuracy=found.accuracy,
+        accuracy=choice.accuracy,
         cost=cost,
         relative_cost=relative,
-        gain=found.gain,
+        gain=choice.gain,
         budget=target.budget,
         guarantee=guarantee,
     )

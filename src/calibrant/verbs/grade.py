@@ -155,9 +155,9 @@ def _entry(part: pl.DataFrame) -> dict[str, Any]:
 
 def _why(graded: GradedSamples, question: str) -> list[dict[str, Any]]:
     """Return what the grades of one question rest on, each distinct answer once."""
-    known = graded.questions["question_id"].to_list()
-    require_known([question], known, "no question has the id {}")
-    about, grader = graded.questions.row(known.index(question), named=True), Grader()
+    ids = graded.questions["question_id"].to_list()
+    require_known([question], ids, "no question has the id {}")
+    about, grader = graded.questions.row(ids.index(question), named=True), Grader()
     rows = graded.with_classes.filter(
         pl.col("question_id") == question, pl.col("answer").is_not_null()
     ).unique(["model", "answer"], keep="first", maintain_order=True)
@@ -175,7 +175,7 @@ def _why(graded: GradedSamples, question: str) -> list[dict[str, Any]]:
 def _methods(graded: GradedSamples) -> list[dict[str, Any]]:
     """Return which methods were scored, and what the others lack."""
     names = ("method", "available", "reason")
-    found: dict[str, Mapping[str, Any]] = {}
+    by_method: dict[str, Mapping[str, Any]] = {}
     for entry in graded.availability:
-        found.setdefault(entry["method"], {name: entry[name] for name in names})
-    return [dict(entry) for entry in found.values()]
+        by_method.setdefault(entry["method"], {name: entry[name] for name in names})
+    return [dict(entry) for entry in by_method.values()]

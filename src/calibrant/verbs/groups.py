@@ -162,12 +162,12 @@ def groups(
     if save is not None and len(blocks) > 1:
         rule = f"a corrected confidence is for one model and method; the table has {len(blocks)}"
         raise InputError(rule, source=head["source"], hint=Hint("choose with {models}"))
-    found = [_entry(block, columns, chosen, head["source"]) for block in blocks]
+    fits = [_entry(block, columns, chosen, head["source"]) for block in blocks]
     if save is not None:
         origin = {**origin_of(head), **blocks[0].keys}
         with writing(save):
-            replace(found[0][1], made=today(), fitted_on=origin).save(save)
-    results = [entry for entry, _ in found]
+            replace(fits[0][1], made=today(), fitted_on=origin).save(save)
+    results = [entry for entry, _ in fits]
     several = len(results) > 1
     how = {"named": several, "costs": costs is not None}
     claims = [claim for entry in results for claim in groups_claims(entry, **how)]
@@ -239,12 +239,12 @@ class _Columns:
     def _add_vectors(self, name: str, label: str, vectors: Array, texts: list[str] | None) -> int:
         from sklearn.decomposition import PCA
 
-        found = text_groups(vectors, texts, seed=self.seed)
-        self.about.setdefault("groups", {})[label] = found.about
+        grouping = text_groups(vectors, texts, seed=self.seed)
+        self.about.setdefault("groups", {})[label] = grouping.about
         width: int = min(self.dimensions, *vectors.shape)
         points = PCA(n_components=width, svd_solver="full").fit_transform(vectors)
         new = {f"{name}_{number + 1}": pl.Series(points[:, number]) for number in range(width)}
-        self.frame = self.frame.with_columns(pl.Series(label, found.label), **new)
+        self.frame = self.frame.with_columns(pl.Series(label, grouping.label), **new)
         self.numbers += new
         self.names += [label, *new]
         return width
@@ -252,10 +252,10 @@ class _Columns:
 
 def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -> list[ScoreBlock]:
     if models is not None:
-        known = set(frame["model"].unique())
-        unknown = [name for name in models if name not in known]
+        present = set(frame["model"].unique())
+        unknown = [name for name in models if name not in present]
         if unknown:
-            rule = f"there is no model {unknown[0]!r}; known: {', '.join(sorted(known))}"
+            rule = f"there is no model {unknown[0]!r}; known: {', '.join(sorted(present))}"
             raise InputError(rule, source=scores.source)
         frame = frame.filter(pl.col("model").is_in(list(models)))
     if frame.height == 0:
@@ -267,14 +267,14 @@ def _entry(
     block: ScoreBlock, columns: _Columns, options: GroupOptions, source: str
 ) -> tuple[GroupsEntry, GroupCorrector]:
     stream = named_stream(options.seed, *block.keys.items())
-    own = replace(options, seed=int(stream.integers(2**31)))
+    seeded = replace(options, seed=int(stream.integers(2**31)))
     with error_about(f"model {block.keys['model']}, method {block.keys['method']}", source):
         return groups_entry(
             block.keys,
             block.frame.select(columns.names),
             block.confidence,
             block.correct,
-            options=own,
+            options=seeded,
             units=block.units,
             numbers=columns.numbers,
         )

@@ -226,8 +226,8 @@ def label_serve(
     started = announced("Label here", on_start, open_browser=open_browser)
     if grades:
         checks = open_grades(table, options, wave=wave)
-        own = LabelServer(checks, checks.precise)
-        asyncio.run(until_stopped(own.start(port), own.stop, started))
+        check_server = LabelServer(checks, checks.precise)
+        asyncio.run(until_stopped(check_server.start(port), check_server.stop, started))
         return LabelResult(grades_document(checks, table))
     task = pools.open_task(table, options, wave=wave)
     precise = partial(widest_block, task.work.session, **task.goals)

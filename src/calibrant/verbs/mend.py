@@ -130,16 +130,16 @@ def _learned(
     fitted = mended.map_
     if not names:
         return fitted, None
-    told = MendColumns(names=list(names), verdict="too few", promise=None, map=None, score=None)
+    unused = MendColumns(names=list(names), verdict="too few", promise=None, map=None, score=None)
     if fitted.n < LEAST_LABELS:
-        return fitted, told
+        return fitted, unused
     said, right = (np.asarray(part, np.float64) for part in (block.confidence, block.correct))
     labels = Labels.of(said, right, units=block.units)
     read = fit_columns(labels, block.frame.select(names), fitted, seed=seed)
     if read.map.verdict == MENDED:
         return replace(fitted, columns=read), convert(read.to_dict(), MendColumns)
     promise = convert(read.map.promise, MendPromise)
-    return fitted, replace(told, verdict=read.map.verdict, promise=promise)
+    return fitted, replace(unused, verdict=read.map.verdict, promise=promise)
 
 
 def _entry(

@@ -153,7 +153,7 @@ def monitor(
     sources, stream = monitoring.open_stream(sources, every, follow, stream)
     coming = isinstance(sources, Iterator)
     waits = state is not None and time is not None and not coming
-    known = None if baseline is None else monitoring.read_baselines(baseline, columns, group)
+    baselines = None if baseline is None else monitoring.read_baselines(baseline, columns, group)
     opt.refuse_mended(table, policy, "a policy")
     promise = None if policy is None else Promise(policy)
     watches = load_state(state)
@@ -166,7 +166,7 @@ def monitor(
             if key not in watches:
                 watches[key] = CalibrationWatch(
                     {"model": key[0], "method": key[1]},
-                    baseline=monitoring.baseline_of(known, key, source_name(baseline)),
+                    baseline=monitoring.baseline_of(baselines, key, source_name(baseline)),
                     baseline_rows=baseline_rows,
                     horizon=horizon,
                     alpha=alpha,
@@ -213,13 +213,13 @@ def monitor(
     }
     head = document_head("monitor", sources, settings=settings, source=stream)
     head["schema"] = "calibrant.monitor/2"
-    told = seen and promise and promise.told(seen, stream or source_name(sources))
+    traffic_entry = seen and promise and promise.told(seen, stream or source_name(sources))
     document = {
         **head,
         "reading": counts.reading.to_dict(),
         "data": {},
         "claims": [],
-        **({} if told is None else {"traffic": told}),
+        **({} if traffic_entry is None else {"traffic": traffic_entry}),
         "results": results,
         "repeated": counts.repeated,
         "late": counts.late,
@@ -242,6 +242,6 @@ def _with_words(
 
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:
     if on_alarm is not None:
-        for told in watch.last_words:
-            known = {"reference": watch.reference, "alarms": len(watch.alarms)}
-            on_alarm({**watch.keys, **known, **told})
+        for alarm in watch.last_words:
+            context = {"reference": watch.reference, "alarms": len(watch.alarms)}
+            on_alarm({**watch.keys, **context, **alarm})

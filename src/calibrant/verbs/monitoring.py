@@ -265,16 +265,16 @@ def read_baselines(
     with error_source(source_name(baseline)):
         frame, named = _baseline_rows(baseline, columns)
         _require_group(frame, group, source_name(baseline))
-    found = {}
+    baselines = {}
     for rows in frame.partition_by(["model", "method"], maintain_order=True):
-        found[str(rows["model"][0]), str(rows["method"][0])] = Baseline(
+        baselines[str(rows["model"][0]), str(rows["method"][0])] = Baseline(
             rows["confidence"].cast(pl.Float64).to_numpy(),
             rows["correct"].cast(pl.Float64).to_numpy(),
             rows["question_id"].to_numpy() if named else None,
             rows[WEIGHT].to_numpy() if WEIGHT in rows.columns else None,
             None if group is None else level_texts(rows[group]).to_numpy(),
         )
-    return found
+    return baselines
 
 
 def _baseline_rows(baseline: Any, columns: dict[str, Any]) -> tuple[pl.DataFrame, bool]:
@@ -294,15 +294,15 @@ def _baseline_rows(baseline: Any, columns: dict[str, Any]) -> tuple[pl.DataFrame
 
 
 def baseline_of(
-    known: dict[tuple[str, str], Baseline] | None, key: tuple[str, str], source: str
+    baselines: dict[tuple[str, str], Baseline] | None, key: tuple[str, str], source: str
 ) -> Baseline | None:
     """Return the baseline of a model and method; one that holds others only is refused."""
-    if known is None:
+    if baselines is None:
         return None
-    if key in known:
-        return known[key]
+    if key in baselines:
+        return baselines[key]
     raise InputError(
         f"the baseline has no rows of {key[0]} / {key[1]}",
         source=source,
-        hint="it holds " + ", ".join(" / ".join(pair) for pair in known),
+        hint="it holds " + ", ".join(" / ".join(pair) for pair in baselines),
     )

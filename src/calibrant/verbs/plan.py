@@ -244,13 +244,13 @@ def plan(
     claims = plan_claims(result.plans or [])
     if result.leaderboard:
         claims += leaderboard_claims(typed(result.leaderboard))
-    return PlanResult.of_plain({**result, "claims": [made.to_dict() for made in claims]})
+    return PlanResult.of_plain({**result, "claims": [each.to_dict() for each in claims]})
 
 
 def _worst(measured: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what is measured of the model that needs the most labels."""
-    found: dict[str, Any] = max(measured, key=lambda block: block["need"])["verification"]
-    return found
+    verification: dict[str, Any] = max(measured, key=lambda block: block["need"])["verification"]
+    return verification
 
 
 def _rates(
@@ -307,12 +307,12 @@ def _stages(given: str | Sequence[float]) -> tuple[float, ...]:
             raise InputError(Hint(rule, repr(given)))
         parts = words
     try:
-        found = tuple(map(float, parts))
+        steepness = tuple(map(float, parts))
     except ValueError:
         rule = f"stages are numbers separated by commas, such as 2,2 or 2,inf; got {given!r}"
         raise InputError(rule) from None
-    for stage in found:
+    for stage in steepness:
         if stage != math.inf and not stage <= _STEEPEST:
             rule = "the steepness of {stages} is a number up to {0}, got {1}"
             raise InputError(Hint(rule, f"{_STEEPEST:g}", f"{stage:g}"))
-    return found
+    return steepness

@@ -46,8 +46,8 @@ def pool_and_labels(
     if isinstance(opened, OpenLabels) and ranked:
         return _opened(opened.given, asked, by), load_scores(opened.compared(asked)[0])
     if isinstance(opened, OpenLabels):
-        rows, own, features = opened.audited(asked, ())
-        return _opened(opened.given, asked, by), load_scores(rows, **asdict(own), features=features)
+        rows, how, features = opened.audited(asked, ())
+        return _opened(opened.given, asked, by), load_scores(rows, **asdict(how), features=features)
     table = _opened(*opened.probabilities_table(asked), by)
     return table, table
 
@@ -69,17 +69,17 @@ def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
         if not np.isfinite(block.correct).any():
             continue
         block = _graded(block, table.source)
-        found = verification_block(
+        verification = verification_block(
             block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
         )
-        steep = found.lipschitz.value
+        steep = verification.lipschitz.value
         blocks.append(
             {
                 **block.keys,
                 "n": len(block.confidence),
                 "probability": True,
-                "verification": found,
-                "need": found.error_rate.value * (steep if np.isfinite(steep) else 1.0),
+                "verification": verification,
+                "need": verification.error_rate.value * (steep if np.isfinite(steep) else 1.0),
                 "significance": _tests(block, seed),
             }
         )
@@ -108,7 +108,7 @@ def measured_pipeline(measured: list[dict[str, Any]]) -> dict[str, Any]:
                 hint=Hint("give it with {stages}, or more rows"),
             )
     steep = [block["verification"]["lipschitz"] for block in measured]
-    stages = tuple(max(found.value, 0.0) for found in steep)
+    stages = tuple(max(stage.value, 0.0) for stage in steep)
     return {
         "stages": stages,
         "names": [block["model"] for block in measured],
@@ -127,27 +127,27 @@ def table_theory(
     per model. ``self_evaluation``: does confidence tell how wrong it is? Where three bins are
     filled.
     """
-    found: dict[str, Any] = {}
+    theory: dict[str, Any] = {}
     if table is not None and labels is not None:
-        found["temperature"] = [
+        theory["temperature"] = [
             {**block.keys, **temperature_error(block.confidence, labels=labels)}
             for block in table.blocks()
             if (np.abs(block.confidence - 0.5) > 1e-9).any()
         ]
-    known = [] if labelled is None else labelled.blocks()
-    found["self_evaluation"] = [
+    graded = [] if labelled is None else labelled.blocks()
+    theory["self_evaluation"] = [
         {**block.keys, **self_evaluation(block.confidence, block.correct, bins=_BINS, rng=seed)}
-        for block in known
+        for block in graded
         if np.isfinite(block.correct).all() and enough_bins(block.confidence, _BINS)
     ]
-    return {name: entries for name, entries in found.items() if entries}
+    return {name: entries for name, entries in theory.items() if entries}
 
 
 def _graded(block: ScoreBlock, source: str) -> ScoreBlock:
     """Return the rows that have an outcome; a few without one are left out, as an audit does."""
-    known = np.isfinite(block.correct)
-    missing = int((~known).sum())
-    if missing > FEW_UNGRADED * known.size:
+    graded = np.isfinite(block.correct)
+    missing = int((~graded).sum())
+    if missing > FEW_UNGRADED * graded.size:
         raise InputError(
             f"{missing:,} of {block.correct.size:,} rows have no outcome, and nobody knows how "
             "the others were chosen",
@@ -162,8 +162,8 @@ def _graded(block: ScoreBlock, source: str) -> ScoreBlock:
         return block
     names = ("confidence", "correct", "weights", "units", "cluster")
     rows: dict[str, Any] = {name: getattr(block, name) for name in names}
-    rows = {name: column if column is None else column[known] for name, column in rows.items()}
-    return replace(block, **rows, frame=block.frame.filter(known))
+    rows = {name: column if column is None else column[graded] for name, column in rows.items()}
+    return replace(block, **rows, frame=block.frame.filter(graded))
 
 
 def _tests(block: ScoreBlock, seed: int) -> Significance:
@@ -197,8 +197,8 @@ def rankable(table: Scores) -> tuple[Scores, list[DataWarning]]:
     if counted.height - never.height < 2:
         return table, []
     left = [name for name in counted["model"] if name not in set(never["model"])]
-    told = [unranked_warning(str(name), n) for name, n in never.select("model", "n").iter_rows()]
-    return table.only(model=left), told
+    notes = [unranked_warning(str(name), n) for name, n in never.select("model", "n").iter_rows()]
+    return table.only(model=left), notes
 
 
 def ranked_models(table: Scores, metric: str, seed: int) -> dict[str, Any]:

@@ -44,8 +44,8 @@ class Promise:
                 source=str(path),
                 hint=Hint("save one that does: {0}", call),
             )
-        made = self.policy.fitted_on
-        self.key = (self.policy.models[0], str(made.get("method", "confidence")))
+        origin = self.policy.fitted_on
+        self.key = (self.policy.models[0], str(origin.get("method", "confidence")))
         self._rows: dict[tuple[str, str], pl.DataFrame] = {}
 
     def watch(self, key: tuple[str, str], horizon: int, alpha: float) -> PromiseWatch | None:
@@ -83,8 +83,8 @@ class Promise:
     def traffic(self) -> GuardCheck | None:
         """Return whether the traffic is still what the policy was made for."""
         streams = list(self._rows.values())
-        found = self._rows.get(self.key, streams[0] if len(streams) == 1 else None)
-        return None if found is None or not found.height else self.policy.check(found)
+        rows = self._rows.get(self.key, streams[0] if len(streams) == 1 else None)
+        return None if rows is None or not rows.height else self.policy.check(rows)
 
 
 def require_watched(

@@ -38,9 +38,9 @@ def semantic_blocks(
     if texts is not None:
         hardest = [row for block in blocks for row in block["hardest"]]
         ids = [str(row["question_id"]) for row in hardest]
-        known = dict(texts.filter(pl.col("question_id").is_in(ids)).iter_rows())
+        by_id = dict(texts.filter(pl.col("question_id").is_in(ids)).iter_rows())
         for row in hardest:
-            row["text"] = known.get(str(row["question_id"]))
+            row["text"] = by_id.get(str(row["question_id"]))
     return blocks
 
 
@@ -222,5 +222,5 @@ def _show_answers(hardest: list[dict[str, Any]], draws: pl.DataFrame) -> None:
         .sort("draws", descending=True, maintain_order=True)
     )
     for row in hardest:
-        own = counted.filter(pl.col("question_id") == row["question_id"]).head(_ANSWERS_SHOWN)
-        row["answers"] = own.select("answer", "draws", "correct").to_dicts()
+        top = counted.filter(pl.col("question_id") == row["question_id"]).head(_ANSWERS_SHOWN)
+        row["answers"] = top.select("answer", "draws", "correct").to_dicts()

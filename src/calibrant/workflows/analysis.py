@@ -94,8 +94,8 @@ def _decide(scores: pl.DataFrame, seed: int) -> Result:
     accuracy = scores.group_by("model", maintain_order=True).agg(pl.col("correct").mean())
     name, right = accuracy.sort("correct", descending=True, maintain_order=True).row(0)
     limit = round(max((1 - right) / 2, _LEAST_ERROR), 2)
-    own = scores.filter(pl.col("model") == name)
-    return decide(own, max_error=limit, on_invalid="drop", seed=seed)
+    answers = scores.filter(pl.col("model") == name)
+    return decide(answers, max_error=limit, on_invalid="drop", seed=seed)
 
 
 def _cascade(study: Study, scores: pl.DataFrame, features: list[str], seed: int) -> Result:
@@ -109,8 +109,8 @@ def _cascade(study: Study, scores: pl.DataFrame, features: list[str], seed: int)
         .group_by("model", maintain_order=True)
         .agg((pl.col("prompt_tokens") + pl.col("completion_tokens")).mean().alias("tokens"))
     )
-    known = study.config.get("token_price", {}) if study.config_path.is_file() else {}
-    costs = {name: used * known.get(name, 1.0) for name, used in tokens.iter_rows()}
+    prices = study.config.get("token_price", {}) if study.config_path.is_file() else {}
+    costs = {name: used * prices.get(name, 1.0) for name, used in tokens.iter_rows()}
     price = dict(sorted(costs.items(), key=lambda item: item[1]))
     fit = partial(
         cascade, scores, models=list(price), price=price, features=features, on_invalid="drop",
@@ -128,15 +128,15 @@ def _cascade(study: Study, scores: pl.DataFrame, features: list[str], seed: int)
 def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:
     """Keep methods whose score is a probability, with right and wrong answers of every model."""
     ranking = sorted(ranking_methods())
-    known = scores.filter(~pl.col("method").is_in(ranking) & pl.col("correct").is_not_null())
+    graded = scores.filter(~pl.col("method").is_in(ranking) & pl.col("correct").is_not_null())
     # Models are compared on the questions that all of them have, and equal accuracy needs right
     # and wrong answers there.
-    shared = known.filter(
-        pl.col("model").n_unique().over("method", "question_id") == known["model"].n_unique()
+    shared = graded.filter(
+        pl.col("model").n_unique().over("method", "question_id") == graded["model"].n_unique()
     )
     fit = pl.col("correct").mean().is_between(0, 1, closed="none").alias("fit")
     sound = shared.group_by("method", "model").agg(fit).group_by("method").agg(pl.col("fit").all())
-    return known.filter(pl.col("method").is_in(sound.filter("fit")["method"].implode()))
+    return graded.filter(pl.col("method").is_in(sound.filter("fit")["method"].implode()))
 
 
 def write_report(study: Study) -> Path:
@@ -152,11 +152,11 @@ def study_page(study: Study) -> str:
     results = study.results()
     names = [name for name in _ORDER if name in results]
     names += [name for name in results if name not in _ORDER]
-    known = study.config_path.is_file()
+    configured = study.config_path.is_file()
     questions, note = open_rows(study).questions() if study.has("scores") else ([], "")
     return render_html(
         [results[name] for name in names],
-        title=str(study.config.get("name", study.path.name)) if known else study.path.name,
+        title=str(study.config.get("name", study.path.name)) if configured else study.path.name,
         questions=questions,
         questions_note=note,
     )

@@ -142,7 +142,7 @@ def live_questions(wanted: Mapping[str, int]) -> pl.DataFrame:
 def _part(study: Study, started: float) -> dict[str, Any]:
     results = study.results()
     first = headline(claims_of(results["audit"]), 1) if "audit" in results else []
-    others = [f"{found.question}: {found.text}" for found in findings(list(results.values()))]
+    others = [f"{finding.question}: {finding.text}" for finding in findings(list(results.values()))]
     return {
         "study": str(study.path),
         "report": str(study.report_path),

@@ -59,10 +59,10 @@ def init(
     if sum((logs, domain, table is not None)) > 1:
         raise InputError("example logs, an example domain and a table go into folders of their own")
     place = Path(folder)
-    made = {"study.toml": _of_rows(table, target, place)} if table is not None else {}
+    texts = {"study.toml": _of_rows(table, target, place)} if table is not None else {}
     chosen = resources.files(_EXAMPLES) / ("logs" if logs else "domain" if domain else "study")
-    found = (entry.name for entry in chosen.iterdir() if not entry.name.startswith("_"))
-    names = list(made) or sorted(found)
+    examples = (entry.name for entry in chosen.iterdir() if not entry.name.startswith("_"))
+    names = list(texts) or sorted(examples)
     for name in names:
         if (place / name).exists():
             raise InputError(
@@ -73,8 +73,8 @@ def init(
     with writing(place):
         place.mkdir(parents=True, exist_ok=True)
         for name in names:
-            if name in made:
-                (place / name).write_text(made[name], encoding="utf-8")
+            if name in texts:
+                (place / name).write_text(texts[name], encoding="utf-8")
             else:
                 _copy(chosen / name, place / name)
     following = Call("audit", place / "inspect.eval") if logs else Call("run", place)
@@ -99,9 +99,9 @@ def _of_rows(table: str | Path, target: str | None, folder: Path) -> str:
     require_known([target], frame.columns, "there is no column {}", source=str(table))
     values = frame[target].drop_nulls().unique().sort().to_list()
     if len(values) != 2:
-        told = ", ".join(map(repr, values[:5]))
+        listed = ", ".join(map(repr, values[:5]))
         raise InputError(
-            f"the outcome {target!r} has two values, got {len(values)}: {told}", source=str(table)
+            f"the outcome {target!r} has two values, got {len(values)}: {listed}", source=str(table)
         )
     positive = values[1] if isinstance(values[1], bool | int | float) else str(values[1])
     sentences = [

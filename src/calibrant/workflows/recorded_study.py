@@ -83,7 +83,7 @@ def _read(name: str) -> pl.DataFrame:
 
 def _digest(seed: int) -> str:
     """Return what names the recorded tables, the methods and the seed."""
-    found = hashlib.sha256(f"{seed} {METHODS}".encode())
+    digest = hashlib.sha256(f"{seed} {METHODS}".encode())
     for name in _TABLES:
-        found.update((_FOLDER / f"{name}.parquet").read_bytes())
-    return found.hexdigest()
+        digest.update((_FOLDER / f"{name}.parquet").read_bytes())
+    return digest.hexdigest()

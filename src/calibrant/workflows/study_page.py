@@ -109,9 +109,9 @@ def _asked(draws: pl.DataFrame) -> list[dict[str, object]]:
         "cost": cost.alias("cost"),
         "finish_reason": (pl.col("finish_reason") == "length").sum().alias("cut_off"),
     }
-    known = [expression for name, expression in sums.items() if name in draws.columns]
+    present = [expression for name, expression in sums.items() if name in draws.columns]
     groups = draws.group_by("model", "purpose", maintain_order=True)
-    return groups.agg(pl.len().alias("draws"), *known).to_dicts()
+    return groups.agg(pl.len().alias("draws"), *present).to_dicts()
 
 
 def _graders(study: Study) -> dict[str, int]:

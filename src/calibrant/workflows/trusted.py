@@ -240,10 +240,10 @@ class _Chat:
         if body.get("stream"):
             raise InputError("a trusted answer is not streamed: it is judged as a whole")
         more = body.pop("extra_body", None) or {}
-        made = await self._trusted.complete({**body, **more, "messages": list(messages)})
+        completion = await self._trusted.complete({**body, **more, "messages": list(messages)})
         if util.find_spec("openai") is None:
-            return _Fields(made)
-        return import_module("openai.types.chat").ChatCompletion.model_validate(made)
+            return _Fields(completion)
+        return import_module("openai.types.chat").ChatCompletion.model_validate(completion)
 
 
 class _Fields(dict[str, object]):

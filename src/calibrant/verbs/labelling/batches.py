@@ -181,7 +181,7 @@ def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
                 source=str(path),
                 hint=Hint("give the file that {0} wrote", Call("label next", "TABLE")),
             )
-    found, empty = [], 0
+    filled, empty = [], 0
     for number, row in enumerate(frame.iter_rows(named=True), start=1):
         text = (row["correct"] or "").strip().lower()
         if text not in _WORDS:
@@ -192,12 +192,12 @@ def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
             continue
         item, note = ((row.get(name) or "").strip() for name in ("item", "note"))
         question, answer = row["question_id"] or "", row.get("answer")
-        found.append(FilledLabel(number, item, question, answer, _WORDS[text], note or None))
-    if not found:
+        filled.append(FilledLabel(number, item, question, answer, _WORDS[text], note or None))
+    if not filled:
         raise InputError(
             "no label is filled in", source=str(path), hint="write 1 or 0 into the column `correct`"
         )
-    return found, empty
+    return filled, empty
 
 
 def refuse_open_batch(session: LabelSession, path: Path) -> None:
@@ -209,9 +209,9 @@ def refuse_open_batch(session: LabelSession, path: Path) -> None:
     except (InputError, PolarsError, UnicodeDecodeError):
         # Not a batch that could be taken back.
         return
-    held = set(frame["item"].to_list()) if "item" in frame.columns else set()
+    items = set(frame["item"].to_list()) if "item" in frame.columns else set()
     waiting = sum(
-        state.status == "open" and "i" + state.item.key.code in held for state in session.states()
+        state.status == "open" and "i" + state.item.key.code in items for state in session.states()
     )
     if waiting:
         raise InputError(
@@ -259,12 +259,12 @@ def add_batch(
     added = changed = 0
     for entry in labels:
         state = states[entry.item]
-        held = state.labels.get(who)
-        if held == entry.label and entry.note is None:
+        earlier = state.labels.get(who)
+        if earlier == entry.label and entry.note is None:
             continue
         session.store.label(state.item.id, who, entry.label, note=entry.note)
-        added += held is None
-        changed += held is not None
+        added += earlier is None
+        changed += earlier is not None
     return {"labels": added, "changed": changed}
 
 
@@ -286,6 +286,6 @@ def _same(given: str | None, stored: str | None) -> bool:
 
 def labelled_frame(session: LabelSession) -> pl.DataFrame:
     """Return the rows whose answer is labelled, with outcome and weight, as a flat table."""
-    found = session.labelled_rows()
-    nested = [name for name, kind in found.schema.items() if kind.is_nested()]
-    return found.drop(nested)
+    rows = session.labelled_rows()
+    nested = [name for name, kind in rows.schema.items() if kind.is_nested()]
+    return rows.drop(nested)

@@ -75,13 +75,13 @@ class GradeSession:
 
     @cached_property
     def _models(self) -> dict[str, tuple[Indices, Graded]]:
-        found = {}
+        by_model = {}
         numbered = self.rows.with_row_index("place")
         for (model,), part in numbered.partition_by("model", as_dict=True).items():
             said, grade = (part[c].cast(pl.Float64).to_numpy() for c in ("confidence", "correct"))
             graded = Graded.of_chances(said, grade, part["chance"].to_numpy())
-            found[str(model)] = part["place"].to_numpy().astype(np.intp), graded
-        return found
+            by_model[str(model)] = part["place"].to_numpy().astype(np.intp), graded
+        return by_model
 
     def _draw(self) -> bool:
         """Draw a wave: each model's own share, so that every part of it holds all strata."""
@@ -117,11 +117,11 @@ class GradeSession:
     def checked(self, states: list[ItemState]) -> dict[str, Checked]:
         """Return the checks of each model."""
         said = {self._place[s.item.key]: s.outcome for s in states if s.outcome is not None}
-        found = {}
+        checks = {}
         for model, (places, graded) in self._models.items():
             rows = np.array([k for k, place in enumerate(places) if place in said], dtype=np.intp)
-            found[model] = Checked(graded, rows, [said[places[k]] for k in rows])
-        return found
+            checks[model] = Checked(graded, rows, [said[places[k]] for k in rows])
+        return checks
 
     def precise(self, states: list[ItemState]) -> Callable[[], Progress]:
         """Return what works out how precisely the accuracy is known of the model known worst."""
@@ -130,16 +130,16 @@ class GradeSession:
 
 
 def _half_width(models: Sequence[Checked]) -> Progress:
-    found = [graded_accuracy(each, named_stream(0, "progress")) for each in models]
-    return Progress(max(((each.high - each.low) / 2 for each in found), default=None))
+    intervals = [graded_accuracy(each, named_stream(0, "progress")) for each in models]
+    return Progress(max(((each.high - each.low) / 2 for each in intervals), default=None))
 
 
 def _turns(strata: Indices, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return when each is shown: any first part holds every stratum by its share, doubt first."""
     turn = np.zeros(strata.size)
     for stratum in np.unique(strata):
-        own = rng.permutation(np.flatnonzero(strata == stratum))
-        turn[own] = (np.arange(own.size) + (0.25 if stratum % 2 else 0.5)) / own.size
+        places = rng.permutation(np.flatnonzero(strata == stratum))
+        turn[places] = (np.arange(places.size) + (0.25 if stratum % 2 else 0.5)) / places.size
     return turn
 
 
@@ -173,10 +173,10 @@ def grades_document(session: GradeSession, data: Any) -> dict[str, Any]:
     states = session.states()
     models = []
     for model, checked in session.checked(states).items():
-        made, rng = len(checked.rows), named_stream(session.seed, "grader", model)
+        checks, rng = len(checked.rows), named_stream(session.seed, "grader", model)
         answers, doubtful = checked.graded.size, checked.graded.doubtful_share
-        entry = {"model": model, "answers": answers, "doubtful": doubtful, "checked": made}
-        models.append(entry | (grader_report(checked, rng) if made else {}))
+        entry = {"model": model, "answers": answers, "doubtful": doubtful, "checked": checks}
+        models.append(entry | (grader_report(checked, rng) if checks else {}))
     rules, examples = _where_it_fails(session, states)
     head = document_head("label", data, seed=session.seed)
     return {
@@ -205,14 +205,14 @@ def _where_it_fails(
             continue
         row = session.row(state.item)
         wrong = bool(row["correct"]) != bool(state.outcome)
-        own = counts.setdefault((row["grader"], bool(row["correct"])), [0, 0])
-        own[0] += 1
-        own[1] += wrong
+        tally = counts.setdefault((row["grader"], bool(row["correct"])), [0, 0])
+        tally[0] += 1
+        tally[1] += wrong
         if wrong and len(examples) < _EXAMPLES:
             shown = {name: row.get(name) for name in ("question_id", "text", "answer", "grader")}
             examples.append({**shown, "graded": "right" if row["correct"] else "wrong"})
     rules = [
-        {"rule": rule, "graded": "right" if right else "wrong", "checked": made, "wrong": wrong}
-        for (rule, right), (made, wrong) in counts.items()
+        {"rule": rule, "graded": "right" if right else "wrong", "checked": checks, "wrong": wrong}
+        for (rule, right), (checks, wrong) in counts.items()
     ]
     return sorted(rules, key=lambda entry: (-entry["wrong"], -entry["checked"])), examples

@@ -198,8 +198,8 @@ def open_task(
     head = document_head("label", table, seed=options.get("seed"))
     columns = {name: options[name] for name in opt.TABLE.parameters}
     others = {*columns, "precision", "threshold", "budget"}
-    own = {name: options[name] for name in LABELLING.parameters.keys() & options.keys() - others}
-    work = open_pool(table, asked=ReadingOptions(**columns), wave=wave, create=create, **own)
+    rest = {name: options[name] for name in LABELLING.parameters.keys() & options.keys() - others}
+    work = open_pool(table, asked=ReadingOptions(**columns), wave=wave, create=create, **rest)
     return OpenTask(work, head, columns, goals_of(options))
 
 
@@ -231,25 +231,25 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
     }
     if not entry["labelled"]:
         return entry
-    found = pool_estimate(pool)
+    stats = pool_estimate(pool)
     population = pool_estimate(pool, target="population").to_dict()
     helped = pool.side is not None and entry["labelled"] >= _ENOUGH
     entry |= {
-        **found.to_dict(),
+        **stats.to_dict(),
         "population": {"target": "population", **population},
         "claimed_accuracy": pool_estimate(pool, level=0.97).accuracy,
-        "unseen": found.unseen,
+        "unseen": stats.unseen,
         "gaps": [
             {
                 "bin": ends,
-                "share": float(found.bins.weight[k]),
-                "labels": int(found.bins.labels[k]),
-                "gap": float(found.bins.gap[k]) if found.bins.labels[k] else None,
-                "standard_error": float(found.bins.error[k]) if found.bins.labels[k] else None,
+                "share": float(stats.bins.weight[k]),
+                "labels": int(stats.bins.labels[k]),
+                "gap": float(stats.bins.gap[k]) if stats.bins.labels[k] else None,
+                "standard_error": float(stats.bins.error[k]) if stats.bins.labels[k] else None,
             }
             for k, ends in enumerate(pool.cell_ends())
         ],
-        "stop": stop_decision(pool, estimate=found, **goals),
+        "stop": stop_decision(pool, estimate=stats, **goals),
         "history": list(_history(pool)),
         # The share of labels still needed with side information, as the data support it.
         "side_leaves": share_left(pool) if helped else None,
@@ -257,9 +257,9 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
     entry["more_labels"] = _more(pool, goals["threshold"])
     entry["more_for_precision"] = None
     if goals["precision"] is not None:
-        made, half = entry["labelled"], entry["stop"]["half_width"]
-        wanted = labels_for_precision(made, entry["n"], half, goals["precision"])
-        entry["more_for_precision"] = wanted - made
+        done, half = entry["labelled"], entry["stop"]["half_width"]
+        wanted = labels_for_precision(done, entry["n"], half, goals["precision"])
+        entry["more_for_precision"] = wanted - done
     if work.judge is not None:
         entry["judge"] = judged_pool(pool)
     return entry
@@ -283,10 +283,10 @@ def _history(pool: LabelPool) -> Iterator[dict[str, object]]:
     ranked = lab[np.argsort(draws.order[lab], kind="stable")]
     steps = np.unique(np.linspace(min(10, lab.size), lab.size, min(_HISTORY, lab.size)).astype(int))
     for number, step in enumerate(steps, start=1):
-        known = np.full(pool.correct.size, np.nan)
-        known[ranked[:step]] = pool.correct[ranked[:step]]
-        made = np.bincount(draws.wave[ranked[:step]], minlength=len(draws.waves) + 1)[1:]
+        outcomes = np.full(pool.correct.size, np.nan)
+        outcomes[ranked[:step]] = pool.correct[ranked[:step]]
+        drawn = np.bincount(draws.wave[ranked[:step]], minlength=len(draws.waves) + 1)[1:]
         # Other blocks' labels do not show here; only the shares of the waves matter.
-        part = Draws(draws.wave, draws.pi, draws.waves, tuple(int(m) for m in made), draws.order)
-        found = pool_estimate(LabelPool(pool.confidence, known, pool.side, pool.bins, part))
-        yield {"batch": number, "labels": int(step), "ece": found.ece}
+        part = Draws(draws.wave, draws.pi, draws.waves, tuple(int(m) for m in drawn), draws.order)
+        running = pool_estimate(LabelPool(pool.confidence, outcomes, pool.side, pool.bins, part))
+        yield {"batch": number, "labels": int(step), "ece": running.ece}

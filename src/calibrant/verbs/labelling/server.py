@@ -120,9 +120,9 @@ class LabelServer:
 
     def __post_init__(self) -> None:
         # Kept with the labels: a page that was open when the server died goes on after a restart.
-        held = self.session.store.meta("token")
-        self.token = held or secrets.token_urlsafe(24)
-        if held is None:
+        stored = self.session.store.meta("token")
+        self.token = stored or secrets.token_urlsafe(24)
+        if stored is None:
             self.session.store.set_meta("token", self.token)
         if self.session.store.path.is_file():
             # The token lies in it: nobody else on this machine may read it.
@@ -153,12 +153,12 @@ class LabelServer:
         # The port of the last time, so that an open page finds the server again.
         last = int(self.session.store.meta("port") or 0)
         ports = (port,) if port or not last else (last, 0)
-        found = await self.door.listen(self.app(), ports)
+        bound = await self.door.listen(self.app(), ports)
         if not last:
-            self.session.store.set_meta("port", str(found))
+            self.session.store.set_meta("port", str(bound))
         # A browser sends the cookies of one port to all others: each page has a name of its own.
-        self.door.cookie = f"{COOKIE}_{found}_{self.store_id}"
-        return f"http://{LOOPBACK}:{found}/?token={self.token}"
+        self.door.cookie = f"{COOKIE}_{bound}_{self.store_id}"
+        return f"http://{LOOPBACK}:{bound}/?token={self.token}"
 
     @property
     def store_id(self) -> str:
@@ -271,8 +271,8 @@ class LabelServer:
         if decided < _FEWEST_TOLD or self.precise is None:
             return Progress()
         if self._precise is None or not self._precise[0] <= decided < 1.05 * self._precise[0]:
-            found = await asyncio.to_thread(self.precise(states))
-            self._precise = (decided, found)
+            progress = await asyncio.to_thread(self.precise(states))
+            self._precise = (decided, progress)
         return self._precise[1]
 
 

@@ -39,8 +39,8 @@ _SOON = 0.25
 @lru_cache(maxsize=16)
 def app_asset(name: str) -> str:
     """Return a file of the app, or one that it shares with pages."""
-    own = resources.files(__package__).joinpath("assets", name)
-    return own.read_text("utf-8") if own.is_file() else page_asset(name)
+    asset = resources.files(__package__).joinpath("assets", name)
+    return asset.read_text("utf-8") if asset.is_file() else page_asset(name)
 
 
 class LocalServer:
@@ -79,8 +79,8 @@ class LocalServer:
         """Listen on loopback and return the address to open, token included."""
         app = self.door.app(most_body=self.most_body)
         self.routes(app.router)
-        found = await self.door.listen(app, (port,))
-        return f"http://{LOOPBACK}:{found}/?token={self.token}"
+        bound = await self.door.listen(app, (port,))
+        return f"http://{LOOPBACK}:{bound}/?token={self.token}"
 
     async def stop(self) -> None:
         """Stop listening."""

@@ -48,12 +48,12 @@ class State:
         for name, text in self.options.items():
             whose, _, option = name.partition(".")
             if whose == verb and option in parameters and text.strip():
-                own = parameters[option]
-                if own.base is bool:
+                parameter = parameters[option]
+                if parameter.base is bool:
                     settings[option] = text == "on"
                 else:
-                    value = parsed(own.option, option, text.strip(), own.type)
-                    settings[option] = own.taken(value)
+                    value = parsed(parameter.option, option, text.strip(), parameter.type)
+                    settings[option] = parameter.taken(value)
         return settings
 
 

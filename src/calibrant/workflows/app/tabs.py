@@ -61,10 +61,10 @@ TABS = (
 
 def tab_of(name: str) -> Tab:
     """Return the tab of this name."""
-    found = next((tab for tab in TABS if tab.name == name), None)
-    if found is None:
+    match = next((tab for tab in TABS if tab.name == name), None)
+    if match is None:
         raise InputError(f"there is no tab {name!r}")
-    return found
+    return match
 
 
 @cache
@@ -170,8 +170,8 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, object]:
 def _of_document(document: Result) -> dict[str, object]:
     screen = first_screen(document)
     # How the table was read stands beside its name already.
-    told = (document.get("reading") or {}).get("sentence")
-    warnings = [text for text in [*screen.warnings, *screen.more_warnings] if text != told]
+    sentence = (document.get("reading") or {}).get("sentence")
+    warnings = [text for text in [*screen.warnings, *screen.more_warnings] if text != sentence]
     chart = screen.chart
     return {
         "screen": replace(screen, warnings=warnings[:1], more_warnings=warnings[1:]),
@@ -186,8 +186,8 @@ def focus_entry(state: State, document: Result) -> AuditBlock | None:
     able = [e for e in typed(document).blocks if e.reliability and e.probability]
     group = None if state.group is None else {state.group[0]: state.group[1]}
     fits = [e for e in able if (e.group or None) == group and e.model == state.model]
-    own = [e for e in fits if e.method == state.method]
-    return next(iter([*own, *fits, *able]), None)
+    exact = [e for e in fits if e.method == state.method]
+    return next(iter([*exact, *fits, *able]), None)
 
 
 def _focus(entry: AuditBlock, document: Result) -> dict[str, object]:
@@ -259,8 +259,8 @@ def _decision(document: Result) -> dict[str, object]:
 def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
     """Return the fields of a tab's settings: the options of its verb that say what to compute."""
     fields = []
-    for name, own in parameters(tab.verb).items():
-        option = own.option
+    for name, parameter in parameters(tab.verb).items():
+        option = parameter.option
         asked = option.group == COMPUTE or name in _ALSO_ASKED
         if not asked or name in _PICKED or option.argument:
             continue
@@ -268,13 +268,13 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
         fields.append(
             {
                 "name": f"{tab.verb}.{name}",
-                "words": own.word.replace("-", " "),
+                "words": parameter.word.replace("-", " "),
                 "help": option.help,
                 "hint": option.metavar,
                 "choices": option.choices,
-                "flag": own.base is bool,
+                "flag": parameter.base is bool,
                 "value": typed,
-                "default": "" if own.default in (None, (), False) else own.default,
+                "default": "" if parameter.default in (None, (), False) else parameter.default,
             }
         )
     return fields
@@ -308,9 +308,9 @@ def picker(data: AppData, state: State) -> dict[str, object]:
     """Return what the picker offers: models, methods and groups of the rows."""
     rows = data.rows()
     gaps = rows.gaps(state.method or rows.methods[0])
-    told = {name: points(gap) for name, gap in gaps.items() if abs(gap) <= 1}
+    gap_texts = {name: points(gap) for name, gap in gaps.items() if abs(gap) <= 1}
     return {
-        "models": [(name, told.get(name, "")) for name in rows.models],
+        "models": [(name, gap_texts.get(name, "")) for name in rows.models],
         "methods": [(name, _method_words(name)) for name in rows.methods],
         "facets": {name: rows.values(name) for name in rows.facets},
         "state": state,

@@ -21,27 +21,27 @@ def traffic_of(paths: list[str]) -> dict[str, object] | None:
     rows = scan_table(paths[0])
     if not set(_SERVED) <= set(rows.collect_schema().names()):
         return None
-    own = rows.select(_SERVED).with_columns(day=pl.col("time").cast(pl.String).str.head(10))
-    days = own.group_by("day").agg(
+    served = rows.select(_SERVED).with_columns(day=pl.col("time").cast(pl.String).str.head(10))
+    days = served.group_by("day").agg(
         pl.len().alias("questions"),
         pl.col("decision").eq("answer").mean().alias("answered"),
         pl.col("cost").sum(),
         pl.col("promised").filter(decision="answer").mean(),
         pl.col("shift").cast(pl.String).drop_nulls().first(),
     )
-    found = days.sort("day").collect()
-    seconds = own.select(pl.col("seconds").median()).collect().item()
-    count = int(found["questions"].sum())
-    answered = float((found["answered"] * found["questions"]).sum()) / count
+    daily = days.sort("day").collect()
+    seconds = served.select(pl.col("seconds").median()).collect().item()
+    count = int(daily["questions"].sum())
+    answered = float((daily["answered"] * daily["questions"]).sum()) / count
     return {
         "tiles": [
             ("questions", f"{count:,}", ""),
             ("answered alone", percent(answered), ""),
-            ("cost", f"{found['cost'].sum():,.4g}", ""),
+            ("cost", f"{daily['cost'].sum():,.4g}", ""),
             ("half of them took less, in seconds", f"{seconds:.2g}", ""),
         ],
-        "picture": drawn(_chart(found)),
-        "alarms": _alarms(found),
+        "picture": drawn(_chart(daily)),
+        "alarms": _alarms(daily),
     }
 
 
@@ -81,14 +81,14 @@ def _first_alarms(days: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """Return the first day on which questions were unlike the labels, or nothing was promised."""
     shifted = days.filter(pl.col("shift").is_not_null())
     ended = days.filter(pl.col("promised") < 1)
-    found = {"unlike the labels": shifted, "promise ended": ended}
-    return {words: some.row(0, named=True) for words, some in found.items() if some.height}
+    alarms = {"unlike the labels": shifted, "promise ended": ended}
+    return {words: some.row(0, named=True) for words, some in alarms.items() if some.height}
 
 
 def _alarms(days: pl.DataFrame) -> list[str]:
-    told = {"unlike the labels": "questions unlike the labelled ones: {shift}",
-            "promise ended": "answers were given without the promise"}  # fmt: skip
+    texts = {"unlike the labels": "questions unlike the labelled ones: {shift}",
+             "promise ended": "answers were given without the promise"}  # fmt: skip
     return [
-        f"From {row['day']} on {told[words].format(**row)}"
+        f"From {row['day']} on {texts[words].format(**row)}"
         for words, row in _first_alarms(days).items()
     ]

@@ -42,21 +42,21 @@ def resolved(state: State, data: AppData) -> State:
         )
     column = f"{name} {time} {every}"
     rows.add_column(column, lambda: _names(rows, name, time, every))
-    known = state.model if state.model in rows.models else None
-    return replace(state, group=(column, value), model=known)
+    chosen = state.model if state.model in rows.models else None
+    return replace(state, group=(column, value), model=chosen)
 
 
 def _names(rows: Rows, name: str, time: str | None, every: str | int) -> pl.Series:
     """Return the name of each row's batch, by place; empty where a row belongs to none."""
-    own = rows.index.select("place", "model", "method", "confidence").sort("place")
+    indexed = rows.index.select("place", "model", "method", "confidence").sort("place")
     if time is not None:
-        own = own.with_columns(rows.stored.whole(time)[time])
+        indexed = indexed.with_columns(rows.stored.whole(time)[time])
     if name == SERVED:
-        parts = [own]
+        parts = [indexed]
     else:
         # What states no confidence is in no batch of the watch.
-        stated = own.filter(pl.col("confidence").is_not_null())
+        stated = indexed.filter(pl.col("confidence").is_not_null())
         parts = stated.partition_by("model", "method", maintain_order=True)
     marked = [in_batches(part, time, every, "the table") for part in parts]
     named = pl.concat(part.select("place", "stream_batch") for part in marked)
-    return own.join(named, on="place", how="left", maintain_order="left")["stream_batch"]
+    return indexed.join(named, on="place", how="left", maintain_order="left")["stream_batch"]

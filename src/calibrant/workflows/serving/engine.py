@@ -343,14 +343,14 @@ def _note_in_span(reply: Reply) -> None:
     """Tell the span that asks, where the program traces with OpenTelemetry."""
     if "opentelemetry.trace" not in sys.modules:
         return
-    known = {
+    fields = {
         "gen_ai.evaluation.name": f"calibrant.{reply.method}",
         "gen_ai.evaluation.score.value": reply.probability,
         "gen_ai.evaluation.score.label": reply.decision,
         "gen_ai.evaluation.explanation": reply.why,
         "gen_ai.request.model": reply.model,
     }
-    attributes = {name: value for name, value in known.items() if value is not None}
+    attributes = {name: value for name, value in fields.items() if value is not None}
     span = import_module("opentelemetry.trace").get_current_span()
     span.add_event("gen_ai.evaluation.result", attributes)
 

@@ -68,13 +68,13 @@ class Front:
         app.router.add_get("/health", self._health)
         app.router.add_get("/metrics", self._metrics)
         try:
-            found = await self._door.listen(app, (port,), host=host)
+            bound = await self._door.listen(app, (port,), host=host)
         except InputError:
             await self.stop()
             raise
         if self.watch is not None:
             self.watch.start()
-        return f"http://{host}:{found}/v1"
+        return f"http://{host}:{bound}/v1"
 
     async def stop(self) -> None:
         """Stop listening; requests under way are finished first."""
@@ -112,8 +112,8 @@ class Front:
         headers = _headers(reply)
         if answer is None:
             message = "The policy leaves this question to somebody else."
-            told = {"message": message, "type": "deferred", "code": "deferred"}
-            return _json({"error": told, "calibrant": reply.said}, 409, headers)
+            refusal = {"message": message, "type": "deferred", "code": "deferred"}
+            return _json({"error": refusal, "calibrant": reply.said}, 409, headers)
         if not body.get("stream"):
             return _json(shape(answer), 200, headers)
         response = web.StreamResponse(
@@ -152,9 +152,9 @@ class Front:
     def _log(self, started: float, decision: str, reply: Reply | None, failure: str | None) -> None:
         if not self.log_requests:
             return
-        known = {name: getattr(reply, name, None) for name in ("model", "confidence", "cost")}
+        fields = {name: getattr(reply, name, None) for name in ("model", "confidence", "cost")}
         seconds = round(time.perf_counter() - started, 4)
-        line = {"time": time.time(), "decision": decision, **known, "seconds": seconds}
+        line = {"time": time.time(), "decision": decision, **fields, "seconds": seconds}
         sys.stderr.buffer.write(orjson.dumps({**line, "failure": failure}) + b"\n")
         sys.stderr.flush()
 

@@ -61,8 +61,8 @@ class Asked:
     def question_id(self) -> str:
         """The caller's name of the question, or one made from its text."""
         named = self.known.get("question_id")
-        made = hashlib.blake2b(self.text.encode(), digest_size=8).hexdigest()
-        return made if named is None else str(named)
+        digest = hashlib.blake2b(self.text.encode(), digest_size=8).hexdigest()
+        return digest if named is None else str(named)
 
 
 @dataclass(frozen=True)
@@ -228,14 +228,14 @@ class AsInStudy:
                 self.config, [question], {self._model: self._wanted}, {self._model: self.client},
                 {self._model: None}, answer_in,
             )  # fmt: skip
-            found = await collect(inquiry, self._ledger, retry_failures=True, **PATIENCE)
-        if found.failures:
-            raise UpstreamError(found.failures[0].reason, found.failures[0].status)
-        counts = found.counts[self._model]
-        measured = await asyncio.to_thread(self._scored, question, found.draws)
+            collected = await collect(inquiry, self._ledger, retry_failures=True, **PATIENCE)
+        if collected.failures:
+            raise UpstreamError(collected.failures[0].reason, collected.failures[0].status)
+        counts = collected.counts[self._model]
+        measured = await asyncio.to_thread(self._scored, question, collected.draws)
         return Measured(
             *measured,
-            tokens=int(found.draws["completion_tokens"].sum() or 0),
+            tokens=int(collected.draws["completion_tokens"].sum() or 0),
             new_calls=counts.calls,
             new_tokens=counts.completion_tokens,
         )
@@ -326,9 +326,9 @@ def _why(semantics: pl.DataFrame, row: Mapping[str, object], method: str) -> str
 
 def check_method(method: str, source: str) -> None:
     """Refuse a method that a table's policy cannot be served with."""
-    known = (*PASSED_ON, ENDPOINT)
-    if method not in known:
+    methods = (*PASSED_ON, ENDPOINT)
+    if method not in methods:
         raise InputError(
-            f"a confidence of a table is served as one of {', '.join(known)}, got {method!r}",
+            f"a confidence of a table is served as one of {', '.join(methods)}, got {method!r}",
             source=source,
         )

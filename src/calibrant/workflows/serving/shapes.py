@@ -47,14 +47,14 @@ class Answer:
     ) -> None:
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        own = {
+        completion = {
             "id": f"calibrant-{number}",
             "object": "chat.completion",
             "created": int(time.time()),
             "choices": [choice],
         }
-        told = {"model": reply.model, "calibrant": reply.said}
-        self.body: dict[str, object] = {**(response or own), **told}
+        verdict = {"model": reply.model, "calibrant": reply.said}
+        self.body: dict[str, object] = {**(response or completion), **verdict}
 
     @property
     def _choice(self) -> _Choice:
@@ -181,13 +181,13 @@ def text_of(body: Mapping[str, object]) -> str:
 
 def asked_of(body: Mapping[str, Any]) -> Asked:
     """Return the question that a request asks, with what the caller says about it."""
-    known: dict[str, Cell] = {}
+    about: dict[str, Cell] = {}
     for name in ("metadata", "calibrant"):
         stated = body.get(name) or {}
         if not isinstance(stated, dict):
             raise InputError(f"{name} is an object, got {type(stated).__name__}")
-        known |= stated
+        about |= stated
     if body.get("n") not in (None, 1):
         raise InputError("one answer is judged at a time, so n is 1")
-    own = ("calibrant", "stream", "stream_options", "model")
-    return Asked({k: v for k, v in body.items() if k not in own}, text_of(body), known)
+    stripped = ("calibrant", "stream", "stream_options", "model")
+    return Asked({k: v for k, v in body.items() if k not in stripped}, text_of(body), about)

@@ -77,8 +77,8 @@ class Watch:
                 rows = pl.DataFrame(list(self.engine.recent), infer_schema_length=None)
                 with contextlib.suppress(InputError):
                     # What is unlike the labelled questions, in a sentence.
-                    found = await asyncio.to_thread(self.check, rows)
-                    self.engine.shift = None if found.holds else found.text
+                    guard = await asyncio.to_thread(self.check, rows)
+                    self.engine.shift = None if guard.holds else guard.text
             if labels and self.labels is not None and self.engine.expired is None:
                 self.engine.expired = await asyncio.to_thread(self._broken, self.labels)
 
@@ -89,18 +89,18 @@ class Watch:
             return None
         self._labelled = labelled.height
         try:
-            found = monitor(labelled, time="time", policy=self.policy, on_invalid="drop")
+            watched = monitor(labelled, time="time", policy=self.policy, on_invalid="drop")
         except CalibrantError as error:
             if str(error) != self._problem:
                 self._problem = str(error)
                 sys.stderr.write(f"calibrant serve: labels are not watched: {error}\n")
             return None
-        promises = [entry.get("promise") or {} for entry in found["results"]]
+        promises = [entry.get("promise") or {} for entry in watched["results"]]
         if not any(promise.get("broken") for promise in promises):
             return None
-        shown = [claim for claim in found["claims"] if claim["outcome"] == "shown"]
-        told = [claim["text"] for claim in shown if "promise" in claim["id"]]
-        return told[0] if told else "more answers are wrong than was promised"
+        shown = [claim for claim in watched["claims"] if claim["outcome"] == "shown"]
+        reasons = [claim["text"] for claim in shown if "promise" in claim["id"]]
+        return reasons[0] if reasons else "more answers are wrong than was promised"
 
 
 def served_rows(path: Path) -> pl.DataFrame:
@@ -116,8 +116,8 @@ def with_labels(rows: pl.DataFrame, labels: Path) -> pl.DataFrame:
         return rows.clear()  # nobody has labelled yet
     if labels.suffix == ".sqlite":
         states = LabelStore(labels, create=False).states()
-        known = [(s.item.key.question_id, s.outcome) for s in states if s.outcome is not None]
-        table = pl.DataFrame(known, schema=["question_id", "correct"], orient="row")
+        outcomes = [(s.item.key.question_id, s.outcome) for s in states if s.outcome is not None]
+        table = pl.DataFrame(outcomes, schema=["question_id", "correct"], orient="row")
     else:
         table = read_table(labels).select("question_id", "correct").drop_nulls()
     latest = table.with_columns(pl.col("question_id").cast(pl.String)).unique(
