@@ -37,10 +37,10 @@ def to_junit(
     True
     """
     checks = []
-    for place, metrics, stated in checked_blocks(result):
+    for place, metrics, about in checked_blocks(result):
         for text in claims:
             check = parse_check(text)
-            if check.metric not in metrics and not (check.of_claims and stated):
+            if check.metric not in metrics and not (check.of_claims and about):
                 continue
             lines = failed_checks(result, [check], allow_undecided=allow_undecided)
             failures = [line for line in lines if line.startswith((f"{place}:", f"{text}:"))]
