@@ -17,8 +17,8 @@ def of_kind(sums: Floats, kind: Indices) -> Floats:
         return sums[first : first + 1]
     # Partners with questions of their own stand one after the other: no need to copy them.
     in_turn = bool((np.diff(kind) == 1).all())
-    found: Floats = sums[first : last + 1] if in_turn else sums[kind]
-    return found
+    by_partner: Floats = sums[first : last + 1] if in_turn else sums[kind]
+    return by_partner
 
 
 class AlignedSums:

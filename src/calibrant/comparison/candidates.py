@@ -74,8 +74,8 @@ def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidat
         part = table.slice(start, _SLICE)
         judge, author, question = (_places(part[name], lookups[name]) for name in wanted)
         scores = part["confidence"].to_numpy()
-        known = (judge >= 0) & (author >= 0) & (question >= 0) & ~np.isnan(scores)
-        rows = np.flatnonzero(known)[::-1]
+        usable = (judge >= 0) & (author >= 0) & (question >= 0) & ~np.isnan(scores)
+        rows = np.flatnonzero(usable)[::-1]
         confidence[judge[rows], author[rows], question[rows]] = scores[rows]
         if "answer" in part.columns:
             codes = part["answer"].to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
@@ -149,8 +149,8 @@ def self_preference(
             sums = resamples.totals(np.stack([total, number]))
             with np.errstate(divide="ignore", invalid="ignore"):
                 halves.append((sums[0] / sums[1], int((number > 0).sum())))
-        known = [mean for mean, size in halves if size]
-        both = np.mean(known, axis=0) if known else np.full(resamples.counts.shape[1], np.nan)
+        means = [mean for mean, size in halves if size]
+        both = np.mean(means, axis=0) if means else np.full(resamples.counts.shape[1], np.nan)
         right, wrong = (interval(mean, size, level=level) for mean, size in halves)
         size = halves[0][1] + halves[1][1]
         rows.append(
@@ -199,5 +199,5 @@ def _lookup(values: pl.Series, wanted: Sequence[str]) -> npt.NDArray[np.int32]:
 
 def _places(values: pl.Series, lookup: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     rows = values.to_physical().fill_null(lookup.size - 1).to_numpy()
-    found: npt.NDArray[np.int32] = lookup[rows]
-    return found
+    places: npt.NDArray[np.int32] = lookup[rows]
+    return places

@@ -75,12 +75,12 @@ class ComparedModels:
     league: list[dict[str, Any]] = field(default_factory=list)
     pairs: dict[tuple[int, int], tuple[dict[str, Any], PairEvidence]] = field(default_factory=dict)
 
-    def take_model(self, number: int, own: Footings) -> None:
+    def take_model(self, number: int, footings: Footings) -> None:
         """Add what is seen of a model by itself; models come in their order."""
         name, level = self.models[number], self.options["level"]
         judged = self._judged(number, range(len(self.models)))
-        self.results.append(result_entry(number, name, own, self.survey, judged, level))
-        self.league.append(league_row(number, name, own, self.survey, level))
+        self.results.append(result_entry(number, name, footings, self.survey, judged, level))
+        self.league.append(league_row(number, name, footings, self.survey, level))
 
     def take(self, pairs: Sequence[PairViews]) -> None:
         """Add some pairs."""
@@ -161,7 +161,7 @@ def compare_parts(
     # others, and the threads of the linear algebra library would fight over cores.
     with threadpool_limits(1):
         surveyed = surveys(read, parts, resamples=options["resamples"], each=each)
-        refused = {number: _refusal(surveyed.get(number), own) for number, own in enumerate(models)}
+        refused = {at: _refusal(surveyed.get(at), names) for at, names in enumerate(models)}
         sound = {number: survey for number, survey in surveyed.items() if refused[number] is None}
         compared = {
             number: ComparedModels(models[number], survey, (pools or {}).get(number), options)
@@ -169,10 +169,10 @@ def compare_parts(
         }
         total = sum(len(models[number]) for number in sound)
         views = pair_views(read, parts, sound, options, each)
-        for done, (number, model, own, pairs) in enumerate(views, start=1):
+        for done, (number, model, footings, pairs) in enumerate(views, start=1):
             if watch is not None:
                 watch("models compared", done, total)
-            compared[number].take_model(model, own)
+            compared[number].take_model(model, footings)
             if pairs:
                 compared[number].take(pairs)
         return [refused[number] or compared[number].document() for number in range(len(models))]
@@ -326,10 +326,10 @@ def compare_models(
     seed = int(as_generator(rng).integers(2**63))
     read = TableReader([whole], [partial(np.random.default_rng, seed)])
     pools = {} if candidates is None else {0: read.pool(0, candidates, resamples)}
-    (found,) = compare_parts(read, 1, [whole.models], options=options, pools=pools)
-    if isinstance(found, InputError):
-        raise found
-    part = {"keys": {"method": None, "group": None}, **found}
+    (document,) = compare_parts(read, 1, [whole.models], options=options, pools=pools)
+    if isinstance(document, InputError):
+        raise document
+    part = {"keys": {"method": None, "group": None}, **document}
     rule = decide_document([part], level=level, margin=margin)
     claims = document_claims([part], level=level)
     part = {name: value for name, value in part.items() if name not in ("told", "sentences")}

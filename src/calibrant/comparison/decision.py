@@ -82,12 +82,12 @@ def _decided(
 ) -> Decision:
     stands = not several or p_better <= ALPHA
     leads = p_accurate <= ACCURACY_ALPHA
-    found = decide(pair, margin=margin, stands=stands, leads=leads)
-    if found.word != "undecided" and pair.slack > 0:
+    decision = decide(pair, margin=margin, stands=stands, leads=leads)
+    if decision.word != "undecided" and pair.slack > 0:
         worst = decide(pair.worst_case(), margin=margin, stands=stands, leads=leads)
-        if (worst.word, worst.winner) != (found.word, found.winner):
-            found = Decision("depends", found.winner, "missing", found.word)
-    return replace(found, p_adjusted=p_better, p_accuracy_adjusted=p_accurate)
+        if (worst.word, worst.winner) != (decision.word, decision.winner):
+            decision = Decision("depends", decision.winner, "missing", decision.word)
+    return replace(decision, p_adjusted=p_better, p_accuracy_adjusted=p_accurate)
 
 
 def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> Decision:
@@ -112,23 +112,23 @@ def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> D
     if equal:
         return Decision("equivalent")
     gaps = pair.gaps
-    own, mixed, odds = gaps["raw"].side(), gaps["sda"].side(), _same(pair, (*SHIFTED, *NEAR))
-    if own and own == mixed == odds:
+    raw, mixed, odds = gaps["raw"].side(), gaps["sda"].side(), _same(pair, (*SHIFTED, *NEAR))
+    if raw and raw == mixed == odds:
         # The one that is closer on average may have the larger large errors somewhere.
-        if any(pair.squares[of] * own < -REACH and pair.rms[of] * own < -half for of in SQUARED):
-            return Decision("depends", own, "size of errors")
+        if any(pair.squares[of] * raw < -REACH and pair.rms[of] * raw < -half for of in SQUARED):
+            return Decision("depends", raw, "size of errors")
         if stands:
-            return Decision("better", own)
+            return Decision("better", raw)
     low, high = _same(pair, SHIFTED), _same(pair, NEAR)
-    if pair.clip > half and own and mixed and low != high and mixed in (low, high):
+    if pair.clip > half and raw and mixed and low != high and mixed in (low, high):
         return Decision("depends", 0, "near-certain")
     beyond = {name: gaps[name].side(half) for name in (*_FOOTINGS, "sos")}
-    if beyond["raw"] and odds == beyond["sda"] == beyond["sos"] == -own:
-        return Decision("reversal", own)
+    if beyond["raw"] and odds == beyond["sda"] == beyond["sos"] == -raw:
+        return Decision("reversal", raw)
     if _footings_differ(pair, margin):
         return Decision("depends", 0, "footing")
     lacking = tuple(name for name in SIX if not gaps[name].side())
-    return Decision("undecided", missing=lacking, alone=bool(own and own == mixed == odds))
+    return Decision("undecided", missing=lacking, alone=bool(raw and raw == mixed == odds))
 
 
 def _same(pair: PairEvidence, names: Sequence[str]) -> int:

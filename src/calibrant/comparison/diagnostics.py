@@ -38,7 +38,7 @@ def blind_spots(pair: PairViews, means: Sequence[Gap], level: float) -> dict[str
     excused for by the other's success. `means` are those of the first model where both are wrong
     and right, then of the second.
     """
-    found = {}
+    shared = {}
     for name, outcome in (("both_right", 1), ("both_wrong", 0)):
         n = round(float(pair.first.halves_n[outcome]))
         seen: list[Any] = []
@@ -47,8 +47,8 @@ def blind_spots(pair: PairViews, means: Sequence[Gap], level: float) -> dict[str
             how = "bootstrap-normal"
             seen.append(normal_interval(mean.value, mean.sd, n, level, how) if n else None)
             seen.append(views.histogram[2 * outcome + 1].astype(int).tolist())
-        found[name] = SharedOutcome(n, *seen)
-    return found
+        shared[name] = SharedOutcome(n, *seen)
+    return shared
 
 
 class Exchangeable(Struct, frozen=True):
@@ -73,9 +73,9 @@ def exchangeability(pair: PairViews, models: Sequence[str]) -> list[Exchangeable
     for model, views in ((pair.a, pair.first), (pair.b, pair.second)):
         for outcome, name in ((1, "right"), (0, "wrong")):
             sizes, distance = views.sharing[outcome]
-            known = None if math.isnan(distance) else distance
-            p_value = None if known is None else _distance_p(*sizes, known)
-            rows.append(Exchangeable(models[model], name, *sizes, known, p_value))
+            measured = None if math.isnan(distance) else distance
+            p_value = None if measured is None else _distance_p(*sizes, measured)
+            rows.append(Exchangeable(models[model], name, *sizes, measured, p_value))
     return rows
 
 

@@ -77,14 +77,14 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
     noise = drawn - drawn.mean(axis=1, keepdims=True)
     error = noise.std(axis=1, ddof=1)
-    few, even = _directions(seen, error, value)
+    peaked, even = _directions(seen, error, value)
     reach = 5 * math.sqrt(float(error @ error))
     # The low end lies below the observed value by noise and bias, the high end above by noise.
     lowest = max(value - reach - float(error.sum()), 0.0)
     down = np.unique(np.append(np.linspace(lowest, value, POINTS), 0.0))
     # No ECE is above 1, so nothing above it is a candidate.
     up = np.linspace(value, max(min(value + reach, 1.0), value), POINTS)[::-1]
-    shown, above = _shown(down, few, noise), _shown(up, even, noise)
+    shown, above = _shown(down, peaked, noise), _shown(up, even, noise)
     low = first_crossing(down, shown >= value, level)
     high = up[0] - first_crossing(up[0] - up, above <= value, level)
     if (above[-1] <= value).mean() < LUCK:
@@ -151,9 +151,9 @@ class Gap:
         """Return the gap as the document tells it."""
         if math.isnan(self.sd):
             return Estimate(self.value, math.nan, math.nan, n, level, interval="none")
-        held = replace(self, reach=REACH if level == VERDICT_LEVEL else normal_quantile(level))
+        gap = replace(self, reach=REACH if level == VERDICT_LEVEL else normal_quantile(level))
         # No two errors lie further apart.
-        ends = max(held.low, -1.0), min(held.high, 1.0)
+        ends = max(gap.low, -1.0), min(gap.high, 1.0)
         return Estimate(self.value, *ends, n, level, interval="bootstrap-bias-bounded")
 
 
@@ -174,17 +174,17 @@ def gaps_of(replicates: Floats) -> list[Gap]:
         return [Gap(value, math.nan, math.nan) for value in values.tolist()]
     with np.errstate(invalid="ignore"):
         spread, mean = drawn.std(axis=1, ddof=1), drawn.mean(axis=1)
-    found = []
+    gaps = []
     for row, of in enumerate(zip(values.tolist(), spread.tolist(), mean.tolist(), strict=True)):
         value, sd, middle = of
         if math.isfinite(sd):
-            known = math.isfinite(value)
+            finite = math.isfinite(value)
             bias = (middle - value) / SEEN_AGAIN
-            found.append(Gap(value, sd, bias) if known else Gap(value, math.nan, math.nan))
+            gaps.append(Gap(value, sd, bias) if finite else Gap(value, math.nan, math.nan))
             continue
         kept = np.append(True, np.isfinite(drawn[row]))
-        found += gaps_of(replicates[row : row + 1, kept])
-    return found
+        gaps += gaps_of(replicates[row : row + 1, kept])
+    return gaps
 
 
 def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floats]:
@@ -199,10 +199,10 @@ def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floa
         line = line / line.sum() if line.any() else np.full_like(line, 1 / line.size)
         return line, line
     ratio = np.divide(error, np.abs(seen), out=np.full_like(error, np.inf), where=seen != 0)
-    few = seen * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
-    few = few if few.any() else seen
+    peaked = seen * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
+    peaked = peaked if peaked.any() else seen
     even = np.where(seen < 0, -share, share) / share.sum() + seen / value
-    return few / np.abs(few).sum(), even / np.abs(even).sum()
+    return peaked / np.abs(peaked).sum(), even / np.abs(even).sum()
 
 
 def _shown(sizes: Floats, line: Floats, noise: Floats) -> Floats:
@@ -250,8 +250,8 @@ class Residuals:
 
     def moved_range(self, by: Floats) -> tuple[float, float]:
         """Return the 90 % interval of the error with all residuals moved, (bins,)."""
-        found = ece_estimate(self.table[:, : _ENOUGH + 1] + by[:, None], 0, level=0.9)
-        return found.low, found.high
+        ece = ece_estimate(self.table[:, : _ENOUGH + 1] + by[:, None], 0, level=0.9)
+        return ece.low, ece.high
 
 
 def joined(data: Floats, drawn: Floats | Singles) -> Floats:
@@ -263,9 +263,9 @@ def joined(data: Floats, drawn: Floats | Singles) -> Floats:
     >>> joined(np.array([0.1]), drawn)[0]
     np.float64(0.1)
     """
-    found = drawn.astype(np.float64)
-    found[..., 0] = data[..., 0]
-    return found
+    replicates = drawn.astype(np.float64)
+    replicates[..., 0] = data[..., 0]
+    return replicates
 
 
 def absolute_sums(residuals: Floats) -> Floats:
@@ -298,10 +298,10 @@ def residuals_of(data: tuple[Floats, Floats], drawn: tuple[Floats, Floats]) -> l
 
 
 def _squares(residuals: Floats, shares: Floats) -> Floats:
-    found = np.square(residuals)
+    squares = np.square(residuals)
     # A bin without rows has no residual either, beyond what is lost in the last digits.
-    found /= np.maximum(shares, _NO_SHARE)
-    return np.asarray(found.sum(axis=1))
+    squares /= np.maximum(shares, _NO_SHARE)
+    return np.asarray(squares.sum(axis=1))
 
 
 def _variance(moved: Floats, sound: Mask) -> Floats:
@@ -314,5 +314,5 @@ def _variance(moved: Floats, sound: Mask) -> Floats:
         moved = np.where(sound[:, None], moved, 0.0)
     number = sound.sum(axis=1)[:, None]
     squares = np.einsum("...k,...k->...", moved, moved)
-    found = (squares - np.square(moved.sum(axis=-1)) / number) / (number - 1)
-    return np.where(number > 1, np.maximum(found, 0.0), np.nan)
+    variance = (squares - np.square(moved.sum(axis=-1)) / number) / (number - 1)
+    return np.where(number > 1, np.maximum(variance, 0.0), np.nan)

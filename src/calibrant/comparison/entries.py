@@ -97,16 +97,16 @@ def _of_enough(estimate: Estimate) -> Estimate:
 def _area(cells: Floats, stated: Floats, held_in: Floats, level: float, design: float) -> Estimate:
     """Return the area under the ROC curve from counts by confidence, with an interval."""
     wrong, right = cells
-    held = (wrong + right) > 0
+    used = (wrong + right) > 0
     n = round(float(right.sum() + wrong.sum()))
     if not right.sum() or not wrong.sum():
         return Estimate(math.nan, math.nan, math.nan, n, level, interval="none")
-    said = stated[held] / held_in.sum(axis=0)[held]
-    weight = (right + wrong)[held]
+    said = stated[used] / held_in.sum(axis=0)[used]
+    weight = (right + wrong)[used]
     ranked = Ranked.of(
         np.tile(said, 2),
         np.repeat([1.0, 0.0], said.size),
-        np.concatenate([right[held], wrong[held]]),
+        np.concatenate([right[used], wrong[used]]),
         rows=False,
     )
     area, influence = ranked.measured("auroc")
@@ -257,11 +257,11 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
             return replace(part, a=bare(part.a), b=bare(part.b))
         return [bare(item) for item in part] if isinstance(part, list) else part
 
-    found: dict[str, Any] = bare({**entry, "p_value": {}})
+    stripped: dict[str, Any] = bare({**entry, "p_value": {}})
     ties = {view: dict.fromkeys(of, True) for view, of in entry["ties"].items()}
     p_values = dict.fromkeys(entry["p_value"], math.nan)
-    unlike = [replace(row, p_value=None) for row in found["exchangeability"]]
-    return {**found, "ties": ties, "p_value": p_values, "exchangeability": unlike}
+    unlike = [replace(row, p_value=None) for row in stripped["exchangeability"]]
+    return {**stripped, "ties": ties, "p_value": p_values, "exchangeability": unlike}
 
 
 def _p_value(gap: Gap, n: int, units: float) -> float:
@@ -275,8 +275,8 @@ def judges_entry(both: tuple[CandidateViews, CandidateViews], level: float) -> d
     n = first.scores.n
     gaps = first.statistics.error - second.statistics.error
     z = squared_gap_z(first.statistics, second.statistics)
-    (found,) = gaps_of(gaps[None])
-    gap, p_gap = found.estimate(n, level=level), found.student_p_value(n)
+    (difference,) = gaps_of(gaps[None])
+    gap, p_gap = difference.estimate(n, level=level), difference.student_p_value(n)
     p_square = float(2 * special.ndtr(-abs(z)))
     side = (gap.low > 0) - (gap.high < 0)
     return {

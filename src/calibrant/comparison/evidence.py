@@ -123,14 +123,14 @@ def pair_evidences(
     clips = _clips(replicates)
     result = []
     for number, pair in enumerate(pairs):
-        own = dict(zip(_GAPS, gaps[number * len(_GAPS) :], strict=False))
+        by_name = dict(zip(_GAPS, gaps[number * len(_GAPS) :], strict=False))
         both = {name: views(pair.first, pair.second) for name, views in _SQUARED.items()}
         result.append(
             PairEvidence(
-                own,
+                by_name,
                 dict(zip(_SQUARED, squares[number], strict=True)),
                 {name: a.rms - b.rms for name, (a, b) in both.items()},
-                _bound(pair, own, replicates[number], margin),
+                _bound(pair, by_name, replicates[number], margin),
                 laws[number],
                 clips[number],
                 *survey.more_accurate(pair.a, pair.b)[1:],
@@ -190,8 +190,8 @@ def _squares(pairs: Sequence[PairViews]) -> list[list[float]]:
         return [[squared_gap_z(a, b) for a, b in of] for of in both]
     spread = gaps.var(axis=-1, ddof=1).tolist()
     return [
-        [_z(a, b, sd) for (a, b), sd in zip(of, own, strict=True)]
-        for of, own in zip(both, spread, strict=True)
+        [_z(a, b, sd) for (a, b), sd in zip(of, sds, strict=True)]
+        for of, sds in zip(both, spread, strict=True)
     ]
 
 

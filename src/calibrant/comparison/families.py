@@ -49,9 +49,9 @@ def decide_document(
     for part in parts:
         part["pairs"].sort(key=_importance)
         part["told"] = [plain({**part["keys"], **pair}) for pair in part["pairs"]]
-        part["sentences"] = [pair_claim(told, margin=margin, named=named) for told in part["told"]]
-        for pair, told, claim in zip(part["pairs"], part["told"], part["sentences"], strict=True):
-            pair["text"] = told["text"] = claim.text
+        part["sentences"] = [pair_claim(row, margin=margin, named=named) for row in part["told"]]
+        for pair, row, claim in zip(part["pairs"], part["told"], part["sentences"], strict=True):
+            pair["text"] = row["text"] = claim.text
         part["league"] |= place_models(part["league"].pop("rows"), part["pairs"])
         summary, verdicts = part["summary"], Counter(pair["verdict"] for pair in part["pairs"])
         summary["verdicts"] = {name: verdicts[name] for name in VERDICTS}
@@ -123,8 +123,8 @@ def _paper_views(pairs: Sequence[dict[str, Any]], level: float) -> None:
     for pair in pairs:
         pair["better"] = {view: _preferred(pair, view, alpha) for view in pair["p_value"]}
         pair["reversal_resolved"] = {
-            view: None not in (found := (pair["better"]["raw"], pair["better"][view]))
-            and found[0] != found[1]
+            view: None not in (winners := (pair["better"]["raw"], pair["better"][view]))
+            and winners[0] != winners[1]
             for view in pair["p_value"]
             if view != "raw"
         }

@@ -114,25 +114,25 @@ def all_footings(
 ) -> list[Footings]:
     """Return the footings of a model with every partner; partners with the same questions share."""
     every = np.arange(len(survey.moments))
-    own = survey.accuracy(model, every)
-    chosen = common_accuracy(np.stack([own, survey.accuracy(every, model)]), target)
+    accuracies = survey.accuracy(model, every)
+    chosen = common_accuracy(np.stack([accuracies, survey.accuracy(every, model)]), target)
     chosen[model] = common_accuracy(survey.accuracy(every, every), target)
-    goals = _Goals(sums, survey, model, own, chosen)
+    goals = _Goals(sums, survey, model, accuracies, chosen)
     raw, law = goals.raw(), goals.law(survey.law_steps())
     outcomes = sums.data.mass[sums.kind, 0, :, :, 0].sum(axis=2)
     both = joined(sums.data.same[:, :2], sums.drawn.same[:, :2])
     with np.errstate(divide="ignore", invalid="ignore"):
         halves = joined(sums.data.same[:, 2:4], sums.drawn.same[:, 2:4]) / both
     sharing = sharing_distances(sums.ranks)
-    found: list[Footings] = []
+    footings: list[Footings] = []
     for start in range(0, every.size, _PARTNERS):
         partners = every[start : start + _PARTNERS]
         seen = zip(partners, *goals.moved(partners), goals.papers(partners), strict=True)
         for partner, shift, by, near_error, mixed, paper in seen:
-            found.append(
+            footings.append(
                 Footings(
                     int(survey.both[model, partner, 0]),
-                    own[partner],
+                    accuracies[partner],
                     raw[sums.kind[partner]],
                     shift,
                     by,
@@ -148,11 +148,11 @@ def all_footings(
                     sums.histogram[partner],
                 )
             )
-    found[model] = _alone(found[model], goals, survey)
-    return found
+    footings[model] = _alone(footings[model], goals, survey)
+    return footings
 
 
-def _alone(own: Footings, goals: _Goals, survey: Survey) -> Footings:
+def _alone(footings: Footings, goals: _Goals, survey: Survey) -> Footings:
     """Return what is seen of a model by itself."""
     sums, model = goals.sums, goals.model
     kind = sums.kind[model]
@@ -161,7 +161,7 @@ def _alone(own: Footings, goals: _Goals, survey: Survey) -> Footings:
     width = joined(sums.data.width[kind], sums.drawn.width[kind])
     number, said = mass.sum(axis=2)
     return replace(
-        own,
+        footings,
         shifted=weakest,
         strongest=strongest,
         score=even_odds_score(sums, survey, model),
@@ -174,17 +174,17 @@ class _Goals:
     """One model, and the accuracies that it is brought to."""
 
     def __init__(
-        self, sums: ModelSums, survey: Survey, model: int, own: Floats, chosen: Floats
+        self, sums: ModelSums, survey: Survey, model: int, accuracies: Floats, chosen: Floats
     ) -> None:
         self.sums, self.model = sums, model
-        partners = np.append(np.arange(len(own)), model)
-        inside = survey.inside(own[partners], model, partners)
+        partners = np.append(np.arange(len(accuracies)), model)
+        inside = survey.inside(accuracies[partners], model, partners)
         goal = survey.inside(survey.goals(model), model, partners)
         shift = log_odds(goal) - log_odds(inside)
         goals = (1 - goal) / (1 - inside), goal / inside, shift - shift[:, :1]
         with np.errstate(divide="ignore", invalid="ignore"):
             # A resample without right or without wrong answers has no such weights: NaN.
-            weights = np.stack([(1 - chosen) / (1 - own), chosen / own], axis=1)
+            weights = np.stack([(1 - chosen) / (1 - accuracies), chosen / accuracies], axis=1)
         of = sums.kind[partners], shift_nodes(survey.shifts(model))
         table = np.stack(goals, axis=1)
         self.data = AlignedSums(sums.data, *of, table[:, :, :1], weights[:, :, :1])
@@ -209,15 +209,15 @@ class _Goals:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             data, drawn = self.data.moved(partners), self.drawn.moved(partners)
-        found = residuals_of(data[:2], drawn[:2])
+        residuals = residuals_of(data[:2], drawn[:2])
         near = (data[3] * self.sums.near[partners]).sum(axis=1)
         errors = [
             joined(absolute_sums(seen + by[:, None]), absolute_sums(drawn + by[:, None]))
             if by.any()
             else of.error
-            for of, by, seen, drawn in zip(found, near, data[0], drawn[0], strict=True)
+            for of, by, seen, drawn in zip(residuals, near, data[0], drawn[0], strict=True)
         ]
-        return found, list(near), errors, joined(data[2], drawn[2])
+        return residuals, list(near), errors, joined(data[2], drawn[2])
 
     def alone(self) -> list[Residuals]:
         """Return the model at the weakest and at the strongest accuracy, with all resamples."""
@@ -231,7 +231,7 @@ class _Goals:
     @np.errstate(divide="ignore", invalid="ignore")
     def papers(self, partners: Indices) -> list[dict[str, Scores]]:
         """Return the views of the literature with some partners."""
-        found: list[dict[str, Scores]] = [{} for _ in partners]
+        views: list[dict[str, Scores]] = [{} for _ in partners]
         outcomes = self.data.sums.same[partners, :2, 0].sum(axis=1)
         answered = of_kind(self.data.total, self.data.kind[partners])[:, 0]
         ways = ("raw", AlignedSums.as_answered, answered), ("da", AlignedSums.aligned, answered)
@@ -242,8 +242,8 @@ class _Goals:
             for row, partner in enumerate(partners):
                 at = row % len(brier)
                 kept = joined(seen[at], drawn[at]) if partner == self.model else None
-                found[row][view] = Scores(brier[at], error[at], round(float(n[row % len(n)])), kept)
-        return found
+                views[row][view] = Scores(brier[at], error[at], round(float(n[row % len(n)])), kept)
+        return views
 
 
 def _integrals(law: Floats, steps: Floats) -> Floats:

@@ -36,11 +36,11 @@ _UNPLACED = 0.2
 
 
 def league_row(
-    number: int, name: str, own: Footings, survey: Survey, level: float
+    number: int, name: str, footings: Footings, survey: Survey, level: float
 ) -> dict[str, Any]:
     """Return what the league says of a model by itself, on all its questions."""
     parts = corp_parts(survey, number, even=True)
-    empty = is_uninformative(own.by_outcome[1], own.by_outcome[0])
+    empty = is_uninformative(footings.by_outcome[1], footings.by_outcome[0])
     graded, right = survey.own_accuracy(number)
     statements = survey.cells[number].sum(axis=0)
     low, high = cell_index(np.array([CLIP, 1 - CLIP]))
@@ -48,8 +48,8 @@ def league_row(
     share, related = survey.missing(number, number)
     return {
         "model": name,
-        "n": own.n,
-        "score": interval(own.score, own.n, level=level),
+        "n": footings.n,
+        "score": interval(footings.score, footings.n, level=level),
         "mcb": parts["mcb"],
         "dsc": parts["dsc"],
         "accuracy": right,
@@ -111,15 +111,15 @@ def tiers(beaten: Mapping[str, set[str]]) -> dict[str, int]:
     >>> tiers({"a": set(), "b": {"a"}, "c": {"a", "b"}})
     {'a': 1, 'b': 2, 'c': 3}
     """
-    left, found, tier = set(beaten), dict.fromkeys(beaten, 0), 1
+    left, tier_of, tier = set(beaten), dict.fromkeys(beaten, 0), 1
     while left:
         free = {name for name in left if not beaten[name] & left}
         # Each pair has questions of its own, so three models may beat each other in a circle.
         for name in free or left:
-            found[name] = tier
+            tier_of[name] = tier
         left -= free or set(left)
         tier += 1
-    return found
+    return tier_of
 
 
 def is_uninformative(right: Floats, wrong: Floats) -> bool:
@@ -144,9 +144,9 @@ def corp_parts(survey: Survey, model: int, *, even: bool) -> dict[str, float]:
         At accuracy 0.5, confidences shifted along; otherwise as stated.
     """
     cells = survey.cells[model]
-    held = cells.sum(axis=0) > 0
-    wrong, right = cells[:, held]
-    said = survey.stated[model, held] / (wrong + right)
+    used = cells.sum(axis=0) > 0
+    wrong, right = cells[:, used]
+    said = survey.stated[model, used] / (wrong + right)
     accuracy = float(right.sum() / (right.sum() + wrong.sum()))
     if even:
         if not 0 < accuracy < 1:

@@ -60,12 +60,12 @@ class Questions:
 
     def resamples(self, number: int) -> Resamples:
         """Return the resampled questions, the same at every call."""
-        found = self._drawn.get(number)
-        if found is None:
-            found = resample_counts(self.block.size, number, self.stream(), self.block.cluster)
+        drawn = self._drawn.get(number)
+        if drawn is None:
+            drawn = resample_counts(self.block.size, number, self.stream(), self.block.cluster)
             if self.keep:
-                self._drawn[number] = found
-        return found
+                self._drawn[number] = drawn
+        return drawn
 
 
 class BlockReader(Protocol):
@@ -185,16 +185,16 @@ class _SecondPass:
     def batches(self) -> list[Batch]:
         """Return which models of which comparisons are summed up together."""
         batches: list[Batch] = []
-        held = 0
+        memory = 0
         for comparison, survey in self.surveyed.items():
             models = len(survey.moments)
             rows = models * (8 * MASS_BINS + 3 * self.options["bins"] + 180)
             size = rows * (self.options["resamples"] + 1) * 4
             for model in range(models):
-                held += size
-                if not batches or self.alone or held > _HELD:
+                memory += size
+                if not batches or self.alone or memory > _HELD:
                     batches.append(())
-                    held = size
+                    memory = size
                 batches[-1] += ((comparison, model),)
         return batches
 
@@ -202,8 +202,8 @@ class _SecondPass:
         """Return the sums of some models over one part; their views, where it is the only part."""
         # One thread per product: the threads of the linear algebra library would fight over cores.
         with threadpool_limits(1):
-            found = _added_up(self._block_sums(*task))
-            return {key: self._views(key, found[key]) for key in found} if self.alone else found
+            sums = _added_up(self._block_sums(*task))
+            return {key: self._views(key, sums[key]) for key in sums} if self.alone else sums
 
     def _block_sums(self, batch: Batch, part: int) -> Iterator[tuple[ModelKey, ModelSums]]:
         resamples, bins = self.options["resamples"], self.options["bins"]

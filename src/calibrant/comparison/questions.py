@@ -85,9 +85,9 @@ def known_models(scores: pl.DataFrame, models: Sequence[str] | None) -> list[str
             f"{nameless:,} of {scores.height:,} rows have no model",
             hint="fill the column of models in, or leave those rows out",
         )
-    known = scores["model"].unique(maintain_order=True).to_list()
-    wanted = list(dict.fromkeys(models)) if models is not None else known
-    require_known(wanted, known, "there is no model {}")
+    names = scores["model"].unique(maintain_order=True).to_list()
+    wanted = list(dict.fromkeys(models)) if models is not None else names
+    require_known(wanted, names, "there is no model {}")
     if len(wanted) < 2:
         raise InputError(
             f"a comparison needs at least two models, got {len(wanted)}: {', '.join(wanted)}",
@@ -132,11 +132,11 @@ def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> Q
             pl.when(nth > 0).then(pl.format("{}, row {}", ids, nth + 1)).otherwise(ids)
         )
         chosen = chosen.with_columns(again.to_series().alias("question_id"))
-    found = placed(chosen, wanted)
+    block = placed(chosen, wanted)
     if cluster is None:
-        return found
-    known = dict(zip(chosen["question_id"].cast(pl.String), cluster.rank("dense"), strict=True))
-    return replace(found, cluster=np.array([known[name] for name in found.questions]) - 1)
+        return block
+    clusters = dict(zip(chosen["question_id"].cast(pl.String), cluster.rank("dense"), strict=True))
+    return replace(block, cluster=np.array([clusters[name] for name in block.questions]) - 1)
 
 
 def placed(chosen: pl.DataFrame, models: Sequence[str]) -> QuestionBlock:

@@ -118,8 +118,8 @@ def _belonging(question: Indices, line: Indices, lines: int, counts: Counts) -> 
     ends = np.searchsorted(line, np.arange(lines + 1))
     ones = np.ones(question.size, dtype=counts.dtype)
     belongs = sparse.csr_array((ones, question, ends), shape=(lines, len(counts)))
-    found: Counts = belongs @ counts
-    return found
+    sums: Counts = belongs @ counts
+    return sums
 
 
 class Draws:

@@ -94,23 +94,23 @@ class WeightedSums:
 
     def at_shifts(self, served: ShiftNodes, places: Indices, kinds: Indices) -> Floats:
         """(places, 2, 2, mass bins, draws) confidence and slope at some of the shifts."""
-        found = _at_nodes(self.nodes, served, places)
+        shifted = _at_nodes(self.nodes, served, places)
         mass, lacking = self.mass, self.lacking
         for row, (kind, place) in enumerate(zip(kinds, places, strict=True)):
             if kind:
-                found[row] -= lacking[kind]
+                shifted[row] -= lacking[kind]
             if served.shifts[place] == 0:
                 # Without a shift the confidences stay as stated, near-certain ones too.
-                found[row, 0] = mass[kind, 1]
-        return found
+                shifted[row, 0] = mass[kind, 1]
+        return shifted
 
 
 def _at_nodes(nodes: Floats, served: ShiftNodes, places: Indices) -> Floats:
     """Return confidence and slope at some of the shifts, on all questions."""
     lines = np.stack([served.values[places], served.slopes[places]], axis=1)
-    found = np.tensordot(lines.astype(nodes.dtype), nodes[1:], axes=1)
-    found[served.shifts[places] == 0, 1] = nodes[0]
-    return np.asarray(found)
+    shifted = np.tensordot(lines.astype(nodes.dtype), nodes[1:], axes=1)
+    shifted[served.shifts[places] == 0, 1] = nodes[0]
+    return np.asarray(shifted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +227,11 @@ class _Work:
     def _law(self, draws: Draws) -> Floats:
         """Return number and confidence by outcome and step."""
         rows, size = self.said.rows, min(draws.counts.shape[1], DESCRIBED + 1)
-        found = np.zeros((2, 2, self.steps, size), draws.counts.dtype)
+        table = np.zeros((2, 2, self.steps, size), draws.counts.dtype)
         run = rows.right * self.steps + rows.law
         for place, values in draws.products(self.columns[:2], run, size):
-            found[:, *divmod(place, self.steps)] = values
-        return found
+            table[:, *divmod(place, self.steps)] = values
+        return table
 
     def _by_kind(self, whole: Floats, nodes: Floats, counts: Counts) -> Floats:
         """Return the lines of all questions, and of the partners that lack some."""
@@ -277,12 +277,12 @@ def _lines(rows: Rows, columns: Floats, bins: int) -> tuple[Floats, Floats]:
         (squares, z, 2),
         (spread, z, 2),
     )
-    found = []
+    tables = []
     for values, line, size in blocks:
         table = np.zeros((size, z.size))
         table[line, at] = values
-        found.append(table)
-    return np.concatenate(found), found[0]
+        tables.append(table)
+    return np.concatenate(tables), tables[0]
 
 
 def _columns(rows: Rows, survey: Survey, model: int) -> Floats:
@@ -308,17 +308,17 @@ def _columns(rows: Rows, survey: Survey, model: int) -> Floats:
 def _near_sums(rows: Rows, present: Mask, shifts: Floats) -> Floats:
     """Return what near-certain confidences add in the data when they are taken at their word."""
     extreme = np.flatnonzero(np.abs(rows.confidence - 0.5) > 0.495 - 1e-12)
-    found = np.zeros((len(present), 2, MASS_BINS))
+    sums = np.zeros((len(present), 2, MASS_BINS))
     if not extreme.size:
-        return found
+        return sums
     part = rows.take(extreme)
     place = part.right * MASS_BINS + part.mass
     said, which = np.unique(part.confidence, return_inverse=True)
     for partner, (has, shift) in enumerate(zip(present[:, extreme], shifts, strict=False)):
         apart = shift_confidence(said, shift, clip=NEAR_CLIP) - shift_confidence(said, shift)
         moved = part.weight * has * apart[which]
-        found[partner] = np.bincount(place, moved, 2 * MASS_BINS).reshape(2, MASS_BINS)
-    return found
+        sums[partner] = np.bincount(place, moved, 2 * MASS_BINS).reshape(2, MASS_BINS)
+    return sums
 
 
 def _same_sums(rows: Rows, counts: Counts, shared: Singles, bins: int) -> Floats:
@@ -357,10 +357,10 @@ def _counts_by_sharing(rows: Rows, others: Floats, survey: Survey, model: int) -
     theirs = others[:, sharp] if sharp.size < rows.grade.size else others
     # Which partners share the outcome (1), which do not (0), and which have none (2).
     state = np.where(np.isnan(theirs), 2, theirs == z).astype(np.intp)
-    found = []
+    counts = []
     for place, size in ((cells[cell_index(c)], RANK_CELLS), (bar, HISTOGRAM_BINS)):
         at = 3 * (z * size + place)
         counted = np.stack([np.bincount(at + of, minlength=6 * size) for of in state])
         sums = counted.reshape(-1, 2, size, 3)[..., :2].swapaxes(2, 3)
-        found.append(sums.reshape(-1, 4, size).astype(np.float64))
-    return found
+        counts.append(sums.reshape(-1, 4, size).astype(np.float64))
+    return counts

@@ -126,11 +126,11 @@ class Survey:
         if self.law is not None:
             return self.law
         rows = self.cells.sum(axis=(0, 1))
-        held = np.flatnonzero(rows)
-        said = self.stated.sum(axis=0)[held] / rows[held]
+        used = np.flatnonzero(rows)
+        said = self.stated.sum(axis=0)[used] / rows[used]
         size = _law_size(len(self.moments))
-        places = np.searchsorted(np.cumsum(rows[held]), rows.sum() * np.arange(1, size) / size)
-        return _steps(said[np.minimum(places, held.size - 1)])
+        places = np.searchsorted(np.cumsum(rows[used]), rows.sum() * np.arange(1, size) / size)
+        return _steps(said[np.minimum(places, used.size - 1)])
 
     def goals(self, a: int) -> Floats:
         """(models + 1, 1 + resamples) accuracies that `a` is brought to: that of every partner.
@@ -138,18 +138,18 @@ class Survey:
         In its own place stands the weakest model of all, in the last the strongest.
         """
         models = np.arange(len(self.moments))
-        own = self.accuracy(models, models)
-        goals = np.vstack([self.accuracy(models, a), own.max(axis=0)])
-        goals[a] = own.min(axis=0)
+        alone = self.accuracy(models, models)
+        goals = np.vstack([self.accuracy(models, a), alone.max(axis=0)])
+        goals[a] = alone.min(axis=0)
         return goals
 
     def shifts(self, a: int) -> Floats:
         """(models + 1,) by how much the log-odds of `a` move to reach each goal; 0 if nowhere."""
-        own = self.accuracy(a, np.append(np.arange(len(self.moments)), a))[:, 0]
+        accuracies = self.accuracy(a, np.append(np.arange(len(self.moments)), a))[:, 0]
         goals = self.goals(a)[:, 0]
         with np.errstate(invalid="ignore"):
-            moved = log_odds(goals) - log_odds(own)
-        return np.asarray(np.where((goals == own) | ~np.isfinite(moved), 0.0, moved))
+            moved = log_odds(goals) - log_odds(accuracies)
+        return np.asarray(np.where((goals == accuracies) | ~np.isfinite(moved), 0.0, moved))
 
     def more_accurate(self, a: int, b: int) -> tuple[int, float, float]:
         """Return, on questions graded for both: their number, a's lead, its standard error.
@@ -204,10 +204,10 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
     resamples
         Resampled questions, the same that the sums of the block take.
     """
-    present, known, count = block.present, block.outcome, len(block.models)
-    correct = np.nan_to_num(known)
+    present, outcomes, count = block.present, block.outcome, len(block.models)
+    correct = np.nan_to_num(outcomes)
     # Questions that all models have, with the same outcome for all.
-    alike = (known == known[0]).all(axis=0)
+    alike = (outcomes == outcomes[0]).all(axis=0)
     cells, shared = np.zeros((2, count, 2, CELLS))
     stated, moments = np.zeros((count, CELLS)), np.zeros((count, 3))
     edges = []
@@ -222,7 +222,7 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
         moments[model] = c.size, c.sum(), c @ c
         edges.append(_mass_edges(c))
     both, right = _resampled_counts(present, correct, resamples)
-    agreed = np.array([(row == known).sum(axis=1) for row in known], dtype=np.float64)
+    agreed = np.array([(row == outcomes).sum(axis=1) for row in outcomes], dtype=np.float64)
     said, size = block.confidence[present], _law_size(count)
     answers = present.sum(axis=0)
     return Survey(
@@ -252,9 +252,9 @@ def distinct_rows(flags: Mask) -> tuple[Mask, Indices]:
     >>> distinct_rows(np.array([[True, False], [True, True], [True, False]]))[1].tolist()
     [0, 1, 0]
     """
-    known: dict[bytes, int] = {}
-    kind = [known.setdefault(row.tobytes(), len(known)) for row in np.packbits(flags, axis=1)]
-    first = [kind.index(number) for number in range(len(known))]
+    kinds: dict[bytes, int] = {}
+    kind = [kinds.setdefault(row.tobytes(), len(kinds)) for row in np.packbits(flags, axis=1)]
+    first = [kind.index(number) for number in range(len(kinds))]
     return flags[first], np.array(kind, dtype=np.intp)
 
 
@@ -302,27 +302,27 @@ def graded_sums(block: QuestionBlock) -> tuple[Floats, Floats]:
     then, with D and m the sum of differences and the number of questions of a cluster, the sums of
     D^2, of D m, of m^2, and the number of clusters.
     """
-    known = (~np.isnan(block.correct)).astype(np.float64)
+    graded = (~np.isnan(block.correct)).astype(np.float64)
     grade = np.nan_to_num(block.correct)
-    mute = known * np.isnan(block.confidence)
-    sums = (known, grade, mute * (1 - grade), mute * grade)
-    return np.stack([part @ known.T for part in sums]), _apart(known, grade, block.cluster)
+    mute = graded * np.isnan(block.confidence)
+    sums = (graded, grade, mute * (1 - grade), mute * grade)
+    return np.stack([part @ graded.T for part in sums]), _apart(graded, grade, block.cluster)
 
 
-def _apart(known: Floats, grade: Floats, cluster: Indices | None) -> Floats:
+def _apart(graded: Floats, grade: Floats, cluster: Indices | None) -> Floats:
     """Return the sums over clusters; questions that are independent are clusters of one."""
     if cluster is None:
-        n, right, squares = known @ known.T, grade @ known.T, grade**2 @ known.T
+        n, right, squares = graded @ graded.T, grade @ graded.T, grade**2 @ graded.T
         return np.stack([squares + squares.T - 2 * grade @ grade.T, right - right.T, n, n])
     ones, places = np.ones(cluster.size), np.arange(cluster.size)
     belongs = sparse.csr_array((ones, (cluster, places)))
-    found = np.empty((4, len(known), len(known)))
-    for model, (has, own) in enumerate(zip(known, grade, strict=True)):
-        sizes = belongs @ (known * has).T
-        sums = belongs @ ((own - grade) * known * has).T
+    apart = np.empty((4, len(graded), len(graded)))
+    for model, (has, first) in enumerate(zip(graded, grade, strict=True)):
+        sizes = belongs @ (graded * has).T
+        sums = belongs @ ((first - grade) * graded * has).T
         table = sums**2, sums * sizes, sizes**2, sizes > 0
-        found[:, model] = [part.sum(axis=0) for part in table]
-    return found
+        apart[:, model] = [part.sum(axis=0) for part in table]
+    return apart
 
 
 def _resampled_counts(

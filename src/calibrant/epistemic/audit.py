@@ -77,7 +77,7 @@ def groups_entry(
     f, y = confidence.astype(np.float64), correct.astype(np.float64)
     level, seed = options.level, options.seed
     readable = as_frame(features).drop(list(numbers))
-    found = confidence_groups.ConfidenceGroups(
+    finder = confidence_groups.ConfidenceGroups(
         min_group=options.min_group,
         alpha=options.alpha,
         named=options.group,
@@ -95,7 +95,7 @@ def groups_entry(
         model=keys["model"],
         method=keys["method"],
         n=len(f),
-        n_evaluated=len(f) - found.left_out_,
+        n_evaluated=len(f) - finder.left_out_,
         mean_confidence=float(f.mean()),
         rate=float(y.mean()),
         overall_gap=_mean(f - y, units, level),
@@ -109,12 +109,12 @@ def groups_entry(
         rest=Estimate(rest, 0.0, max(brier.high - shown, rest), n=brier.n, level=level),
         published_loss=_published(features, f, y, options, units),
         decision=_decision(risk),
-        multiplicity=_multiplicity(found),
-        groups=[*_groups(found, readable, (f, y, loss.fit_.corrected), units, risk)],
-        groups_not_shown=max(len(found.groups_) - _GROUPS_SHOWN, 0),
-        differences=found.differences_,
-        reliability=_reliability(found, readable, f, y),
-    ), found.corrector_
+        multiplicity=_multiplicity(finder),
+        groups=[*_groups(finder, readable, (f, y, loss.fit_.corrected), units, risk)],
+        groups_not_shown=max(len(finder.groups_) - _GROUPS_SHOWN, 0),
+        differences=finder.differences_,
+        reliability=_reliability(finder, readable, f, y),
+    ), finder.corrector_
 
 
 def _mean(values: Floats, units: Ints | None, level: float) -> Estimate:
@@ -137,8 +137,8 @@ def _published(
     """
     if options.estimator == "tree":
         tree = TreeGroupingLoss(level=options.level, seed=options.seed)
-        found = tree.fit(features, f, y, units=units)
-        value, ends = found.value_, found.interval_
+        loss = tree.fit(features, f, y, units=units)
+        value, ends = loss.value_, loss.interval_
     elif options.estimator == "binned":
         value = BinnedGroupingLoss(seed=options.seed).fit(features, f, y).value_
         ends = (math.nan, math.nan)
@@ -161,45 +161,45 @@ def _decision(risk: DecisionRisk) -> GroupDecision:
     )
 
 
-def _multiplicity(found: confidence_groups.ConfidenceGroups) -> Multiplicity:
+def _multiplicity(finder: confidence_groups.ConfidenceGroups) -> Multiplicity:
     return Multiplicity(
         control="largest of all rules",
-        alpha=found.alpha,
-        tested=found.tested_,
-        critical=found.search_.redrawn.critical,
-        pairs_left_out=found.pairs_dropped_,
-        rows_left_out=found.left_out_,
-        min_group=found.min_group,
+        alpha=finder.alpha,
+        tested=finder.tested_,
+        critical=finder.search_.redrawn.critical,
+        pairs_left_out=finder.pairs_dropped_,
+        rows_left_out=finder.left_out_,
+        min_group=finder.min_group,
     )
 
 
 def _groups(
-    found: confidence_groups.ConfidenceGroups,
+    finder: confidence_groups.ConfidenceGroups,
     frame: pl.DataFrame,
     columns: tuple[Floats, Floats, Floats],
     units: Ints | None,
     risk: DecisionRisk,
 ) -> Iterator[GroupEntry]:
     """Yield the groups; what decisions cost in those that stand out, or were named."""
-    for group, rule in zip(found.groups_[:_GROUPS_SHOWN], found.rules_, strict=False):
+    for group, rule in zip(finder.groups_[:_GROUPS_SHOWN], finder.rules_, strict=False):
         if group.flagged or group.kind == "named":
             # The corrected confidence of each row was learned without that row.
             inside = rule.mask(frame)
             f, y, corrected = (values[inside] for values in columns)
-            own = None if units is None else units[inside]
-            cost = _mean(risk.spent(f, y), own, risk.level)
-            saved = _mean(risk.savings(f, y, corrected), own, risk.level)
+            questions = None if units is None else units[inside]
+            cost = _mean(risk.spent(f, y), questions, risk.level)
+            saved = _mean(risk.savings(f, y, corrected), questions, risk.level)
             group = replace(group, cost=cost, saved=saved)
         yield group
 
 
 def _reliability(
-    found: confidence_groups.ConfidenceGroups, frame: pl.DataFrame, f: Floats, y: Floats
+    finder: confidence_groups.ConfidenceGroups, frame: pl.DataFrame, f: Floats, y: Floats
 ) -> GroupReliability:
     """Return the recalibration curve and its shift in each group that stands out."""
     grid = np.linspace(float(f.min()), float(f.max()), _CURVE_POINTS)
     drawn = []
-    for group, rule in zip(found.groups_[:_REGIONS_DRAWN], found.rules_, strict=False):
+    for group, rule in zip(finder.groups_[:_REGIONS_DRAWN], finder.rules_, strict=False):
         if group.flagged:
             inside = f[rule.mask(frame)]
             drawn.append(
@@ -221,11 +221,11 @@ def _reliability(
 
 def across_models(entries: Sequence[GroupsEntry]) -> list[GroupAcross]:
     """Return, per flagged rule, how many models it stands out for and by how much."""
-    found: dict[str, list[tuple[str, float]]] = {}
+    by_rule: dict[str, list[tuple[str, float]]] = {}
     for entry in entries:
         for group in entry.groups:
             if group.flagged:
-                found.setdefault(group.rule, []).append((entry.model, group.gap_recalibrated))
+                by_rule.setdefault(group.rule, []).append((entry.model, group.gap_recalibrated))
     rows = [
         GroupAcross(
             rule=rule,
@@ -234,6 +234,6 @@ def across_models(entries: Sequence[GroupsEntry]) -> list[GroupAcross]:
             over_confident=sum(gap > 0 for _, gap in hits),
             mean_gap=float(np.mean([gap for _, gap in hits])),
         )
-        for rule, hits in found.items()
+        for rule, hits in by_rule.items()
     ]
     return sorted(rows, key=lambda row: (-len(row.models), -abs(row.mean_gap), row.rule))

@@ -165,8 +165,8 @@ class Profile(Stored):
         """Return the position of each row's group, -1 for one that is not known."""
         if self.group is None or self.group not in rows.columns:
             return np.zeros(rows.height, dtype=np.intp)
-        known = {name: at for at, name in enumerate(self.names)}
-        return np.array([known.get(name, -1) for name in level_texts(rows[self.group])], np.intp)
+        places = {name: at for at, name in enumerate(self.names)}
+        return np.array([places.get(name, -1) for name in level_texts(rows[self.group])], np.intp)
 
     def _count(self, rows: pl.DataFrame, place: Indices, column: str) -> Floats:
         """Return rows per group and cell, an atom being a cell of its own."""
@@ -197,8 +197,8 @@ class Profile(Stored):
         place = self._places(rows)
         if grouped:
             level = level_texts(rows[str(self.group)])
-            found = level.filter(pl.Series(place < 0)).value_counts(sort=True)
-            new = {name: count / rows.height for name, count in found.iter_rows()}
+            unseen = level.filter(pl.Series(place < 0)).value_counts(sort=True)
+            new = {name: count / rows.height for name, count in unseen.iter_rows()}
         kept = np.array([name not in asked for name in self.names])
         here = [name for name in self.ends if name in rows.columns]
         tests = len(here) + grouped
@@ -229,10 +229,10 @@ class Profile(Stored):
         shares = before / before.sum(), now / max(now.sum(), 1.0)
         most = int(np.argmax(np.abs(shares[1] - shares[0])))
         name = np.array(self.names)[kept][most]
-        found = Change(
+        change = Change(
             str(self.group), p, str(name), float(shares[0][most]), float(shares[1][most])
         )
-        return [found] if p <= _LEVEL else []
+        return [change] if p <= _LEVEL else []
 
 
 def same_spread(before: Floats, now: Floats) -> float:

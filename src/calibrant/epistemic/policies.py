@@ -62,11 +62,11 @@ def _fit_again(data: Mapping[str, Any], path: str) -> Hint:
     """Return how to make a policy anew that cannot be read, as far as the file says it."""
     fitted, promise, needs = (data.get(name) or {} for name in ("fitted_on", "promise", "needs"))
     verb = "decide" if data.get("kind") == "selective" else "cascade"
-    known = {"max_error": promise.get("max_error")} if verb == "decide" else {}
+    options = {"max_error": promise.get("max_error")} if verb == "decide" else {}
     columns = [name for name in needs if name != CONFIDENCE]
     return Hint(
         "fit it again on the same labels: {call}",
-        call=Call(verb, fitted.get("source") or "TABLE", **known, features=columns, save=path),
+        call=Call(verb, fitted.get("source") or "TABLE", **options, features=columns, save=path),
     )
 
 
@@ -120,9 +120,9 @@ class MendedPolicy(Policy):
         given = [row.get(CONFIDENCE) for row in as_rows(rows)]
         if not given:
             raise InputError("a check needs rows with a confidence")
-        found = self.mend.check(given)
-        changes = [Change(CONFIDENCE, found.p, None, 0.0, 0.0)] if found.shifted else []
-        outcome = "expired" if found.shifted else "as certified"
+        shift = self.mend.check(given)
+        changes = [Change(CONFIDENCE, shift.p, None, 0.0, 0.0)] if shift.shifted else []
+        outcome = "expired" if shift.shifted else "as certified"
         return GuardCheck(outcome, len(given), {}, changes, (), self.promise)  # type: ignore[arg-type]
 
     @property

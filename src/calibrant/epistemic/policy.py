@@ -94,8 +94,8 @@ class Policy(SavedPolicy, ABC):
         if self.profile is None:
             raise InputError("this policy does not say what it was made on", hint="fit it again")
         frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(as_rows(rows)))
-        known = self.known.get(self.profile.group or "", self.profile.names)
-        asked = [name for name in self.profile.names if name not in known]
+        answered = self.known.get(self.profile.group or "", self.profile.names)
+        asked = [name for name in self.profile.names if name not in answered]
         return self.profile.check(frame, asked=asked, promise=self.promise)
 
     @property

@@ -166,10 +166,10 @@ class Cascade(SavedPolicy):
         name, price = self.models[position], float(answers.cost[:, position].mean())
         if self.rule == "confidence":
             return Stage(name, price, None, None)
-        known = np.flatnonzero(~np.isnan(answers.confidence[:, position]))
+        stated = np.flatnonzero(~np.isnan(answers.confidence[:, position]))
         if self.rule == "excess":
-            return Stage(name, price, None, None, self._rivals(answers, position, known))
-        f, y = answers.confidence[known, position], answers.correct[known, position]
+            return Stage(name, price, None, None, self._rivals(answers, position, stated))
+        f, y = answers.confidence[stated, position], answers.correct[stated, position]
         if self.rule == "calibration":
             return Stage(name, price, fit_recalibrator(self.recalibration, f, y), None)
         rng, least = named_stream(self.seed, "cascade", name), self.min_samples_leaf
@@ -178,7 +178,7 @@ class Cascade(SavedPolicy):
         )
         recalibrator = fit_recalibrator(self.recalibration, f[calibration], y[calibration])
         residual = y - recalibrator.transform(f)
-        frame = answers.known_after(name)[known]
+        frame = answers.known_after(name)[stated]
         fitted = self._residual_model()
         if self.model in ("tree", "shrunk"):
             fitted.fit_parts(
@@ -198,11 +198,11 @@ class Cascade(SavedPolicy):
             seed=self.seed,
         )
 
-    def _rivals(self, answers: Answers, position: int, known: Ints) -> tuple[ResidualModel, ...]:
+    def _rivals(self, answers: Answers, position: int, stated: Ints) -> tuple[ResidualModel, ...]:
         """Return, per later model, what its answer is worth beyond that of this one."""
-        worth = self.aim.worth(answers.confidence, answers.correct)[known]
+        worth = self.aim.worth(answers.confidence, answers.correct)[stated]
         frame = Stage.described(
-            answers.known_after(self.models[position])[known], answers.confidence[known, position]
+            answers.known_after(self.models[position])[stated], answers.confidence[stated, position]
         )
         gains = worth[:, position + 1 :] - worth[:, [position]]
         return tuple(self._residual_model().fit(frame, gain) for gain in gains.T)

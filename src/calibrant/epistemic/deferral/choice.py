@@ -264,15 +264,15 @@ def _chosen(
     )
 
 
-def _winner(found: dict[str, Reached], target: Target) -> str:
+def _winner(strategies: dict[str, Reached], target: Target) -> str:
     """Return the best strategy; the default is replaced only by one that is clearly better."""
-    reached = {name: how for name, (_, _, how) in found.items() if "not reached" not in how}
-    names = list(reached) or list(found)
-    best = max(names, key=lambda name: _rank(found[name][1], target, bool(reached)))
+    reached = {name: how for name, (_, _, how) in strategies.items() if "not reached" not in how}
+    names = list(reached) or list(strategies)
+    best = max(names, key=lambda name: _rank(strategies[name][1], target, bool(reached)))
     default = "value"
     if best == default or default not in names:
         return best
-    return best if _lead(found[best], found[default], target) > _REPLACES else default
+    return best if _lead(strategies[best], strategies[default], target) > _REPLACES else default
 
 
 def _rank(mix: mixing.Mix, target: Target, reached: bool) -> tuple[float, float]:

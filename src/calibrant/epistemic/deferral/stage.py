@@ -125,22 +125,22 @@ class Stage(Stored):
     def risk(self, features: Any, confidence: Floats, aim: Aim) -> Floats:
         """Return the risk per row; infinite where the model gave no confidence."""
         risk = np.full(len(confidence), np.inf)
-        known = ~np.isnan(confidence)
-        f = confidence[known]
+        stated = ~np.isnan(confidence)
+        f = confidence[stated]
         if self.rivals is not None:
-            frame = self.described(features, confidence).filter(known)
+            frame = self.described(features, confidence).filter(stated)
             # An answer that no later model would better has no excess risk at all.
             gains = [rival.predict(frame) for rival in self.rivals]
-            risk[known] = np.max([np.zeros(len(f)), *gains], axis=0)
+            risk[stated] = np.max([np.zeros(len(f)), *gains], axis=0)
             return risk
         if self.recalibrator is None:
-            risk[known] = aim.doubt(f)
+            risk[stated] = aim.doubt(f)
             return risk
         p = self.recalibrator.transform(f)
         if self.residual is not None:
-            part = features if known.all() else features.filter(known)
+            part = features if stated.all() else features.filter(stated)
             p = p + self.residual.predict(part)
-        risk[known] = pointwise_risk(p, f, aim.matrix, threshold=aim.cut)
+        risk[stated] = pointwise_risk(p, f, aim.matrix, threshold=aim.cut)
         return risk
 
     def risk_one(self, query: Row, confidence: float, aim: Aim) -> float:

@@ -180,15 +180,15 @@ def _points(
         settings["zero"] = int(zero[0])
     reached = _within(curves, np.array(BUDGETS) * largest_cost)
     dearest = float(judged.cost.max() / largest_cost)
-    found = {
+    points = {
         f"budget_{budget:g}": (accuracy, accuracy - largest, min(budget, dearest))
         for budget, accuracy in zip(BUDGETS, reached, strict=True)
     }
     for name, at in settings.items():
         right = math.nan if at is None else judged.accuracy[at]
         spent = math.nan if at is None else judged.cost[at]
-        found[name] = (right, right - largest, spent / largest_cost)
-    return found
+        points[name] = (right, right - largest, spent / largest_cost)
+    return points
 
 
 def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
@@ -223,7 +223,7 @@ def _point(
 ) -> ChosenPoint:
     """Return one chosen setting: accuracy and cost keep to their range, a gain has either sign."""
     accuracy, gain, cost = np.array(runs).T
-    known = np.isfinite(cost)
+    spent = np.isfinite(cost)
     # A budget is set, not found: it is the same in all splits, or cannot be spent in some.
     fixed = point.startswith("budget") and np.ptp(cost) == 0
     return ChosenPoint(
@@ -231,7 +231,7 @@ def _point(
         gain=means.plain(gain),
         relative_cost=means.plain(cost)
         if fixed
-        else means.between(cost[known], least[known], most[known]),
+        else means.between(cost[spent], least[spent], most[spent]),
         splits=int(np.isfinite(gain).sum()),
     )
 
@@ -285,7 +285,7 @@ def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> li
 def _verdict(strategies: list[Strategy], comparisons: list[Comparison]) -> CascadeVerdict:
     """Say which strategy has the highest area and what is really shown."""
     areas = {one.name: one.area.numbers[0] for one in strategies}
-    known = {name: -math.inf if math.isnan(area) else area for name, area in areas.items()}
+    ranked = {name: -math.inf if math.isnan(area) else area for name, area in areas.items()}
     shown = {}
     for pair in comparisons:
         _, low, high = pair.area.numbers
@@ -293,7 +293,7 @@ def _verdict(strategies: list[Strategy], comparisons: list[Comparison]) -> Casca
     point = strategies[0].points["best"]
     gains = point.gain.numbers[1] > 0
     return CascadeVerdict(
-        highest_area=max(known, key=lambda name: known[name]),
+        highest_area=max(ranked, key=lambda name: ranked[name]),
         compared=strategies[0].name,
         against=shown,
         beats_largest=gains,

@@ -63,12 +63,12 @@ def cross_fit(
     rates = np.stack(
         [np.clip(columns @ least_squares(columns[t], correct[t]), 0.0, 1.0) for t in learned]
     )
-    found = boosted_residuals(features.beside(confidence), correct - rates, fold)
-    pairs = zip(found, learned, strict=True)
+    residuals = boosted_residuals(features.beside(confidence), correct - rates, fold)
+    pairs = zip(residuals, learned, strict=True)
     cleared = np.stack([f - columns @ least_squares(columns[t], f[t]) for f, t in pairs])
-    own = fold, np.arange(len(correct))
-    recalibrated, direction = rates[own], cleared[own]
-    corrected = np.clip(rates + found, 0.0, 1.0)[own]
+    unseen = fold, np.arange(len(correct))
+    recalibrated, direction = rates[unseen], cleared[unseen]
+    corrected = np.clip(rates + residuals, 0.0, 1.0)[unseen]
     return CrossFit(recalibrated, correct - recalibrated, direction, corrected)
 
 
@@ -177,11 +177,11 @@ class GroupingLoss:
         value = (theta * abs(theta) - error**2) / size
         return _Bound(value, max(0.0, theta - quantile * error) ** 2 / size, theta / error)
 
-    def _keep(self, found: _Bound, f: Floats, y: Floats, units: Ints | None) -> None:
+    def _keep(self, bound: _Bound, f: Floats, y: Floats, units: Ints | None) -> None:
         squares, left = (f - y) ** 2, self.fit_.residual**2
         reach = float(ndtri(0.5 + self.level / 2))
-        self.value_, self.lower_ = found.value, found.lower
-        self.p_value_ = float(ndtr(-found.statistic / _WIDER))
+        self.value_, self.lower_ = bound.value, bound.lower
+        self.p_value_ = float(ndtr(-bound.statistic / _WIDER))
         self.ceiling_ = float(left.mean() + reach * mean_error(left, units))
         self.interval_ = (self.lower_, self.ceiling_)
         n = len(f) if units is None else int(units.max()) + 1

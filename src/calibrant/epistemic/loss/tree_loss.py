@@ -332,8 +332,8 @@ class BinnedGroupingLoss:
         least = self.min_samples_leaf
         tree = grow_tree(matrix[shape], y[shape], min_samples_leaf=least, seed=self.seed)
         leaf = tree.apply(matrix[rows])
-        known = leaf >= 0
-        moments = regions(leaf[known], y[rows][known], tree.n_leaves)
+        in_leaf = leaf >= 0
+        moments = regions(leaf[in_leaf], y[rows][in_leaf], tree.n_leaves)
         used = moments.n > 1
         n_j, mean, variance = moments.n[used], moments.mean[used], moments.variance[used]
         if not used.any():

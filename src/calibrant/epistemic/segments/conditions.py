@@ -112,13 +112,13 @@ def parse_rule(text: str, frame: pl.DataFrame) -> Rule:
 
 
 def _parse_part(part: str, frame: pl.DataFrame, whole: str) -> Condition:
-    found = _PART.match(part)
-    if found is None:
+    pieces = _PART.match(part)
+    if pieces is None:
         raise InputError(
             f"the group {whole!r} cannot be read: {part!r} is no comparison",
             hint='write it as "age<25 and sex=F"',
         )
-    column, sign, value = found["name"], found["sign"].replace("==", "="), found["value"]
+    column, sign, value = pieces["name"], pieces["sign"].replace("==", "="), pieces["value"]
     require_known(
         [column], frame.columns, f"the group {whole!r} names the column {{}}, which is not there"
     )
@@ -237,16 +237,16 @@ def _conditions(column: pl.Series) -> list[Condition]:
         return [Condition(name, "=", float(value)) for value in values]
     whole = bool((values == np.floor(values)).all())
     places = np.quantile(column.cast(pl.Float64).to_numpy(), np.linspace(0, 1, _CUTS + 1)[1:-1])
-    found = []
+    conditions = []
     for place in np.unique(places):
         after = int(np.searchsorted(values, place, side="right"))
         if not 0 < after < len(values):
             continue
         # Between two values that occur, so that the printed rule is the one that is computed.
         cut = short_decimal(float(values[after - 1]), float(values[after]))
-        found.append(Condition(name, "<=", cut))
-        found.append(Condition(name, ">=", cut + 1) if whole else Condition(name, ">", cut))
-    return list(dict.fromkeys(found))
+        conditions.append(Condition(name, "<=", cut))
+        conditions.append(Condition(name, ">=", cut + 1) if whole else Condition(name, ">", cut))
+    return list(dict.fromkeys(conditions))
 
 
 def _pairs(conditions: list[Condition], masks: Mask, min_group: int) -> tuple[Ints, Ints, int]:

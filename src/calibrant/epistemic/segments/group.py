@@ -94,28 +94,28 @@ def gap_difference(
     if min(side.sum(), n - side.sum()) < _FEWEST:
         return Estimate(float("nan"), float("nan"), float("nan"), n=n), float("nan")
     basis = projector(ConfidenceBasis().fit(f).transform(f))
-    own = side - project(basis, side)
-    weight = float((own**2).sum())
-    shift = float(own @ y) / weight
-    error = _error(basis, own, y, shift) / weight
+    cleared = side - project(basis, side)
+    weight = float((cleared**2).sum())
+    shift = float(cleared @ y) / weight
+    error = _error(basis, cleared, y, shift) / weight
     reach = float(ndtri(0.5 + level / 2)) * error
     estimate = Estimate(-shift, -shift - reach, -shift + reach, n=n, level=level, interval="robust")
     return estimate, float(2 * ndtr(-abs(shift) / error))
 
 
-def _error(basis: Floats, own: Floats, y: Floats, shift: float) -> float:
+def _error(basis: Floats, cleared: Floats, y: Floats, shift: float) -> float:
     """Return the standard error of a group's sum: the larger of two, each weak where the other is.
 
     From the residuals (jackknife form): right where the two groups differ. From the rate at each
     confidence: right where errors are too rare to show their spread.
     """
     rate = project(basis, y)
-    weight = float((own**2).sum())
-    leverage = (basis**2).sum(axis=1) + own**2 / weight
-    residual = (y - rate - shift * own) / np.maximum(1 - leverage, _LEAST_FREE)
+    weight = float((cleared**2).sum())
+    leverage = (basis**2).sum(axis=1) + cleared**2 / weight
+    residual = (y - rate - shift * cleared) / np.maximum(1 - leverage, _LEAST_FREE)
     inside = np.clip(rate, _EDGE, 1 - _EDGE)
     spread = inside * (1 - inside) * len(y) / (len(y) - basis.shape[1] - 1)
-    seen, expected = ((own * residual) ** 2).sum(), (own**2 * spread).sum()
+    seen, expected = ((cleared * residual) ** 2).sum(), (cleared**2 * spread).sum()
     return _WIDER * float(np.sqrt(max(seen, expected)))
 
 
@@ -124,12 +124,12 @@ def differences(
 ) -> list[GroupDifference]:
     """Return the difference of every pair of groups, p values adjusted by Holm's method."""
     gap = confidence - correct
-    found: list[GroupDifference] = []
+    pairs: list[GroupDifference] = []
     for one, other in combinations(range(len(rules)), 2):
         estimate, p = gap_difference(confidence, correct, masks[one], masks[other], level=level)
         if np.isfinite(p):
             raw = float(gap[masks[one]].mean() - gap[masks[other]].mean())
             a, b = rules[one].label, rules[other].label
-            found.append(GroupDifference(a=a, b=b, gap=estimate, raw=raw, p_value=p, p_adjusted=p))
-    adjusted = holm([pair.p_value for pair in found]).tolist() if found else []
-    return [replace(pair, p_adjusted=p) for pair, p in zip(found, adjusted, strict=True)]
+            pairs.append(GroupDifference(a=a, b=b, gap=estimate, raw=raw, p_value=p, p_adjusted=p))
+    adjusted = holm([pair.p_value for pair in pairs]).tolist() if pairs else []
+    return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]

@@ -25,7 +25,7 @@ _MOST_ROUNDS = 20
 _ROWS_DRAWN = 50_000
 _EDGE = 0.005
 # A rule that the confidence explains almost wholly has too little left to be tested.
-_LEAST_OWN = 0.25
+_LEAST_LEFT = 0.25
 # Outcomes are redrawn from an estimated curve, not from the true one. Part of the level is kept
 # for that: with four fifths of it up to 5.1 % of 1,000 small data sets were flagged at 5 %.
 _SPENT = 0.7
@@ -213,18 +213,18 @@ def _sums(rules: Candidates, basis: Floats, correct: Floats, min_group: int) -> 
     inner = basis.T @ weighted
     width = basis.shape[1]
     table = np.column_stack([correct - fitted, spread, basis, weighted]).astype(np.float32)
-    own, variance, score = (np.zeros(len(rules)) for _ in range(3))
+    left, variance, score = (np.zeros(len(rules)) for _ in range(3))
     for part, block in rules.blocks():
         sums = (block @ table).astype(np.float64)
         share, mixed = sums[:, 2 : 2 + width], sums[:, 2 + width :]
         score[part] = sums[:, 0]
-        own[part] = block.sum(axis=1) - (share**2).sum(axis=1)
+        left[part] = block.sum(axis=1) - (share**2).sum(axis=1)
         explained = np.einsum("ij,jk,ik->i", share, inner, share)
         variance[part] = sums[:, 1] - 2 * (share * mixed).sum(axis=1) + explained
-    usable = (own > _LEAST_OWN * min_group) & (variance > 1e-9)
-    own = np.where(usable, own, 1.0)
+    usable = (left > _LEAST_LEFT * min_group) & (variance > 1e-9)
+    left = np.where(usable, left, 1.0)
     spread = np.sqrt(np.where(usable, variance, 1.0))
-    return Sums(-score / own, spread / own, spread, usable)
+    return Sums(-score / left, spread / left, spread, usable)
 
 
 def _redrawn(

@@ -102,9 +102,9 @@ def text_groups(
     if count is None:
         count = min(_MOST_GROUPS, max(2, len(points) // _ROWS_PER_GROUP))
     count = min(count, len(np.unique(points.round(6), axis=0)))
-    made = KMeans(count, n_init=4, random_state=seed).fit(points)
-    code = made.labels_
-    near = np.linalg.norm(points - made.cluster_centers_[code], axis=1)
+    clusters = KMeans(count, n_init=4, random_state=seed).fit(points)
+    code = clusters.labels_
+    near = np.linalg.norm(points - clusters.cluster_centers_[code], axis=1)
     names = _names(code, texts, count)
     about = {}
     for number, name in enumerate(names):

@@ -56,8 +56,8 @@ class TrafficMix:
         """
         rows, errors, share = [], [], []
         for number in range(int(max(self.group.max(), self.traffic_group.max())) + 1):
-            own, traffic = self.group == number, self.traffic_group == number
-            reached, bad = error_curve(score[own], wrong[own], grid)
+            labelled, traffic = self.group == number, self.traffic_group == number
+            reached, bad = error_curve(score[labelled], wrong[labelled], grid)
             rows.append(np.maximum(reached, 1.0))
             errors.append(np.where(reached > 0, bad, 1.0))
             share.append(error_curve(self.score[traffic], np.zeros(int(traffic.sum())), grid)[0])
@@ -176,11 +176,11 @@ def passed_steps(chance: Floats, brought: Floats) -> Mask:
     array([ True,  True, False,  True, False])
     """
     passed = np.zeros(chance.shape, dtype=bool)
-    held = np.zeros(chance.shape[:-1])
-    for step, own in enumerate(brought):
-        held = held + own
-        passed[..., step] = (chance[..., step] <= held) & (held > 0)
-        held = np.where(passed[..., step], held, 0.0)
+    budget = np.zeros(chance.shape[:-1])
+    for step, part in enumerate(brought):
+        budget = budget + part
+        passed[..., step] = (chance[..., step] <= budget) & (budget > 0)
+        budget = np.where(passed[..., step], budget, 0.0)
     return passed
 
 
@@ -285,7 +285,7 @@ class Outlook:
 
     def more(self) -> list[MoreLabels]:
         """Return the share that 2, 4 and 10 times the labels would likely certify, and the most."""
-        found = [
+        forecasts = [
             MoreLabels(labels=n, share=float(np.median(self.shares(n))))
             for n in (times * self.labels for times in _TIMES)
         ]
@@ -293,7 +293,7 @@ class Outlook:
         start = int(np.argmax((self.max_error - rate) * np.sqrt(self._share)))
         after = rate[start:] <= self.max_error
         last = len(after) if after.all() else int(np.argmin(after))
-        return [*found, MoreLabels(labels=None, share=(start + last) / _GRID if last else 0.0)]
+        return [*forecasts, MoreLabels(labels=None, share=(start + last) / _GRID if last else 0.0)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,16 +166,16 @@ class Selective:
         """
         f, y = checked_pair(confidence, correct)
         frame = _with_confidence(features, f)
-        known = enough_labels(frame, groups)
-        kept = of_known(frame, groups, known)
+        categories = enough_labels(frame, groups)
+        kept = of_known(frame, groups, categories)
         order = named_stream(self.seed, "decide").permutation(len(f))
         score, rest = self._score(frame, y, order[kept[order]])
         values, wrong = score.predict(frame), 1 - y
-        names = known[groups.name] if groups is not None else ()
+        names = categories[groups.name] if groups is not None else ()
         codes = group_codes(groups, rest, names)
         labels = Labels(values[rest], wrong[rest], codes, answerable=float(kept.mean()))
         if traffic is not None:
-            labels = self._weighted(labels, score, traffic, known, groups)
+            labels = self._weighted(labels, score, traffic, categories, groups)
         thresholds = self._thresholds(labels, names)
         threshold = None if self.each else as_written(thresholds.get(""), labels.score)
         self._describe(labels, thresholds, names)
@@ -193,7 +193,7 @@ class Selective:
             len(rest),
             fitted_on or {},
             Profile.of(seen if traffic is None else traffic, group),
-            known,
+            categories,
             {name: at for name, at in thresholds.items() if at is not None} if self.each else None,
         )
         return self
@@ -201,31 +201,31 @@ class Selective:
     def _score(self, frame: pl.DataFrame, y: Floats, order: Ints) -> tuple[Score, Ints]:
         """Return the score, and the rows that certify: those that did not fit it."""
         if len(order) < _FEWEST:
-            few = "1 label is" if len(order) == 1 else f"{len(order)} labels are"
-            raise InputError(f"{few} too few to certify anything; {_FEWEST} is the least")
+            labels = "1 label is" if len(order) == 1 else f"{len(order)} labels are"
+            raise InputError(f"{labels} too few to certify anything; {_FEWEST} is the least")
         if frame.columns == [CONFIDENCE]:
             return RawScore(), np.sort(order)
-        own, rest = order[: len(order) // 3], order[len(order) // 3 :]
-        return LearnedScore().fit(frame[own], y[own]), rest
+        fitting, rest = order[: len(order) // 3], order[len(order) // 3 :]
+        return LearnedScore().fit(frame[fitting], y[fitting]), rest
 
     def _weighted(
         self,
         labels: Labels,
         score: Score,
         traffic: pl.DataFrame,
-        known: Mapping[str, Sequence[str]],
+        categories: Mapping[str, Sequence[str]],
         groups: pl.Series | None,
     ) -> Labels:
         """Return the labels weighted to the traffic."""
         if groups is None:
             raise InputError("traffic is weighted by groups: name their column")
-        own = of_known(traffic, None, known)
-        rows = traffic.filter(pl.Series(own))
+        kept = of_known(traffic, None, categories)
+        rows = traffic.filter(pl.Series(kept))
         if not rows.height:
             raise InputError("no row of the traffic is in a group that has labels")
-        codes = group_codes(rows[groups.name], np.arange(rows.height), known[groups.name])
+        codes = group_codes(rows[groups.name], np.arange(rows.height), categories[groups.name])
         mix = TrafficMix(labels.group, score.predict(rows), codes)
-        return replace(labels, mix=mix, answerable=float(own.mean()))
+        return replace(labels, mix=mix, answerable=float(kept.mean()))
 
     def _thresholds(self, labels: Labels, names: Sequence[str]) -> dict[str, float | None]:
         """Return the threshold of each group, or the one of all under the empty name."""
@@ -235,12 +235,12 @@ class Selective:
             grid = threshold_grid(labels.score)
             return {"": cheapest(labels.score, labels.wrong, grid, self.costs)}
         if self.each:
-            found = {}
+            thresholds = {}
             for number, name in enumerate(names):
-                own, level = labels.of_group(number), self.delta / len(names)
-                passed = own.certify(self.max_error, level).threshold
-                found[name] = as_written(passed, own.score)
-            return found
+                group, level = labels.of_group(number), self.delta / len(names)
+                passed = group.certify(self.max_error, level).threshold
+                thresholds[name] = as_written(passed, group.score)
+            return thresholds
         self.certified_ = labels.certify(self.max_error, self.delta)
         if self.costs is None or self.certified_.threshold is None:
             return {"": self.certified_.threshold}
@@ -364,11 +364,11 @@ def _above(threshold: float | None) -> float:
 
 
 def _with_confidence(features: Any, confidence: Floats) -> pl.DataFrame:
-    own = pl.DataFrame({CONFIDENCE: confidence})
+    stated = pl.DataFrame({CONFIDENCE: confidence})
     if features is None:
-        return own
+        return stated
     frame = as_frame(features)
     if frame.height != len(confidence):
         raise InputError(f"{frame.height} rows of features for {len(confidence)} confidences")
     others: Sequence[str] = [name for name in frame.columns if name != CONFIDENCE]
-    return pl.concat([own, frame.select(others)], how="horizontal")
+    return pl.concat([stated, frame.select(others)], how="horizontal")

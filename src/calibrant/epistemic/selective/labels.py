@@ -36,8 +36,8 @@ class Labels:
 
     def of_group(self, number: int) -> Labels:
         """Return the labels of one group."""
-        own = self.group == number
-        return Labels(self.score[own], self.wrong[own], self.group[own])
+        inside = self.group == number
+        return Labels(self.score[inside], self.wrong[inside], self.group[inside])
 
     def certify(self, max_error: float, delta: float) -> Certified:
         """Return the thresholds that these labels certify."""
@@ -48,13 +48,13 @@ class Labels:
         """How often each label stands for a row of the traffic; 1 without one."""
         if self.mix is None:
             return np.ones(len(self.score))
-        own = np.bincount(self.group)
-        return (np.bincount(self.mix.traffic_group, minlength=len(own)) / own)[self.group]
+        sizes = np.bincount(self.group)
+        return (np.bincount(self.mix.traffic_group, minlength=len(sizes)) / sizes)[self.group]
 
     def curve(self, grid: Floats) -> tuple[Floats, Floats]:
         """Return what the labels at each threshold are worth, and errors among them."""
-        made = self.mix.curve if self.mix is not None else error_curve
-        return made(self.score, self.wrong, grid)
+        measure = self.mix.curve if self.mix is not None else error_curve
+        return measure(self.score, self.wrong, grid)
 
 
 def enough_labels(
@@ -66,27 +66,27 @@ def enough_labels(
     """
     columns = [column for column in frame.get_columns() if not column.dtype.is_numeric()]
     columns += [groups] if groups is not None else []
-    known = {}
+    categories = {}
     for column in columns:
         counts = level_texts(column).value_counts()
         enough = counts.filter((pl.col("count") >= LEAST_LABELS) & (pl.col(column.name) != ""))
         if enough.height:
-            known[column.name] = tuple(enough[column.name].sort())
+            categories[column.name] = tuple(enough[column.name].sort())
         elif strict:
             raise InputError(
                 f"no value of {column.name!r} has {LEAST_LABELS} labels; {counts.height} values "
                 f"share {len(column)} labels",
                 hint="name a coarser column, or label more",
             )
-    return known
+    return categories
 
 
 def of_known(
-    frame: pl.DataFrame, groups: pl.Series | None, known: Mapping[str, Sequence[str]]
+    frame: pl.DataFrame, groups: pl.Series | None, categories: Mapping[str, Sequence[str]]
 ) -> Mask:
     """Return which rows have no category without enough labels."""
     kept = np.ones(frame.height, dtype=bool)
-    for name, levels in known.items():
+    for name, levels in categories.items():
         column = groups if groups is not None and groups.name == name else frame[name]
         kept &= level_texts(column).is_in(list(levels)).to_numpy()
     return kept
@@ -101,22 +101,22 @@ def group_codes(groups: pl.Series | None, rows: Ints, names: Sequence[str]) -> I
     return np.array([place[name] for name in texts.to_list()], dtype=np.int64)
 
 
-def asked_groups(labelled: pl.Series, coming: pl.Series, known: Sequence[str]) -> list[AskedGroup]:
+def asked_groups(labelled: pl.Series, coming: pl.Series, enough: Sequence[str]) -> list[AskedGroup]:
     """Return the groups without enough labels, most frequent first."""
     labels = dict(level_texts(labelled).value_counts().iter_rows())
-    found = level_texts(coming).value_counts(sort=True).iter_rows()
+    counts = level_texts(coming).value_counts(sort=True).iter_rows()
     return [
         AskedGroup(group=name, n=labels.get(name, 0), share=count / len(coming))
-        for name, count in found
-        if name not in known
+        for name, count in counts
+        if name not in enough
     ]
 
 
-def group_entry(name: str, own: Labels, cut: float) -> AnsweredGroup:
+def group_entry(name: str, labels: Labels, cut: float) -> AnsweredGroup:
     """Return what is known of one group at its threshold."""
-    given = own.score >= cut
+    given = labels.score >= cut
     n = len(given)
-    error = proportions(np.array([own.wrong[given].sum()]), np.array([float(given.sum())]))[0]
+    error = proportions(np.array([labels.wrong[given].sum()]), np.array([float(given.sum())]))[0]
     return AnsweredGroup(
         group=name,
         n=n,

@@ -120,8 +120,8 @@ class SelectivePolicy(Policy):
         if name not in asked:
             return Step("ask", name)
         said = asked[name]
-        own: Row = said if isinstance(said, Mapping) else {CONFIDENCE: said}
-        action = self.decide({**question, **own})
+        answer: Row = said if isinstance(said, Mapping) else {CONFIDENCE: said}
+        action = self.decide({**question, **answer})
         return Step("answer" if action == "answer" else "defer", name)
 
     def decide_many(self, frame: pl.DataFrame) -> Mask:

@@ -118,10 +118,10 @@ def boosted_residuals(features: Encoded, targets: Floats, fold: Ints) -> Floats:
     target = targets.ravel()
     counts = np.bincount(number, minlength=folds)
     start = np.bincount(number, weights=target[learned], minlength=folds) / counts
-    made = np.repeat(start, n)
+    predicted = np.repeat(start, n)
     for _ in range(_TREES):
-        made += _RATE * trees.grown((target - made)[learned]).fitted
-    return made.reshape(folds, n)
+        predicted += _RATE * trees.grown((target - predicted)[learned]).fitted
+    return predicted.reshape(folds, n)
 
 
 def boosted_trees(
@@ -144,12 +144,12 @@ def boosted_trees(
     edges = np.full((len(cuts), trees.width), _NO_SPLIT)
     for place, cut in enumerate(cuts):
         edges[place, : len(cut)] = cut
-    left, made = target - target.mean(), []
+    left, boosted = target - target.mean(), []
     for _ in range(iterations):
         grown = trees.grown(left)
         left = left - rate * grown.fitted
-        made.append(grown.tree(edges, rate))
-    return made
+        boosted.append(grown.tree(edges, rate))
+    return boosted
 
 
 @dataclass(frozen=True, slots=True)

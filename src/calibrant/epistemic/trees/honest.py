@@ -261,12 +261,12 @@ class HonestTree(Stored):
             seed=self.seed,
         )
         leaves, count = self._evaluation_leaves(fill), self.tree_.n_leaves
-        known = leaves >= 0
-        self.leaf_ = regions(leaves[known], fill_target[known], count)
-        self.loss_ = partition_loss(np.where(known, leaves, count), fill_target, count + 1)
+        in_leaf = leaves >= 0
+        self.leaf_ = regions(leaves[in_leaf], fill_target[in_leaf], count)
+        self.loss_ = partition_loss(np.where(in_leaf, leaves, count), fill_target, count + 1)
         self.values_ = self.leaf_.mean.copy()
         if (self.leaf_.n < 2).any():
-            self._borrow_from_ancestors(leaves[known], fill_target[known])
+            self._borrow_from_ancestors(leaves[in_leaf], fill_target[in_leaf])
         if self.shrink:
             self.values_ *= self.shrinkage()
         return self

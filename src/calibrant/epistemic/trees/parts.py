@@ -90,5 +90,5 @@ def fit_recalibrator(method: str, confidence: Floats, correct: Floats) -> Calibr
     'logit'
     """
     require_known([method], CALIBRATORS, "there is no recalibration {}")
-    made = PlattCalibrator(scale="logit") if method == "platt" else CALIBRATORS[method]()
-    return made.fit(confidence, correct)
+    calibrator = PlattCalibrator(scale="logit") if method == "platt" else CALIBRATORS[method]()
+    return calibrator.fit(confidence, correct)

@@ -176,12 +176,12 @@ def residual_model(
 ) -> ResidualModel:
     """Return an unfitted model of the residual by name."""
     if kind not in ("shrunk", *_KINDS):
-        known = ", ".join(("shrunk", *_KINDS))
-        raise InputError(f"the residual model must be one of {known}, got {kind!r}")
-    made = partial(_KINDS.get(kind, HonestTree), min_samples_leaf=min_samples_leaf)
+        kinds = ", ".join(("shrunk", *_KINDS))
+        raise InputError(f"the residual model must be one of {kinds}, got {kind!r}")
+    model = partial(_KINDS.get(kind, HonestTree), min_samples_leaf=min_samples_leaf)
     if kind in ("tree", "shrunk"):
-        made = partial(made, shrink=kind == "shrunk", max_depth=max_depth)
-    return made(unseen=unseen, seed=seed)
+        model = partial(model, shrink=kind == "shrunk", max_depth=max_depth)
+    return model(unseen=unseen, seed=seed)
 
 
 def residual_model_from_dict(data: Mapping[str, Any]) -> ResidualModel:

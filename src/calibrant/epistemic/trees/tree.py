@@ -178,8 +178,8 @@ def grow_tree(
     inner = nodes.children_left >= 0
     threshold = nodes.threshold.copy()
     for feature, ends in enumerate(edges):
-        own = nodes.feature == feature
-        threshold[own] = ends[threshold[own].astype(np.intp)]
+        splits = nodes.feature == feature
+        threshold[splits] = ends[threshold[splits].astype(np.intp)]
     # With a limit of leaves scikit-learn numbers nodes by gain; ours are in reading order.
     return _preorder(
         np.where(inner, nodes.feature, -1).astype(np.int32),
