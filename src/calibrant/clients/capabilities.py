@@ -82,8 +82,8 @@ def adjusted(base: Capabilities, changes: Mapping[str, Json] | None) -> Capabili
     calibrant.core.errors.InputError: there is no capability 'nativ_n'
       -> did you mean 'native_n'?
     """
-    known = [item.name for item in fields(Capabilities)]
-    require_known(changes or {}, known, "there is no capability {}")
+    names = [item.name for item in fields(Capabilities)]
+    require_known(changes or {}, names, "there is no capability {}")
     values: dict[str, Any] = dict(changes or {})
     if "samplers" in values:
         values["samplers"] = tuple(values["samplers"])

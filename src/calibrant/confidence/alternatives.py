@@ -51,11 +51,11 @@ def _likeness_to_uniform(columns: TokenColumns) -> Floats:
 def _of_greedy(block: DrawBlock, values: Floats, *, largest: bool = False) -> Floats:
     """Return the mean or largest token value of each unit's greedy answer."""
     columns, rows = block.columns, len(block)
-    found = mean_by(columns.row, values, rows)
+    by_row = mean_by(columns.row, values, rows)
     if largest:
-        found = np.full(rows, -np.inf)
-        np.maximum.at(found, columns.row, values)
-    return gather(np.where(columns.rows_with_alternatives(rows), found, np.nan), block.first)
+        by_row = np.full(rows, -np.inf)
+        np.maximum.at(by_row, columns.row, values)
+    return gather(np.where(columns.rows_with_alternatives(rows), by_row, np.nan), block.first)
 
 
 def mean_entropy(block: DrawBlock) -> Floats:
@@ -111,7 +111,7 @@ def boosted_probability(table: DrawTable, _: Options) -> Floats:
 
 
 def _boosted(columns: TokenColumns) -> Floats:
-    size, own = columns.row.size, np.exp(columns.logprob)
+    size, taken = columns.row.size, np.exp(columns.logprob)
     order = np.lexsort((-columns.alternative_logprob, columns.of))
     of, mass = columns.of[order], np.exp(columns.alternative_logprob[order])
     # After the last alternative of a place comes nothing: its drop is all that it has.
@@ -120,7 +120,7 @@ def _boosted(columns: TokenColumns) -> Floats:
     last = first_argmax(drop, of, np.ones(of.size, dtype=bool), size)
     dominant = np.arange(of.size) <= last[of]
     best = sum_by(of[dominant], mass[dominant], size)
-    boosted: Floats = np.where(own >= gather(mass, last) - 1e-12, np.maximum(best, own), own)
+    boosted: Floats = np.where(taken >= gather(mass, last) - 1e-12, np.maximum(best, taken), taken)
     return np.minimum(boosted, 1.0)
 
 

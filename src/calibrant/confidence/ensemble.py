@@ -73,10 +73,10 @@ class Scale(NamedTuple):
     @classmethod
     def of(cls, values: Floats) -> Scale:
         """Return the scale of a column."""
-        known = values[np.isfinite(values)]
-        if not known.size:
+        finite = values[np.isfinite(values)]
+        if not finite.size:
             return cls(0.0, 1.0)
-        return cls(float(known.mean()), float(known.std()) or 1.0)
+        return cls(float(finite.mean()), float(finite.std()) or 1.0)
 
     def __call__(self, values: Floats) -> Floats:
         """Return the column in spreads from its centre."""
@@ -237,9 +237,9 @@ def cross_fit(
     fold = ids.replace_strict(kinds, fold_of, return_dtype=pl.Int64).to_numpy()
     value = np.full(correct.size, np.nan)
     for one in range(folds):
-        held = fold == one
-        fitted = Ensemble._fit(values[~held], correct[~held], methods, kind, extra)
-        value[held] = fitted.predict(values[held])
+        held_out = fold == one
+        fitted = Ensemble._fit(values[~held_out], correct[~held_out], methods, kind, extra)
+        value[held_out] = fitted.predict(values[held_out])
     columns = {"confidence": pl.Series(value), "correct": pl.Series(correct)}
     return key.with_columns(method=pl.lit(name), **columns)
 

@@ -35,7 +35,7 @@ def verified_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 def panel_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the verdicts of other models on each greedy answer: one row per judge and unit."""
-    own = frame.filter(pl.col("block") == "greedy").select(
+    answers = frame.filter(pl.col("block") == "greedy").select(
         "unit",
         "question_id",
         pl.col("model").alias("author"),
@@ -44,7 +44,7 @@ def panel_rows(frame: pl.DataFrame) -> pl.DataFrame:
     )
     asked = _verdicts(frame).drop("unit")
     return (
-        own.join(asked, on="question_id", how="inner", maintain_order="left")
+        answers.join(asked, on="question_id", how="inner", maintain_order="left")
         .filter(
             (pl.col("author") != pl.col("model"))
             & ((pl.col("asked") == pl.col("key")) | (pl.col("asked") == pl.col("whole")))

@@ -109,9 +109,9 @@ def similarity_stacks(table: DrawTable, options: Options) -> Stacks:
 
 def _equal_classes(block: DrawBlock) -> Stacks:
     """Yield 1 for draws of one meaning, 0 for others; a draw without an answer equals itself."""
-    own = np.where(block.class_id >= 0, block.class_id, -2 - np.arange(len(block)))
+    classes = np.where(block.class_id >= 0, block.class_id, -2 - np.arange(len(block)))
     for units, size in _batches(block.count):
-        kinds = own[block.first[units][:, None] + np.arange(size)]
+        kinds = classes[block.first[units][:, None] + np.arange(size)]
         yield units, (kinds[:, :, None] == kinds[:, None, :]).astype(np.float64)
 
 

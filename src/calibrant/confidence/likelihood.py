@@ -61,12 +61,12 @@ def draw_scale(block: DrawBlock) -> Floats:
     Summed over draws, mass grows with their number. Units with fewer (or unreadable) draws are
     scaled to the number that most units have; with equally many draws nothing changes.
     """
-    known = block.known_count
-    counts = known[known > 0]
+    readable = block.known_count
+    counts = readable[readable > 0]
     if not counts.size:
         return np.full(block.n_units, np.nan)
     usual = np.bincount(counts).argmax()
-    return np.where(known > 0, usual / np.maximum(known, 1), np.nan)
+    return np.where(readable > 0, usual / np.maximum(readable, 1), np.nan)
 
 
 @register

@@ -45,7 +45,7 @@ def split_sentences(text: str) -> list[str]:
     >>> split_sentences("Dr. Curie won twice. She was born in 1867.\n- Physics prize: 1903")
     ['Dr. Curie won twice.', 'She was born in 1867.', 'Physics prize: 1903']
     """
-    found = []
+    sentences = []
     for line in text.splitlines():
         # Long stretches of blanks are one: what looks for the words around them looks once.
         whole = " ".join(_BULLET.sub("", line).split())
@@ -54,10 +54,10 @@ def split_sentences(text: str) -> list[str]:
             before = whole[max(0, match.start() - _LONGEST_ABBREVIATION) : match.start()]
             if _ABBREVIATION.search(before.rstrip("\"')]")):
                 continue
-            found.append(whole[start : match.start()].strip())
+            sentences.append(whole[start : match.start()].strip())
             start = match.end()
-        found.append(whole[start:].strip())
-    return [sentence for sentence in found if sentence]
+        sentences.append(whole[start:].strip())
+    return [sentence for sentence in sentences if sentence]
 
 
 def split_claims(text: str) -> list[str]:
@@ -110,7 +110,7 @@ def support(claim: str, text: str) -> float:
         return 0.0
     sentences = [set(words(sentence)) for sentence in split_sentences(text)]
     pairs = [a | b for a, b in pairwise(sentences)]
-    best = max((len(wanted & found) / len(wanted) for found in (*sentences, *pairs)), default=0.0)
+    best = max((len(wanted & said) / len(wanted) for said in (*sentences, *pairs)), default=0.0)
     numbers = {number.strip(".,") for number in _NUMBER.findall(claim)}
     present = {number.strip(".,") for number in _NUMBER.findall(text)}
     return best if numbers <= present else best / 2.0

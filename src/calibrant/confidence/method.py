@@ -198,9 +198,9 @@ def cost_of(needs: tuple[str, ...]) -> str:
     >>> cost_of(("greedy", "greedy_token_logprobs")), cost_of(("samples", "clusters"))
     ('1 call', 'n samples')
     """
-    known = reversed(catalogue()["needs"].items())
+    last_first = reversed(catalogue()["needs"].items())
     return next(
-        (need["cost"] for name, need in known if name in needs and "cost" in need), "1 call"
+        (need["cost"] for name, need in last_first if name in needs and "cost" in need), "1 call"
     )
 
 

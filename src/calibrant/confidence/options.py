@@ -76,8 +76,8 @@ def with_best_option(
     )
     best = _with_grades(best, graded)
     every_row = pl.DataFrame({"row": np.arange(greedy.height)})
-    found = best.select("row", "choice", "share", pl.col("grade").cast(pl.Float64))
-    rows = every_row.join(found, on="row", how="left", maintain_order="left")
+    best_options = best.select("row", "choice", "share", pl.col("grade").cast(pl.Float64))
+    rows = every_row.join(best_options, on="row", how="left", maintain_order="left")
     share, grade = (rows[name].fill_null(float("nan")).to_numpy() for name in ("share", "grade"))
     return replace(block, option=rows["choice"], option_share=share, option_correct=grade)
 

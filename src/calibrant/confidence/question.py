@@ -168,7 +168,7 @@ def table_of(questions: Iterable[Question]) -> DrawTable:
         labels: dict[Hashable, int] = {}
         for name, draws, more in _blocks_of(question):
             rows[name] += _rows(unit, draws, labels, more)
-    blocks = {name: _block(found, len(given)) for name, found in rows.items() if found}
+    blocks = {name: _block(drawn, len(given)) for name, drawn in rows.items() if drawn}
     if "samples" in blocks:
         blocks["samples"] = _with_embeddings(blocks["samples"], given)
     return DrawTable(

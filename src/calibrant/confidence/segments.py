@@ -31,8 +31,8 @@ def mean_by(group: Ints, values: Floats, size: int) -> Floats:
 def ratio(above: Array, below: Array) -> Floats:
     """Return the quotient; NaN or infinite, without a warning, where `below` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = above / below
-    return found
+        quotient: Floats = above / below
+    return quotient
 
 
 def weighted_mean(group: Ints, values: Floats, weight: Floats, size: int) -> Floats:

@@ -88,8 +88,8 @@ def linguistic_confidence(table: DrawTable, _: method.Options) -> Floats:
     hedges = [
         (re.compile(rf"\b(?:{words})\b", re.I), v) for words, v in method.catalogue()["hedges"]
     ]
-    found = [min((v for h, v in hedges if h.search(text)), default=np.nan) for text in texts]
-    value = block.of_first(np.array(found, dtype=np.float64))
+    certainty = [min((v for h, v in hedges if h.search(text)), default=np.nan) for text in texts]
+    value = block.of_first(np.array(certainty, dtype=np.float64))
     if not value.size or np.isnan(value).mean() > 0.95:
         return np.full(len(table), np.nan)
     return method.answered(block.first >= 0, np.nan_to_num(value, nan=0.9))

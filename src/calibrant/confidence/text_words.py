@@ -88,12 +88,12 @@ def _matrix(texts: Sequence[str]) -> Floats:
 
 def rouge_with(block: DrawBlock, targets: Sequence[str | None]) -> Floats:
     """Return ROUGE-L of each draw with its unit's target text; NaN where there is no target."""
-    found = np.full(len(block), np.nan)
+    scores = np.full(len(block), np.nan)
     for row, (unit, text) in enumerate(zip(block.unit, texts_of(block), strict=True)):
         target = targets[unit]
         if target is not None:
-            found[row] = rouge_l(text, target)
-    return found
+            scores[row] = rouge_l(text, target)
+    return scores
 
 
 _FUNCTION_WORDS = frozenset({

@@ -40,8 +40,8 @@ class TokenColumns:
 
     def rows_with_text(self, n_rows: int) -> Mask:
         """Return which draws have the texts of all their tokens."""
-        known = self.text.is_not_null().to_numpy()
-        return self._all(known, n_rows)
+        has_text = self.text.is_not_null().to_numpy()
+        return self._all(has_text, n_rows)
 
     def rows_with_alternatives(self, n_rows: int) -> Mask:
         """Return which draws have alternatives of all their tokens."""

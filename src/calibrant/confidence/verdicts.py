@@ -70,10 +70,10 @@ def verified_classes(table: DrawTable) -> Floats:
     keys = samples.unit * span + samples.class_id + 1
     order = np.argsort(keys, kind="stable")
     wanted = block.unit * span + block.class_id + 1
-    found = np.minimum(np.searchsorted(keys[order], wanted), order.size - 1)
+    place = np.minimum(np.searchsorted(keys[order], wanted), order.size - 1)
     belief = block.verdict
-    usable = (keys[order][found] == wanted) & ~np.isnan(belief)
-    group = classes.group[order[found[usable]]]
+    usable = (keys[order][place] == wanted) & ~np.isnan(belief)
+    group = classes.group[order[place[usable]]]
     return mean_by(group, belief[usable], size)
 
 

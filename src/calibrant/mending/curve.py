@@ -303,10 +303,10 @@ def _modes(
         return np.asarray(fit - ((values - expected) * pulled(values)).sum(axis=1) / 2)
 
     def curvature_of(rate: Floats) -> Floats:
-        told = total * rate * (1 - rate)
+        weight = total * rate * (1 - rate)
         curvature = precision.copy()
-        curvature[:, knot, knot] += told @ squares
-        between = told @ products
+        curvature[:, knot, knot] += weight @ squares
+        between = weight @ products
         curvature[:, knot[:-1], knot[1:]] += between
         curvature[:, knot[1:], knot[:-1]] += between
         return curvature

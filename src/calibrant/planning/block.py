@@ -196,10 +196,10 @@ def _checked(
             raise InputError(f"{name} is {limit}, got {values[row]}", row=row + 1)
     units = None if units is None else np.asarray(units)
     w = np.asarray(check_weights(w, p.size), dtype=np.float64)
-    held = w > 0.0
-    if not held.all():
+    keep = w > 0.0
+    if not keep.all():
         # A resample of rows without weight would have nothing to divide by.
-        p, y, w, units = p[held], y[held], w[held], None if units is None else units[held]
+        p, y, w, units = p[keep], y[keep], w[keep], None if units is None else units[keep]
     if units is None:
         return p, y, w, None
     names, index = np.unique(units, return_inverse=True)

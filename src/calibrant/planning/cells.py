@@ -94,8 +94,8 @@ def resample_rows(
     if isinstance(generator, CommonDraws):
         drawn = iter(generator.resampled(size, resamples))
     else:
-        own = generator
-        drawn = (own.integers(0, size, size=size) for _ in range(resamples))
+        rng = generator
+        drawn = (rng.integers(0, size, size=size) for _ in range(resamples))
     for draw, rows in enumerate(drawn):
         times = np.bincount(rows, minlength=size)[index] * w
         weight[draw] = np.bincount(cell, weights=times, minlength=CELLS)
@@ -210,30 +210,30 @@ def spreads_of_few(
     stream
         The draws that they share.
     """
-    found: list[Spread] = []
+    spreads: list[Spread] = []
     for start in range(0, len(confidence), TOGETHER):
         some = slice(start, start + TOGETHER)
-        found += _spreads(confidence[some], correct[some], resamples, stream)
-    return found
+        spreads += _spreads(confidence[some], correct[some], resamples, stream)
+    return spreads
 
 
 def _spreads(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[Spread]:
     models, rows = p.shape
     cell = cell_of(p.ravel()).reshape(p.shape)
     bins = cell // (CELLS // ECE_BINS)
-    own = np.arange(models)[:, None]
+    model = np.arange(models)[:, None]
 
     def summed(place: Indices, size: int, values: Floats) -> Floats:
-        found = np.bincount((place + size * own).ravel(), values.ravel(), models * size)
-        return np.asarray(found.reshape(models, size))
+        sums = np.bincount((place + size * model).ravel(), values.ravel(), models * size)
+        return np.asarray(sums.reshape(models, size))
 
     means = summed(cell, CELLS, p) / np.maximum(summed(cell, CELLS, np.ones_like(p)), 1.0)
     value = np.abs(summed(bins, ECE_BINS, y - p)).sum(axis=1) / rows
     # Rows in the order of their cells, right ones first: resamples count kinds, not rows.
     order = np.argsort(cell + CELLS * (y == 0), axis=1, kind="stable")
     residual = np.zeros((models, rows, ECE_BINS))
-    away = np.take_along_axis(y - means[own, cell], order, axis=1)
-    residual[own, np.arange(rows), np.take_along_axis(bins, order, axis=1)] = away
+    away = np.take_along_axis(y - means[model, cell], order, axis=1)
+    residual[model, np.arange(rows), np.take_along_axis(bins, order, axis=1)] = away
     shown = np.abs(_times(stream, rows, resamples) @ residual).sum(axis=-1) / rows
     # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
     moved = shown - 2 * (shown.mean(axis=1) - value)[:, None]
@@ -248,8 +248,8 @@ def _spreads(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[
 def _times(stream: CommonDraws, rows: int, resamples: int) -> Floats:
     """Return how often each resample holds each row."""
     place = stream.resampled(rows, resamples) + rows * np.arange(resamples)[:, None]
-    found = np.bincount(place.ravel(), minlength=resamples * rows)
-    return found.reshape(resamples, rows).astype(np.float64)
+    counts = np.bincount(place.ravel(), minlength=resamples * rows)
+    return counts.reshape(resamples, rows).astype(np.float64)
 
 
 def _null_errors(variance: Floats, stream: CommonDraws) -> Floats:
@@ -261,8 +261,8 @@ def _null_errors(variance: Floats, stream: CommonDraws) -> Floats:
     counts = (variance > 0).sum(axis=1)
     for count in set(counts.tolist()) - {0}:
         some = np.flatnonzero(counts == count)
-        held = variance[some]
-        held = held[held > 0].reshape(-1, count)
-        drawn = stream.poisson(held, (NULL_DRAWS, count))
-        errors[some] = np.abs(drawn - held[:, None]).sum(axis=-1)
+        positive = variance[some]
+        positive = positive[positive > 0].reshape(-1, count)
+        drawn = stream.poisson(positive, (NULL_DRAWS, count))
+        errors[some] = np.abs(drawn - positive[:, None]).sum(axis=-1)
     return errors

@@ -147,21 +147,21 @@ def _labels(goal: Goal, precision: float) -> dict[str, float | None]:
 def _costs(goal: Goal) -> dict[str, float | None]:
     """Return the labels for a precision, and the precision of labels; None where none is asked."""
     d, eps = goal.precision, goal.error_rate
-    found: dict[str, float | None] = dict.fromkeys(PlanStep.__struct_fields__[1:])
+    costs: dict[str, float | None] = dict.fromkeys(PlanStep.__struct_fields__[1:])
     if d is not None:
-        found |= _labels(goal, d)
+        costs |= _labels(goal, d)
         if 0.0 < eps < 1.0:
             seen = goal.multiplier * floors.detection_labels(d, error_rate=eps)
-            found["detection_labels"] = floors.ceil(seen)
+            costs["detection_labels"] = floors.ceil(seen)
     if goal.labels is not None:
         labels = goal.labels / goal.multiplier
         if not math.isinf(goal.steepness):
-            found["passive_precision"] = floors.passive_floor(
+            costs["passive_precision"] = floors.passive_floor(
                 error_rate=eps, labels=labels, lipschitz=goal.steepness
             )
-        found["active_precision"] = floors.active_floor(error_rate=eps, labels=labels)
-        found["accuracy_floor"] = floors.accuracy_floor(error_rate=eps, labels=labels)
-    return found
+        costs["active_precision"] = floors.active_floor(error_rate=eps, labels=labels)
+        costs["accuracy_floor"] = floors.accuracy_floor(error_rate=eps, labels=labels)
+    return costs
 
 
 def _phase(goal: Goal) -> int | None:

@@ -90,7 +90,7 @@ def leaderboard(
     value = _values(metric, block, np.ones((1, block.size)))[0]
     partial_draws = _resampled(metric, block, max(2, round(share * block.size)), resamples, seed)
     sign = 1.0 if LEADERBOARD_METRICS[metric] else -1.0
-    own = [_estimate(metric, block, k, level, resamples, seed) for k in range(len(names))]
+    estimates = [_estimate(metric, block, k, level, resamples, seed) for k in range(len(names))]
     again = stream or partial(named_stream, seed, "leaderboard", metric, "full")
     if metric == "accuracy":
         gaps = _accuracy_gaps(block, level)
@@ -98,7 +98,7 @@ def leaderboard(
         gaps = _confidence_gaps(metric, block, level, resamples, again)
     better = _better(gaps, len(names), level, higher=metric == "accuracy")
     if metric == "ece":
-        better &= _apart(own)
+        better &= _apart(estimates)
     low, high = rank_intervals(better)
     rank = np.argsort(np.argsort(sign * value, kind="stable"), kind="stable") + 1
     # Pairs have questions of their own: what they leave open holds the rank by value.
@@ -113,7 +113,7 @@ def leaderboard(
             "rank_low": int(low[k]),
             "rank_high": int(high[k]),
             "group": group_of[k],
-            metric: own[k],
+            metric: estimates[k],
         }
         for k in order
     ]
@@ -224,14 +224,14 @@ Gaps: TypeAlias = dict[tuple[int, int], tuple[Estimate, float]]
 
 def _accuracy_gaps(block: QuestionBlock, level: float) -> Gaps:
     sums, apart = graded_sums(block)
-    found: Gaps = {}
+    gaps: Gaps = {}
     for a, b in combinations(range(len(block.models)), 2):
         n = sums[0, a, b]
         if n:
             gap, error = paired_gap(n, sums[1, a, b] - sums[1, b, a], apart[:, a, b])
             p = float(2 * ndtr(-abs(gap) / error))
-            found[a, b] = normal_interval(float(gap), float(error), int(n), level), p
-    return found
+            gaps[a, b] = normal_interval(float(gap), float(error), int(n), level), p
+    return gaps
 
 
 def _confidence_gaps(
@@ -244,17 +244,17 @@ def _confidence_gaps(
     read = TableReader([block], [stream])
     surveyed = surveys(read, 1, resamples=resamples)
     options: PairOptions = {"bins": _BINS, "resamples": resamples, "target": "weakest"}
-    found: Gaps = {}
+    gaps: Gaps = {}
     for *_, pairs in pair_views(read, 1, surveyed, options):
         for pair, described in zip(pairs, described_gaps(pairs) if pairs else (), strict=True):
             brier, ece = described["raw"]
             n = pair.first.n
             if metric == "ece":
-                found[pair.a, pair.b] = ece.estimate(n, level=level), ece.student_p_value(n)
+                gaps[pair.a, pair.b] = ece.estimate(n, level=level), ece.student_p_value(n)
             else:
                 gap = normal_interval(brier.value, brier.sd, n, level, SPREAD)
-                found[pair.a, pair.b] = gap, brier.p_value
-    return found
+                gaps[pair.a, pair.b] = gap, brier.p_value
+    return gaps
 
 
 def _better(gaps: Gaps, models: int, level: float, *, higher: bool) -> Mask:
@@ -269,7 +269,7 @@ def _better(gaps: Gaps, models: int, level: float, *, higher: bool) -> Mask:
     return better
 
 
-def _apart(own: list[Estimate]) -> Mask:
+def _apart(estimates: list[Estimate]) -> Mask:
     """Return whose ECE is below whose by the intervals of both (Newcombe's hybrid).
 
     The ECE of two calibrated models differs by chance alone where one spreads its confidences:
@@ -279,7 +279,7 @@ def _apart(own: list[Estimate]) -> Mask:
     def reach(a: Estimate, b: Estimate) -> float:
         return a.value - b.value + math.hypot(a.high - a.value, b.value - b.low)
 
-    return np.array([[reach(a, b) < 0 for b in own] for a in own])
+    return np.array([[reach(a, b) < 0 for b in estimates] for a in estimates])
 
 
 def _pairs(names: list[str], order: Indices, gaps: Gaps, better: Mask) -> list[RankedPair]:
@@ -302,8 +302,8 @@ def _instability(
 ) -> Instability:
     """Return how often a smaller resample of the questions would have ranked otherwise."""
     ranks = np.argsort(np.argsort(draws, axis=1, kind="stable"), axis=1, kind="stable")
-    own = np.argsort(np.argsort(value, kind="stable"), kind="stable")
-    moved = ranks != own
+    rank = np.argsort(np.argsort(value, kind="stable"), kind="stable")
+    moved = ranks != rank
     upper = np.triu_indices(len(value), 1)
     flips = np.sign(draws[:, :, None] - draws[:, None, :]) != np.sign(value[:, None] - value)
     return Instability(

@@ -47,7 +47,7 @@ def subject_rankings(
     if by not in rows.columns:
         raise InputError(f"there is no column {by!r} to rank by")
     names = rows["model"].unique(maintain_order=True).to_list()
-    found = []
+    rankings = []
     for part in rows.partition_by(by, maintain_order=True):
         if len(names) < 2 or part["model"].n_unique() < len(names):
             continue
@@ -65,7 +65,7 @@ def subject_rankings(
             for labels in (whole.size, rows[by].n_unique())
         )
         gap = max(accuracy.values()) - min(accuracy.values())
-        found.append(
+        rankings.append(
             {
                 "subject": str(part[by][0]),
                 "n": whole.size,
@@ -80,4 +80,4 @@ def subject_rankings(
                 "floor_as_printed": as_printed,
             }
         )
-    return sorted(found, key=lambda entry: -entry["n"])
+    return sorted(rankings, key=lambda entry: -entry["n"])

@@ -95,11 +95,11 @@ def _over_time(
 
 def _floors(theory: Theory, goal: Goal) -> Iterator[tuple[str, object]]:
     if theory.correlation is not None:
-        made = _need(goal.labels, "labels", "correlation")
-        yield "effective_labels", effective_labels(made, correlation=theory.correlation)
+        count = _need(goal.labels, "labels", "correlation")
+        yield "effective_labels", effective_labels(count, correlation=theory.correlation)
     if theory.perturbed_error is not None:
-        made, noise = _need(goal.labels, "labels", "perturbed_error"), theory.perturbed_error
-        floors = _both(general_floor, noise=noise, labels=made, lipschitz=goal.lipschitz)
+        count, noise = _need(goal.labels, "labels", "perturbed_error"), theory.perturbed_error
+        floors = _both(general_floor, noise=noise, labels=count, lipschitz=goal.lipschitz)
         yield "robustness_floor", floors
     if theory.published:
         if len(theory.published) < 2:

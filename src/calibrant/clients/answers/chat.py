@@ -118,8 +118,8 @@ def loose_answer(raw: bytes, form: str) -> Answer | None:
 
 
 def _loosely(body: Any, form: str, raw: bytes = b"") -> Answer | None:
-    found = body.get("choices") if isinstance(body, Mapping) else None
-    read = [_loose_choice(one) for one in found] if isinstance(found, list) else []
+    listed = body.get("choices") if isinstance(body, Mapping) else None
+    read = [_loose_choice(one) for one in listed] if isinstance(listed, list) else []
     choices = [choice for choice in read if choice is not None]
     if not choices or len(choices) < len(read):
         return None
@@ -159,10 +159,10 @@ def typed_answer(answer: Mapping[str, object]) -> Answer:
     try:
         return msgspec.convert(answer, Answer)
     except msgspec.ValidationError as error:
-        found = _loosely(answer, str(error))
-        if found is None:
+        loose = _loosely(answer, str(error))
+        if loose is None:
             raise without_choices(answer, form=str(error)) from None
-        return found
+        return loose
 
 
 def read_answer(
@@ -276,16 +276,16 @@ def _refuse_gaps(
 
 def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
     """Return the token log-probs; None where a choice lacks them, which can happen."""
-    found = choice.logprobs
-    if found is None:
+    given = choice.logprobs
+    if given is None:
         return None
-    content = found.content
+    content = given.content
     if content is not None:
         tokens = [entry.token for entry in content]
         values = [entry.logprob for entry in content]
         tops = Alternatives.joined([entry.top_logprobs for entry in content])
-    elif found.tokens is not None and found.token_logprobs is not None:
-        tokens, values, shown = found.tokens, found.token_logprobs, found.top_logprobs
+    elif given.tokens is not None and given.token_logprobs is not None:
+        tokens, values, shown = given.tokens, given.token_logprobs, given.top_logprobs
         if not len(tokens) == len(values) == len(shown or tokens):
             return None  # columns of different lengths: nobody knows which is whose
         pairs = [list((top or {}).items()) for top in shown or ()]

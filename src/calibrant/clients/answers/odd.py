@@ -190,5 +190,5 @@ def kept_thinking(*given: Any) -> str | None:
     >>> kept_thinking(None, "", "Peru: Lima.")
     'Peru: Lima.'
     """
-    found = next((one for one in given if isinstance(one, str) and one), None)
-    return None if found is None else bounded_text(found, MOST_THINKING)
+    thinking = next((one for one in given if isinstance(one, str) and one), None)
+    return None if thinking is None else bounded_text(thinking, MOST_THINKING)

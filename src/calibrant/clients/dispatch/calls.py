@@ -191,8 +191,8 @@ class Caller:
         while True:
             if self._stop.is_set():
                 raise StoppedError
-            held = self.of.ledger.held_by_id([id_]).get(id_, set())
-            draws = [draw for draw in draws if draw not in held]
+            held_draws = self.of.ledger.held_by_id([id_]).get(id_, set())
+            draws = [draw for draw in draws if draw not in held_draws]
             if not set(draws) & self.of.ledger.claimed_by_id([id_]).get(id_, set()):
                 return draws
             await asyncio.sleep(LOOK_AGAIN_S)

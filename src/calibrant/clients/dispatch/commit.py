@@ -146,11 +146,11 @@ class GroupCommit:
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits
             with suppress(sqlite3.Error):  # a damaged file cannot be rolled back either
                 ledger.rollback()
-            told = error
+            failure = error
             if isinstance(error, sqlite3.Error):
-                told = ledger_error(error, ledger.path)
+                failure = ledger_error(error, ledger.path)
             for then in waiting:
-                then(None, told)
+                then(None, failure)
             return len(waiting)
         for then, result in zip(waiting, results, strict=True):
             then(result, None)

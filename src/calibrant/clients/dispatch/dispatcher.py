@@ -137,8 +137,8 @@ class Dispatcher:
                 price = self.budget.prices.get(request.model)
                 if cost is not None:
                     cost = None if price is None else cost + price.cost(prompt, completion)
-        held = total["draws_wanted"] - total.pop("draws_missing", 0)
-        return Plan(**total, draws_held=held, cost=cost)
+        held_draws = total["draws_wanted"] - total.pop("draws_missing", 0)
+        return Plan(**total, draws_held=held_draws, cost=cost)
 
     def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Request, list[int], bool]]:
         """Yield the requests that lack draws, those draws, and whether they were set aside."""
@@ -156,11 +156,11 @@ class Dispatcher:
         if not short:
             return
         ids = self.ledger.find([key for _, _, key in short])
-        known = [id_ for id_ in ids if id_ is not None]
-        held = self.ledger.held_by_id(known)
-        failed = {} if self.retry_failures else self.ledger.failures_by_id(known)
+        known_ids = [id_ for id_ in ids if id_ is not None]
+        held_draws = self.ledger.held_by_id(known_ids)
+        failed = {} if self.retry_failures else self.ledger.failures_by_id(known_ids)
         for (ask, request, _), id_ in zip(short, ids, strict=True):
-            have = held.get(id_, set()) if id_ is not None else set()
+            have = held_draws.get(id_, set()) if id_ is not None else set()
             missing = [draw for draw in range(ask.draws) if draw not in have]
             yield request, missing, id_ in failed
 

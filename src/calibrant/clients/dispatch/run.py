@@ -108,9 +108,9 @@ class Run:
 
     async def _open(self, window: Sequence[Ask]) -> None:
         prepared = [self._of.prepare(ask) for ask in window]
-        ids, known = await self._register([key for _, key in prepared])
-        held = self._ledger.held_by_id(known)
-        failures = {} if self._of.retry_failures else self._ledger.failures_by_id(known)
+        ids, known_ids = await self._register([key for _, key in prepared])
+        held_draws = self._ledger.held_by_id(known_ids)
+        failures = {} if self._of.retry_failures else self._ledger.failures_by_id(known_ids)
         for ask, (request, _), id_ in zip(window, prepared, ids, strict=True):
             if self._error is not None:
                 return
@@ -120,7 +120,7 @@ class Run:
                 self._later += 1
                 await self._until(lambda: self._later <= READY)
                 continue
-            have = held.get(id_, set())
+            have = held_draws.get(id_, set())
             missing = [draw for draw in range(ask.draws) if draw not in have]
             job = Job(ask, request, id_)
             if missing and id_ in failures:
@@ -135,12 +135,12 @@ class Run:
     async def _register(self, keys: Sequence[LedgerKey]) -> tuple[list[int], list[int]]:
         """Return the ids of the requests, and those of them that are not new."""
         ids = self._ledger.find(keys)
-        known = [id_ for id_ in ids if id_ is not None]
+        known_ids = [id_ for id_ in ids if id_ is not None]
         new = [key for key, id_ in zip(keys, ids, strict=True) if id_ is None]
         if not new:
-            return known, known
+            return known_ids, known_ids
         added = iter(await self._commit.submit(partial(self._ledger.register, new), durable=False))
-        return [next(added) if id_ is None else id_ for id_ in ids], known
+        return [next(added) if id_ is None else id_ for id_ in ids], known_ids
 
     async def _start(self, job: Job, missing: Sequence[int]) -> None:
         self._active.setdefault(job.request_id, [])
@@ -265,8 +265,8 @@ class Run:
         later = self._active.pop(job.request_id, [])
         for position, (ask, request) in enumerate(later):
             self._later -= 1
-            held = self._ledger.held_by_id([job.request_id]).get(job.request_id, set())
-            missing = [draw for draw in range(ask.draws) if draw not in held]
+            held_draws = self._ledger.held_by_id([job.request_id]).get(job.request_id, set())
+            missing = [draw for draw in range(ask.draws) if draw not in held_draws]
             again = Job(ask, request, job.request_id)
             if missing and job.problem is None:
                 self._active[job.request_id] = later[position + 1 :]

@@ -116,20 +116,20 @@ class EndpointWatch:
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first."""
         named = self.why["settings-refused"]
-        own = "; a single answer is then one draw at the model's own temperature"
-        told = {
+        warm = "; a single answer is then one draw at the model's own temperature"
+        fields = {
             **self.counts,
             "asked": self.counts["asked"],
             "unbegun": self.counts["unbegun"],
             "refused": ", ".join(named),
-            "warm": own if "temperature" in named else "",
+            "warm": warm if "temperature" in named else "",
             "or_thinking": ", or thinking_tokens of the model" if self.counts["unbegun"] else "",
         }
-        found = []
+        counted = []
         for kind, message in MESSAGES.items():
             if count := self.counts[kind]:
                 filled = {"count": count, "why": _most_often(self.why[kind])}
-                found.append(Finding(kind, message.format_map({**told, **filled}), count))
+                counted.append(Finding(kind, message.format_map({**fields, **filled}), count))
         repeats = ((self.between, "of separate calls"), (self.within, "of one call (n > 1)"))
         copies = [
             Finding("draws-not-independent", _words(seen, where), seen.repeated)
@@ -145,7 +145,7 @@ class EndpointWatch:
             )
             for name, times in self.why["endpoint-left-out"].items()
         ]
-        return [*copies, *changed, *found, *left_out]
+        return [*copies, *changed, *counted, *left_out]
 
 
 MESSAGES: dict[str, str] = data_beside(__file__, "findings.toml")

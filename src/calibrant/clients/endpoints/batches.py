@@ -151,7 +151,7 @@ class BatchClient:
     async def _follow(self, batch: str) -> None:
         ids = self._batches[batch]
         try:
-            while (found := await self._how.results(self._of, batch)) is None:
+            while (replies := await self._how.results(self._of, batch)) is None:
                 await asyncio.sleep(POLL_S)
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits
             self._fail(ids, error)
@@ -159,7 +159,7 @@ class BatchClient:
         for id_ in ids:
             future = self._waiting.get(id_)
             if future is not None and not future.done():
-                future.set_result(found.get(id_, (503, b"the batch ended without this call")))
+                future.set_result(replies.get(id_, (503, b"the batch ended without this call")))
 
     def _fail(self, ids: Iterable[str], error: Exception) -> None:
         for id_ in ids:
@@ -192,15 +192,15 @@ async def _file_results(of: ProviderClient, batch: str) -> dict[str, Result] | N
     about = await of.exchanged(f"/batches/{batch}")
     if about.get("status") not in ("completed", "failed", "expired", "cancelled"):
         return None
-    found = {}
+    results = {}
     for name in ("output_file_id", "error_file_id"):
         if about.get(name):
             for line in _lines(await of.fetched(f"/files/{about[name]}/content")):
                 reply = line.get("response") or {}
                 error = orjson.dumps({"error": line.get("error")})
                 body = orjson.dumps(reply["body"]) if reply.get("body") else error
-                found[line["custom_id"]] = (int(reply.get("status_code") or 503), body)
-    return found
+                results[line["custom_id"]] = (int(reply.get("status_code") or 503), body)
+    return results
 
 
 # -- Anthropic -------------------------------------------------------------------------------------
@@ -215,14 +215,14 @@ async def _message_results(of: ProviderClient, batch: str) -> dict[str, Result] 
     place = f"{of.wire.path}/batches/{batch}"
     if (await of.exchanged(place)).get("processing_status") != "ended":
         return None
-    found = {}
+    results = {}
     for line in _lines(await of.fetched(f"{place}/results")):
         result = line["result"]
         body, error = result.get("message"), result.get("error") or {"type": result.get("type")}
         wrong = "invalid_request" in str(error)
         status = 200 if body else 400 if wrong else 503
-        found[line["custom_id"]] = (status, orjson.dumps(body or {"error": error}))
-    return found
+        results[line["custom_id"]] = (status, orjson.dumps(body or {"error": error}))
+    return results
 
 
 # -- Gemini ----------------------------------------------------------------------------------------
@@ -240,13 +240,13 @@ async def _content_results(of: ProviderClient, batch: str) -> dict[str, Result] 
     if not about.get("done"):
         return None
     inlined = (about.get("response") or {}).get("inlinedResponses") or {}
-    found = {}
+    results = {}
     for one in inlined.get("inlinedResponses") or ():
         error = one.get("error") or {}
         status = 200 if one.get("response") else int(error.get("code") or 503)
         body = one.get("response") or {"error": error}
-        found[str((one.get("metadata") or {}).get("key"))] = (status, orjson.dumps(body))
-    return found
+        results[str((one.get("metadata") or {}).get("key"))] = (status, orjson.dumps(body))
+    return results
 
 
 BATCHING = {

@@ -72,8 +72,8 @@ def open_client(spec: Mapping[str, Any]) -> Client:
             raise InputError(f"thinking_tokens is a whole number of at least 0, got {room!r}")
         options["capabilities"] = {**options.get("capabilities", {}), "thinking_tokens": room}
     # A key must not be sent to a server that merely speaks the same language.
-    own = options.get("base_url") in (None, preset.base_url)
-    named = options.pop("api_key_env", preset.key_env if own else None)
+    own_server = options.get("base_url") in (None, preset.base_url)
+    named = options.pop("api_key_env", preset.key_env if own_server else None)
     key = key_from_environment(named or None)
     batches = options.pop("batch", None)
     client = ProviderClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)
@@ -92,9 +92,9 @@ def _open_pool(spec: Mapping[str, Any]) -> Client:
     return PoolClient(cast("list[PreparingClient]", members), name=spec.get("endpoint"))
 
 
-def _options(spec: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+def _options(spec: Mapping[str, Any], settings: tuple[str, ...]) -> dict[str, Any]:
     for name in spec:
-        if name not in (*known, "kind", "model", "name"):
+        if name not in (*settings, "kind", "model", "name"):
             if "key" in name.lower():
                 raise InputError(
                     f"an API key is never written down, got the setting {name!r}",
@@ -102,6 +102,6 @@ def _options(spec: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
                 )
             raise InputError(
                 f"a client of kind {spec.get('kind')!r} has no setting {name!r}",
-                hint=did_you_mean(name, list(known)),
+                hint=did_you_mean(name, list(settings)),
             )
-    return {name: spec[name] for name in known if name in spec}
+    return {name: spec[name] for name in settings if name in spec}

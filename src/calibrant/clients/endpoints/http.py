@@ -151,12 +151,12 @@ class HttpClient:
 
     def refusals(self, model: str) -> refused.Refusals:
         """Return what is known to be refused of a model."""
-        known = self.refused.get(model)
-        if known is None:
-            known = self.refused[model] = refused.Refusals()
+        limits = self.refused.get(model)
+        if limits is None:
+            limits = self.refused[model] = refused.Refusals()
             if not self.capabilities.temperature:
-                known.left_out["temperature"] = "it takes no temperature"
-        return known
+                limits.left_out["temperature"] = "it takes no temperature"
+        return limits
 
     async def _send_adapted(
         self, path: str, body: Mapping[str, protocol.Json], model: str
@@ -166,10 +166,10 @@ class HttpClient:
         Of calls of one form the first goes alone, so that a refusal is met once and not by all
         calls that are under way.
         """
-        known, left = self.refusals(model), self.most_refused
+        limits, left = self.refusals(model), self.most_refused
         while True:
-            self._check_essential(known, model)
-            sent, missing = known.adapted(body)
+            self._check_essential(limits, model)
+            sent, missing = limits.adapted(body)
             form = (model, path, *refused.form_of(sent))
             first, mine = self._finding_out.get(form), None
             if first is None:
@@ -182,29 +182,29 @@ class HttpClient:
             except refused.RefusedCallError as error:
                 said, field = refused.words_of(error.raw)
                 left -= 1
-                if not left or not known.learn(self._short(said), sent, field):
+                if not left or not limits.learn(self._short(said), sent, field):
                     raise
                 self.news.add(model)
-                self._fewer_draws(known)
+                self._fewer_draws(limits)
             finally:
                 if mine is not None:
                     mine.set()
 
-    def _check_essential(self, known: refused.Refusals, model: str) -> None:
-        for setting in self.essential & known.left_out.keys():
+    def _check_essential(self, limits: refused.Refusals, model: str) -> None:
+        for setting in self.essential & limits.left_out.keys():
             raise errors.CapabilityError(
                 f"{self.endpoint} refuses {setting} of the model {model!r}, which this study "
-                f"cannot do without: {known.left_out[setting]}\n  -> take the methods that need it "
-                "off `methods` in study.toml, or use another endpoint"
+                f"cannot do without: {limits.left_out[setting]}\n  -> take the methods that need "
+                "it off `methods` in study.toml, or use another endpoint"
             )
 
-    def recall(self, model: str, known: refused.Refusals) -> None:
+    def recall(self, model: str, limits: refused.Refusals) -> None:
         """Take over what was learned before."""
-        self.refused[model] = known
-        self._fewer_draws(known)
+        self.refused[model] = limits
+        self._fewer_draws(limits)
 
-    def _fewer_draws(self, known: refused.Refusals) -> None:
-        most = 1 if "n" in known.left_out else known.at_most.get("n", self.capabilities.native_n)
+    def _fewer_draws(self, limits: refused.Refusals) -> None:
+        most = 1 if "n" in limits.left_out else limits.at_most.get("n", self.capabilities.native_n)
         self.capabilities = changed(self.capabilities, native_n=most)
 
     async def _call(self, request: protocol.Request) -> list[protocol.Completion]:

@@ -221,8 +221,8 @@ def retry_after_s(headers: Mapping[str, str], raw: bytes) -> float | None:
         return min(float(value) / 1000.0, LONGEST_WAIT_S)
     value = headers.get("Retry-After")
     if value is None:
-        found = re.search(rb'"retryDelay"\s*:\s*"(\d{1,12}(?:\.\d{1,6})?)s"', raw[:MOST_LOOKED_AT])
-        return min(float(found.group(1)), LONGEST_WAIT_S) if found else None
+        delay = re.search(rb'"retryDelay"\s*:\s*"(\d{1,12}(?:\.\d{1,6})?)s"', raw[:MOST_LOOKED_AT])
+        return min(float(delay.group(1)), LONGEST_WAIT_S) if delay else None
     if _PLAIN_NUMBER.fullmatch(value.strip()):
         return min(float(value), LONGEST_WAIT_S)
     if value.strip().isdecimal():

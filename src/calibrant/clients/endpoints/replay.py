@@ -156,7 +156,7 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
             )
     if not seen:
         raise InputError("the ledger holds no requests to replay", source=str(ledger.path))
-    found = {}
+    sources = {}
     for name, counts in seen.items():
         origins = {(place, resolved) for place, resolved, _ in counts}
         if len(origins) > 1:
@@ -166,5 +166,5 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
                 hint="name one endpoint, or use a ledger with draws of one version of the model",
             )
         place, resolved, sampler = counts.most_common(1)[0][0]
-        found[name] = Source(place, resolved, orjson.loads(sampler), asked[name])
-    return found
+        sources[name] = Source(place, resolved, orjson.loads(sampler), asked[name])
+    return sources

@@ -229,10 +229,10 @@ class KeyFinder:
         if any(len(run) >= _LINE for run in runs):
             lines = raw.replace(b"\\n", b"").replace(b"\\r", b"").translate(None, _BLANKS)
             runs += lines.translate(_LETTERS).split()
-        found = [_from_base64(run) for run in runs]
+        texts = [_from_base64(run) for run in runs]
         for run in runs:
-            found += [_as_text(binascii.unhexlify(d)) for d in self._digits.findall(run)]
-        return [" ".join(filter(None, found))] if any(found) else []
+            texts += [_as_text(binascii.unhexlify(d)) for d in self._digits.findall(run)]
+        return [" ".join(filter(None, texts))] if any(texts) else []
 
 
 def _parts(key: str) -> list[bytes]:
@@ -245,9 +245,9 @@ def _parts(key: str) -> list[bytes]:
     """
     if len(key) < _LONG_KEY:
         return []
-    found = _KNOWN_START.match(key)
-    own = key[found.end() :] if found else key
-    windows = [own[start : start + _PART] for start in range(len(own) - _PART + 1)]
+    prefix = _KNOWN_START.match(key)
+    rest = key[prefix.end() :] if prefix else key
+    windows = [rest[start : start + _PART] for start in range(len(rest) - _PART + 1)]
     return [part.encode() for part in windows if _is_no_word(part)]
 
 
@@ -279,13 +279,13 @@ def _unescaped_once(text: str) -> str:
     return html.unescape(text) if "&" in text else text
 
 
-def _letter(found: re.Match[str]) -> str:
-    if found.re is not _ESCAPED:
-        return chr(int(found[1], 16))
-    digits = found[1] or found[2] or found[3] or found[4]
+def _letter(match: re.Match[str]) -> str:
+    if match.re is not _ESCAPED:
+        return chr(int(match[1], 16))
+    digits = match[1] or match[2] or match[3] or match[4]
     if digits:
         return chr(int(digits, 16))
-    return chr(int(found[5], 8)) if found[5] else found[6]
+    return chr(int(match[5], 8)) if match[5] else match[6]
 
 
 def _from_base64(run: bytes) -> str:

@@ -57,9 +57,9 @@ def cache_folder() -> Path:
     ``CALIBRANT_CACHE`` where it is set, else ``calibrant`` under ``XDG_CACHE_HOME`` or
     ``~/.cache``.
     """
-    own = os.environ.get("CALIBRANT_CACHE")
-    if own:
-        return Path(own).expanduser()
+    chosen = os.environ.get("CALIBRANT_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "calibrant"
 
@@ -127,10 +127,10 @@ def _download(weights: Weights, folder: Path) -> Path:
 
 
 def _check(path: Path, expected: str) -> None:
-    found = sha256_of(path)
-    if found != expected:
+    digest = sha256_of(path)
+    if digest != expected:
         raise CalibrantError(
-            f"{path.name} has SHA-256 {found}, expected {expected}: it was not used\n"
+            f"{path.name} has SHA-256 {digest}, expected {expected}: it was not used\n"
             "  -> the download is damaged or not the file that was published; try again"
         )
 

@@ -96,8 +96,8 @@ class LabelNoise:
 
         value = solve(rate.value, self.rate.value)
         ends = []
-        for side, own in ((-1.0, rate.low), (1.0, rate.high)):
-            from_labels = solve(own, self.rate.value) - value
+        for side, end in ((-1.0, rate.low), (1.0, rate.high)):
+            from_labels = solve(end, self.rate.value) - value
             moved = [solve(rate.value, wrong) - value for wrong in (self.rate.low, self.rate.high)]
             from_noise = max(side * shift for shift in (*moved, 0.0))
             ends.append(value + side * math.hypot(from_labels, from_noise))

@@ -21,9 +21,9 @@ def parse_claim(text: str) -> float:
     >>> parse_claim("ece<0.05"), parse_claim("ECE < 5 %")
     (0.05, 0.05)
     """
-    found = _CLAIM.fullmatch(text.lower())
+    match = _CLAIM.fullmatch(text.lower())
     try:
-        value = float(found[1]) / (100 if found[2] else 1) if found else float("nan")
+        value = float(match[1]) / (100 if match[2] else 1) if match else float("nan")
     except ValueError:
         value = float("nan")
     if not 0.0 < value < 1.0:
@@ -65,13 +65,13 @@ def claim_entries(
         for name in by:
             if name not in part.columns:
                 raise InputError(f"there is no column {name!r} to plan by")
-            found = part.partition_by(name, maintain_order=True)
-            groups += [({name: str(group[name][0])}, group) for group in found]
+            by_value = part.partition_by(name, maintain_order=True)
+            groups += [({name: str(group[name][0])}, group) for group in by_value]
         for group, members in groups:
             p = members["confidence"].cast(pl.Float64).to_numpy()
-            wanted, made = (threshold, labels) if p.size >= 2 else (None, None)
+            wanted, at_hand = (threshold, labels) if p.size >= 2 else (None, None)
             needed = None if wanted is None else _needed(p, wanted, power, target, seed)
-            shows = None if made is None else _shows(p, made, wanted, power, target, seed)
+            shows = None if at_hand is None else _shows(p, at_hand, wanted, power, target, seed)
             n = int(p.size)
             entry = ClaimPlanEntry(**keys, group=group, items=n, needed=needed, shows=shows)
             entries.append(entry)
@@ -89,9 +89,9 @@ def _needed(p: Floats, threshold: float, power: float, target: str, seed: int) -
 def _shows(
     p: Floats, labels: int, threshold: float | None, power: float, target: str, seed: int
 ) -> LabelsShow:
-    made = min(labels, p.size) if target == "pool" else labels
+    count = min(labels, p.size) if target == "pool" else labels
     reach, half = (
-        claim_for_labels(p, made, power=power, share=share, target=target, seed=seed)
+        claim_for_labels(p, count, power=power, share=share, target=target, seed=seed)
         for share in (0.0, 0.5)
     )
     if reach is not None and half is not None:
@@ -100,8 +100,8 @@ def _shows(
     chance = None
     if threshold is not None:
         calibrated, halved = (
-            claim_chance(p, made, threshold, true_error=error, target=target, seed=seed)
+            claim_chance(p, count, threshold, true_error=error, target=target, seed=seed)
             for error in (0.0, threshold / 2)
         )
         chance = ClaimChance(threshold=threshold, calibrated=calibrated, half=halved)
-    return LabelsShow(labels=made, power=power, calibrated=reach, half=half, chance=chance)
+    return LabelsShow(labels=count, power=power, calibrated=reach, half=half, chance=chance)

@@ -39,7 +39,7 @@ def judged_pool(pool: LabelPool) -> dict[str, object]:
     both, alone = pool_estimate(pool), pool_estimate(plain)
     p, n = pool.confidence, alone.ece.n
     verdict = np.zeros_like(p) if pool.side is None else pool.side[:, 0]
-    found: dict[str, object] = {"gold_labels": n, "judge_labels": int(p.size), "bins": []}
+    document: dict[str, object] = {"gold_labels": n, "judge_labels": int(p.size), "bins": []}
     for name, with_judge, without, judged in (
         ("accuracy", both.accuracy, alone.accuracy, verdict),
         ("brier", both.brier, alone.brier, (p - verdict) ** 2),
@@ -48,8 +48,8 @@ def judged_pool(pool: LabelPool) -> dict[str, object]:
         ratio = _ratio(with_judge, without)
         saved = max(0, round(n * (1 / ratio**2 - 1))) if ratio > 0 else 0
         judge = float(judged.mean())
-        found[name] = JudgedEstimate(with_judge, without, judge, None, ratio, saved)
-    return found
+        document[name] = JudgedEstimate(with_judge, without, judge, None, ratio, saved)
+    return document
 
 
 def _ratio(estimate: Estimate, other: Estimate) -> float:

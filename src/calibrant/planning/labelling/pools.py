@@ -128,8 +128,8 @@ class LabelPool:
         ends = np.full((self.cells, 2), [np.inf, -np.inf])
         np.minimum.at(ends[:, 0], self.cell, self.confidence)
         np.maximum.at(ends[:, 1], self.cell, self.confidence)
-        found: list[list[float]] = ends.tolist()
-        return found
+        pairs: list[list[float]] = ends.tolist()
+        return pairs
 
     @property
     def open(self) -> Indices:
@@ -144,12 +144,12 @@ class LabelPool:
         lab = np.flatnonzero(self.labelled)
         if self.draws is None:
             return np.full(lab.size, self.confidence.size / max(lab.size, 1))
-        found = design_weights(self.draws)[lab]
-        if not (found > 0).all():
+        weight = design_weights(self.draws)[lab]
+        if not (weight > 0).all():
             rule = "an item has a label but was never drawn, so nobody knows how it was chosen"
-            row = int(lab[np.argmin(found > 0)]) + 1
+            row = int(lab[np.argmin(weight > 0)]) + 1
             raise InputError(rule, row=row, hint="keep only labels that calibrant drew")
-        return found
+        return weight
 
 
 def design_weights(draws: Draws) -> Floats:
@@ -168,19 +168,19 @@ def design_weights(draws: Draws) -> Floats:
     [2.0, 2.0, 0.0, 0.0]
     """
     groups = _merged(draws.waves)
-    made = np.array([sum(draws.labelled[k] for k in group) for group in groups], dtype=np.float64)
+    labels = np.array([sum(draws.labelled[k] for k in group) for group in groups], dtype=np.float64)
     drawn = np.array([sum(draws.waves[k].size for k in group) for group in groups])
-    share = made / max(made.sum(), 1.0)
+    share = labels / max(labels.sum(), 1.0)
     # Share of the waves after each group: there its items are already known.
     later = share.sum() - np.cumsum(share)
     weight = np.zeros(draws.wave.size)
     for number, group in enumerate(groups):
-        if made[number] == 0:
+        if labels[number] == 0:
             continue
         inside = np.isin(draws.wave, np.array(group) + 1)
         first = draws.waves[group[0]]
         pi = drawn[number] / first.frame if first.uniform else np.where(inside, draws.pi, 1.0)
-        returned = drawn[number] / made[number]
+        returned = drawn[number] / labels[number]
         weight = np.where(inside, returned * (share[number] / pi + later[number]), weight)
     return weight
 
@@ -299,7 +299,7 @@ def cross_fitted(x: Floats, lab: Indices, y: Floats, weight: Floats) -> Floats:
         return np.full(len(x), (float(y.sum()) + 1.0) / (lab.size + 2.0))
     # Multiplying by an odd number spreads neighbours over folds without a seed.
     fold = np.minimum((lab * 2654435761 % 2**32) // (2**32 // _FOLDS), _FOLDS - 1)
-    mean, own = np.zeros(len(x)), np.zeros(lab.size)
+    mean, held_out = np.zeros(len(x)), np.zeros(lab.size)
     for k in range(_FOLDS):
         inside = fold == k
         if inside.all():
@@ -307,9 +307,9 @@ def cross_fitted(x: Floats, lab: Indices, y: Floats, weight: Floats) -> Floats:
             inside = fold == k
         rate = _predict(_fit(x[lab[~inside]], y[~inside], weight[~inside]), x)
         mean += rate
-        own[inside] = rate[lab[inside]]
+        held_out[inside] = rate[lab[inside]]
     mean /= _FOLDS
-    mean[lab] = own
+    mean[lab] = held_out
     return mean
 
 

@@ -114,23 +114,23 @@ def _lean(pool: _Pool, n: Ints, rate: Floats, sign: Floats) -> Floats:
 
 def _one_look(pool: _Pool, labels: int, error: float, threshold: float, seed: int) -> float:
     rng = named_stream(seed, "plan", "one look", error)
-    found = _looks(pool, np.array([float(labels)]), error, rng)
-    return float(found.claimed(np.array([_ONE_SIDED]), threshold).mean())
+    look = _looks(pool, np.array([float(labels)]), error, rng)
+    return float(look.claimed(np.array([_ONE_SIDED]), threshold).mean())
 
 
 def _first_shown(pool: _Pool, looks: _Looks, budget: float, threshold: float) -> Floats:
     """Return the labels at which each run first shows the claim within a budget, else infinity."""
     items = float(pool.items.sum()) if pool.finite else np.inf
-    made = looks.made[looks.made <= budget + 1e-9]
-    shown = looks.claimed(np.asarray(flat_z(made, budget, items)), threshold)
-    return np.where(shown.any(axis=0), made[shown.argmax(axis=0)], np.inf)
+    labels = looks.made[looks.made <= budget + 1e-9]
+    shown = looks.claimed(np.asarray(flat_z(labels, budget, items)), threshold)
+    return np.where(shown.any(axis=0), labels[shown.argmax(axis=0)], np.inf)
 
 
 def _looks_until(pool: _Pool, last: float, step: float, error: float, seed: int) -> _Looks:
     """Simulate a look after every `step` labels, from the first that may tell a bound."""
     rng = named_stream(seed, "plan", "all looks", error)
-    made = np.arange(1, round(last / step) + 1, dtype=np.float64) * step
-    return _looks(pool, made[made >= min(FEWEST_LABELS, last)], error, rng)
+    labels = np.arange(1, round(last / step) + 1, dtype=np.float64) * step
+    return _looks(pool, labels[labels >= min(FEWEST_LABELS, last)], error, rng)
 
 
 def claim_chance(
@@ -290,8 +290,8 @@ def claim_for_labels(
         at = step / 1000
         return _one_look(pool, labels, share * at, at, seed) >= power
 
-    found = _smallest(enough, 999, least=2, ratio=1.0)
-    return None if found is None else found / 1000
+    smallest = _smallest(enough, 999, least=2, ratio=1.0)
+    return None if smallest is None else smallest / 1000
 
 
 def _smallest(

@@ -49,8 +49,8 @@ def item_keys(rows: pl.DataFrame) -> list[ItemKey]:
     """
     questions = rows["question_id"].cast(pl.String).to_list()
     models = rows["model"].cast(pl.String).to_list()
-    known = "answer" in rows.columns
-    answers = rows["answer"].cast(pl.String).to_list() if known else [None] * len(questions)
+    has_answers = "answer" in rows.columns
+    answers = rows["answer"].cast(pl.String).to_list() if has_answers else [None] * len(questions)
     return [
         ItemKey(question, answer, None if answer is not None else model)
         for question, answer, model in zip(questions, answers, models, strict=True)
@@ -131,8 +131,8 @@ class LabelSession:
         self.confidence = rows["confidence"].cast(pl.Float64).to_numpy()
         self.existing = np.full(len(self.keys), np.nan)
         if existing is not None:
-            held = np.isfinite(existing)
-            self.existing[self.item_of[held]] = existing[held]
+            graded = np.isfinite(existing)
+            self.existing[self.item_of[graded]] = existing[graded]
         self.side = None
         if side:
             self.side = np.column_stack([rows[name].cast(pl.Float64).to_numpy() for name in side])
@@ -150,7 +150,7 @@ class LabelSession:
 
     def labels(self, states: list[ItemState] | None = None) -> tuple[Floats, Draws]:
         """Return the outcome of every item (NaN where open) and how the items were drawn."""
-        known = self.states() if states is None else states
+        item_states = self.states() if states is None else states
         count = len(self.keys)
         correct, along, pi = np.full(count, np.nan), np.full(count, np.nan), np.zeros(count)
         wave, order = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
@@ -158,11 +158,11 @@ class LabelSession:
         before = self.existing_items
         first = 1 if before else 0
         if before:
-            held = np.isfinite(self.existing)
+            graded = np.isfinite(self.existing)
             waves.insert(0, Wave(before, count))
-            wave[held], pi[held], correct[held] = 1, before / count, self.existing[held]
-        made = [before] * first + [0] * (len(waves) - first)
-        for state in known:
+            wave[graded], pi[graded], correct[graded] = 1, before / count, self.existing[graded]
+        labelled = [before] * first + [0] * (len(waves) - first)
+        for state in item_states:
             item = self._place[state.item.key]
             number = state.item.wave + first
             wave[item], pi[item] = number, state.item.pi
@@ -170,13 +170,13 @@ class LabelSession:
                 along[item] = state.item.along
             if state.outcome is not None:
                 correct[item], order[item] = state.outcome, state.at
-                made[number - 1] += 1
-        return correct, Draws(wave, pi, tuple(waves), tuple(made), order, along)
+                labelled[number - 1] += 1
+        return correct, Draws(wave, pi, tuple(waves), tuple(labelled), order, along)
 
     def blocks(self, states: list[ItemState] | None = None) -> list[LabelledBlock]:
         """Return the rows of every model and method with their labels."""
         correct, draws = self.labels(states)
-        found = []
+        entries = []
         table = self.rows.select("model", "method").with_row_index("place")
         for part in table.partition_by(["model", "method"], maintain_order=True):
             rows = part["place"].to_numpy().astype(np.intp)
@@ -187,8 +187,8 @@ class LabelSession:
             side = None if self.side is None else self.side[rows]
             pool = LabelPool(self.confidence[rows], correct[item], side, self.bins, own)
             keys = {name: str(part[name][0]) for name in ("model", "method")}
-            found.append(LabelledBlock(keys, rows, pool))
-        return found
+            entries.append(LabelledBlock(keys, rows, pool))
+        return entries
 
     def labelled_rows(self) -> pl.DataFrame:
         """Return the rows whose answer is labelled, with the outcome and what the draw was.
@@ -197,12 +197,12 @@ class LabelSession:
         ``label_spread`` (see `spread_shares`), ``label_design``.
         """
         correct, draws = self.labels()
-        own = {"correct": correct, WEIGHT: design_weights(draws), SPREAD: spread_shares(draws)}
+        columns = {"correct": correct, WEIGHT: design_weights(draws), SPREAD: spread_shares(draws)}
         if draws.along is not None:
-            own[ALONG] = draws.along
+            columns[ALONG] = draws.along
         labelled = self.rows.with_columns(
             pl.Series(name, values[self.item_of], dtype=pl.Float64, nan_to_null=name == ALONG)
-            for name, values in own.items()
+            for name, values in columns.items()
         )
         # Outcomes that came with the table are the first draw.
         came = ["random"] if self.existing_items else []
@@ -300,16 +300,16 @@ class People(Part, frozen=True):
     label_error: Estimate | None
 
 
-def people_of(known: list[ItemState]) -> People:
+def people_of(states: list[ItemState]) -> People:
     """Return what the states of items show of those who labelled them."""
-    count = Counter(who for state in known for who in state.labels)
-    sure = [[x for x in s.labels.values() if x in ("right", "wrong")] for s in known]
+    count = Counter(who for state in states for who in state.labels)
+    sure = [[x for x in s.labels.values() if x in ("right", "wrong")] for s in states]
     pairs = [both for both in sure if len(both) >= 2]
     first, second = ([float(both[place] == "right") for both in pairs] for place in (0, 1))
-    status = [state.status for state in known]
+    status = [state.status for state in states]
     return People(
         labels=dict(sorted(count.items())),
-        drawn=len(known),
+        drawn=len(states),
         decided=status.count("decided"),
         conflicts=status.count("conflict"),
         unsure=status.count("unsure"),

@@ -128,9 +128,9 @@ def stop_decision(
     for name, value in (("precision", precision), ("threshold", threshold)):
         if value is not None and not 0.0 < value < 1.0:
             raise InputError(f"{name} lies between 0 and 1, got {value:g}")
-    found = pool_estimate(pool) if estimate is None else estimate
-    labels = found.ece.n
-    half = max(_half(found.mean_gap), _half(found.ece))
+    estimated = pool_estimate(pool) if estimate is None else estimate
+    labels = estimated.ece.n
+    half = max(_half(estimated.mean_gap), _half(estimated.ece))
     stop, reason = False, "no goal was given: name a precision or a threshold"
     if precision is not None:
         stop = half <= precision and labels >= _FEWEST_PRECISE
@@ -138,7 +138,7 @@ def stop_decision(
     bounds = None
     if threshold is not None:
         low, high = claim_bounds(pool, budget=budget)
-        bounds = Estimate(found.ece.value, low, high, n=labels, interval="at all times")
+        bounds = Estimate(estimated.ece.value, low, high, n=labels, interval="at all times")
         below, above = high < threshold - ROUNDING, low > threshold + ROUNDING
         if below or above:
             side = "below" if below else "above"
@@ -148,7 +148,7 @@ def stop_decision(
             reason = open_yet if precision is None else f"{open_yet}; {reason}"
     if pool.labelled.all():
         stop, reason = True, "the whole pool is labelled"
-    return StopDecision(stop, reason, labels, found.ece, half, bounds)
+    return StopDecision(stop, reason, labels, estimated.ece, half, bounds)
 
 
 def labels_for_precision(made: int, items: int, half: float, precision: float) -> int:

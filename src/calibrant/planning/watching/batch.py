@@ -119,8 +119,8 @@ class StreamBatch:
         return replace(self, **{name: values[kept] for name, values in self._columns().items()})
 
     def _columns(self) -> dict[str, Any]:
-        found = {name: getattr(self, name) for name in _COLUMNS}
-        return {name: values for name, values in found.items() if values is not None}
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        return {name: values for name, values in columns.items() if values is not None}
 
     def to_list(self) -> list[Any]:
         """Return plain data."""
@@ -216,11 +216,11 @@ def instants(column: pl.Series, source: str) -> pl.Series:
         row = int(parsed.is_null().arg_max() or 0)
         # Python has no name for a year above 9999.
         is_date = column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)
-        found = (column.cast(pl.String) if is_date else column)[row]
-        finer = isinstance(found, int | float) and abs(found) > _MOST_SECONDS
+        value = (column.cast(pl.String) if is_date else column)[row]
+        finer = isinstance(value, int | float) and abs(value) > _MOST_SECONDS
         raise InputError(
             f"a time is written like 2026-01-31 or 2026-01-31T12:00:00Z, or as seconds since "
-            f"1970, got {found!r}",
+            f"1970, got {value!r}",
             source=source,
             row=row + 1,
             hint="turn milliseconds or nanoseconds into seconds" if finer else None,
@@ -248,8 +248,8 @@ def _microseconds(column: pl.Series) -> pl.Series:
 def _instant(text: str | None) -> dt.datetime | None:
     """Return an ISO date or time as an instant; without a zone it is taken as UTC."""
     try:
-        found = dt.datetime.fromisoformat(text or "")
-        return found.astimezone(dt.UTC) if found.tzinfo else found.replace(tzinfo=dt.UTC)
+        instant = dt.datetime.fromisoformat(text or "")
+        return instant.astimezone(dt.UTC) if instant.tzinfo else instant.replace(tzinfo=dt.UTC)
     except (ValueError, OverflowError):
         # The first hours of the year 1 may lie before it, in UTC.
         return None
@@ -333,8 +333,8 @@ class WaitingDays:
         """
         self.listed = self.listed or batch.unlabelled > 0
         self.rows[batch.time] = max(rows, self.rows.get(batch.time, 0))
-        held = self.days.get(batch.time)
-        self.days[batch.time] = batch if held is None else joined_batches([held, batch])
+        earlier = self.days.get(batch.time)
+        self.days[batch.time] = batch if earlier is None else joined_batches([earlier, batch])
 
     def settle(self, arrived: dict[float, int]) -> tuple[list[StreamBatch], list[StreamBatch]]:
         """Learn how long the labels of a run took.

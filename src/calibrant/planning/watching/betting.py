@@ -95,8 +95,8 @@ def verified_region(
     centre, half = _mean_bound(y - p, alpha / 2)
     low = np.append(np.where(seen, low - mean - tolerance, -1.0), centre - half - tolerance)
     high = np.append(np.where(seen, high - mean + tolerance, 1.0), centre + half + tolerance)
-    told = f"the baseline of {p.size:,} labels, and +/- {tolerance:g}"
-    return GapRegion(low, high, alpha, told)
+    basis = f"the baseline of {p.size:,} labels, and +/- {tolerance:g}"
+    return GapRegion(low, high, alpha, basis)
 
 
 def _mean_bound(residual: Floats, alpha: float) -> tuple[float, float]:

@@ -82,8 +82,8 @@ def day_sums(
     place = (np.arange(len(inside))[:, None] * units + unit).ravel()
 
     def per_unit(values: Floats) -> Floats:
-        made = np.bincount(place, weights=(inside * values).ravel(), minlength=units * len(inside))
-        return np.asarray(made.reshape(len(inside), units), dtype=np.float64)
+        sums = np.bincount(place, weights=(inside * values).ravel(), minlength=units * len(inside))
+        return np.asarray(sums.reshape(len(inside), units), dtype=np.float64)
 
     rows, total = per_unit(weight), per_unit(columns[:, 1])
     squares = np.stack([total * total, rows * total, rows * rows], axis=1).sum(axis=2)
@@ -155,8 +155,8 @@ class Channels(Stored):
 
     def sums_since(self, start: int) -> DaySums:
         """Return the sums of the batches since this one, counted from 0."""
-        held = self.days[max(start - self.since, 0) :]
-        return np.asarray(np.sum([np.zeros(self.total.shape), *held], axis=0), dtype=np.float64)
+        batches = self.days[max(start - self.since, 0) :]
+        return np.asarray(np.sum([np.zeros(self.total.shape), *batches], axis=0), dtype=np.float64)
 
     def add(self, day: DaySums) -> Floats:
         """Take a batch; return the likelihood ratio of a change since each start in the window.
@@ -200,12 +200,12 @@ class Channels(Stored):
         shift = (now[:, REST] - earlier[:, REST]) / many
         variance = 1.0 / many
         if not self.known:
-            held = np.maximum(earlier[:, ROWS], 1e-9)
-            shift -= earlier[:, REST] / held
+            before = np.maximum(earlier[:, ROWS], 1e-9)
+            shift -= earlier[:, REST] / before
             # The square of the difference of the turned terms, without forming it.
             both = (self._now[:, None, _TURNED:] @ earlier[:, _TURNED:])[:, 0]
             moved = now[:, _SQUARED] - 2 * both + earlier[:, _SQUARED]
-            variance += 1.0 / held + np.maximum(moved, 0.0) / many**2
+            variance += 1.0 / before + np.maximum(moved, 0.0) / many**2
         if self.tolerance:
             shift = np.sign(shift) * np.maximum(np.abs(shift) - self.tolerance, 0.0)
         return _ratio(shift, 1.0 / (noise * variance), rows * noise / size**2)

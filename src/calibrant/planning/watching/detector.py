@@ -226,16 +226,16 @@ class ChangeDetector(Stored):
         if self.waiting is not None:
             self._collect(self.waiting + sums, self.channels)
             return None
-        found = self.channels.add(sums)
-        each = found.sum(axis=1) * self.channels.share / self.horizon
+        ratios = self.channels.add(sums)
+        each = ratios.sum(axis=1) * self.channels.share / self.horizon
         self.evidence = float(each.max())
         self.peak = max(self.peak, self.evidence)
         if self.evidence < self.limit:
             return None
-        return self._alarm(int(np.argmax(each)), found, self.channels)
+        return self._alarm(int(np.argmax(each)), ratios, self.channels)
 
-    def _alarm(self, which: int, found: Floats, channels: channel.Channels) -> Finding:
-        start = channels.likely_start(found[which])
+    def _alarm(self, which: int, ratios: Floats, channels: channel.Channels) -> Finding:
+        start = channels.likely_start(ratios[which])
         every = channels.sums_since(start)
         since = every[which]
         earlier = channels.total[which] - since

@@ -63,7 +63,7 @@ class MixWatch(Stored):
             return None
         share = counts / counts.sum(axis=1, keepdims=True)
         most = int(np.argmax(np.abs(share[1] - share[0])))
-        found = {
+        change = {
             "when": label,
             "since": self.first,
             "group": names[most],
@@ -71,9 +71,9 @@ class MixWatch(Stored):
             "now": float(share[1, most]),
             "p_value": p,
         }
-        self.alarms.append(found)
+        self.alarms.append(change)
         self.before = now
-        return found
+        return change
 
     def document(self) -> dict[str, object]:
         """Return what the watch found, for a document."""

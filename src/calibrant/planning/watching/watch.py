@@ -151,7 +151,7 @@ class CalibrationWatch:
 
     def _collect_baseline(self, batch: StreamBatch) -> None:
         self._held.append(batch)
-        if sum(held.confidence.size for held in self._held) < self._waiting:
+        if sum(part.confidence.size for part in self._held) < self._waiting:
             return
         # Whole batches: a question is never split between the baseline and the stream.
         whole = joined_batches(self._held)
@@ -206,7 +206,7 @@ class CalibrationWatch:
             "verified_at": None if math.isnan(self.verified_at) else self.verified_at,
             "waiting": self._waiting,
             "promise": None if self.promise is None else self.promise.to_dict(),
-            "held": [held.to_list() for held in self._held],
+            "held": [batch.to_list() for batch in self._held],
             "mix": None if self.mix is None else self.mix.to_dict(),
             "late": self.late.to_dict(),
         }
@@ -262,7 +262,7 @@ class CalibrationWatch:
     def last_time(self) -> float:
         """Time of the last batch taken, NaN where there is none."""
         times = [self.verified_at, *(entry.time for entry in self.history)]
-        times += [held.time for held in self._held]
+        times += [batch.time for batch in self._held]
         return max((time for time in times if math.isfinite(time)), default=math.nan)
 
     def _expiry(
