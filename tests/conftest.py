@@ -4,8 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from support import ROOT, real_data
+
+# No test asserts a time: a first call loads modules, and a machine may be busy.
+settings.register_profile("calibrant", deadline=None)
+settings.load_profile("calibrant")
 
 # What shares a cluster, a browser, a model or a killed process runs in one worker, one by one.
 TOGETHER = {
