@@ -7,6 +7,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.records import load_scores
+from calibrant.report.titles import title_line
 from calibrant.verbs.monitoring import PartCounts
 
 VERBS = {
@@ -156,3 +157,17 @@ def test_labels_beside_a_graded_table_do_not_replace_its_grades(tmp_path):
     with pytest.raises(InputError, match="every item of the table is labelled"):
         cal.label_next(path, out=tmp_path / "batch.csv")
     assert cal.audit(path)["results"] == before
+
+
+def test_an_outcome_that_is_none_is_no_outcome_of_rows_without_a_confidence(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("confidence,correct\n0.5,1\n0.6,0\n0.7,1\n,1\n,7\n0.8,1\n0.2,0\n0.3,0\n")
+    audit = cal.audit(path, on_invalid="drop")
+    assert audit["dropped"] == {"confidence_missing": 2, "correct_not_binary": 1}
+
+
+def test_a_watch_says_in_its_title_how_many_rows_state_no_confidence(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("confidence,correct\n" + "0.5,1\n0.6,0\n,1\n" * 5)
+    title = title_line(cal.monitor(path, every=5), dated=False)
+    assert title == "Monitoring of scores · 10 rows · 5 rows without a confidence"

@@ -237,7 +237,8 @@ class _Rows:
         """Compare the outcomes of missing rows with those of the rows that are kept."""
         kept, lost = self._own[key], self._lost.get(key)
         if lost is not None and "correct" in lost.columns:
-            grades = lost["correct"].drop_nulls().drop_nans()
+            # A row without a confidence may have an outcome that is none: 7 is neither 0 nor 1.
+            grades = lost["correct"].filter(lost["correct"].is_between(0, 1))
             if grades.len():
                 return _compared(float(grades.sum()), grades.len(), kept["correct"])
         if not missing or self._difficulty is None:

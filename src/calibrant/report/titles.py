@@ -35,7 +35,9 @@ def title_line(
     parts = [f"{words} {link} {name}" if name else words, *_amounts(result)]
     dropped, data = result.get("dropped") or {}, result.get("data") or {}
     # A row may break several rules: rows are counted, not rules.
-    others = data.get("rows_read", 0) - data.get("rows", 0)
+    others = dropped.get("confidence_missing", 0)
+    if "rows_read" in data:
+        others = data["rows_read"] - data["rows"]
     for rule, what in _LACKING.items():
         if lacking := dropped.get(rule, 0):
             parts.append(f"{count(lacking, 'row')} without a {what} left out")
