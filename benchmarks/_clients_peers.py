@@ -54,8 +54,8 @@ async def bare(url: str, concurrency: int, calls: int) -> None:
 
 
 async def calibrant(url: str, concurrency: int, calls: int) -> None:
-    from calibrant.clients import Ask, Dispatcher, Message, Request, open_client
-    from calibrant.records.ledger import Ledger
+    from calibrant.models import Ask, Dispatcher, Message, Request, open_client
+    from calibrant.models.ledger import Ledger
 
     def asks() -> Any:
         for number in range(calls):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from calibrant.records import Study
+from calibrant.data import Study
 
 ROWS = 300
 METHODS = ("consistency", "verb", "p_true_prob")

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 from aiohttp import web
 
-from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.choice import choose_policy
-from calibrant.epistemic.deferral.policy import MixedPolicy
-from calibrant.epistemic.deferral.strategies import StrategyOptions, Target
-from calibrant.workflows.serve import open_front
+from calibrant.apps.serve import open_front
+from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.choice import choose_policy
+from calibrant.trust.deferral.policy import MixedPolicy
+from calibrant.trust.deferral.strategies import StrategyOptions, Target
 
 MODELS = ("small", "large")
 PRICE = {"small": 1.0, "large": 10.0}

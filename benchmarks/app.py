@@ -16,8 +16,8 @@ import polars as pl
 from aiohttp import ClientSession, CookieJar
 
 from benchmarks.harness import DATA, Page, seconds
-from calibrant.workflows.app.opened import AppData
-from calibrant.workflows.app.server import AppServer
+from calibrant.apps.browser.opened import AppData
+from calibrant.apps.browser.server import AppServer
 
 ROWS, MODELS, TURNS = 10_000_000, 68, 3
 CLICKS = {

@@ -150,7 +150,7 @@ def big_ledgers(page: Page) -> None:
 
 
 def make_asks(questions: int, draws: int) -> Iterator[Any]:
-    from calibrant.clients import Ask, Message, Request
+    from calibrant.models import Ask, Message, Request
 
     for number in range(questions):
         messages = (Message("user", f"Question {number}: what is the capital of Peru?"),)
@@ -158,8 +158,8 @@ def make_asks(questions: int, draws: int) -> Iterator[Any]:
 
 
 def fill(path: Path, questions: int, draws: int, payload: bytes = b"x" * 1000) -> None:
-    from calibrant.clients import Dispatcher, open_client
-    from calibrant.records.ledger import Claim, DrawRow, Ledger
+    from calibrant.models import Dispatcher, open_client
+    from calibrant.models.ledger import Claim, DrawRow, Ledger
 
     client = open_client({"kind": "vllm"})
     asks = make_asks(questions, draws)
@@ -178,8 +178,8 @@ def fill(path: Path, questions: int, draws: int, payload: bytes = b"x" * 1000) -
 
 
 def plan_rerun(path: str, questions: int, draws: int) -> None:
-    from calibrant.clients import Dispatcher, open_client
-    from calibrant.records.ledger import Ledger
+    from calibrant.models import Dispatcher, open_client
+    from calibrant.models.ledger import Ledger
 
     client = open_client({"kind": "vllm"})
     started, cpu = time.perf_counter(), time.process_time()

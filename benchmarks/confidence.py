@@ -8,7 +8,14 @@ import numpy as np
 import polars as pl
 
 from benchmarks.harness import Page, median_seconds
-from calibrant.confidence import METHODS, DrawBlock, DrawTable, Options, compact_table, score_table
+from calibrant.answers.confidence import (
+    METHODS,
+    DrawBlock,
+    DrawTable,
+    Options,
+    compact_table,
+    score_table,
+)
 
 QUESTIONS, DRAWS, MEANINGS = 100_000, 20, 8
 

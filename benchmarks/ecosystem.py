@@ -20,7 +20,7 @@ import orjson
 import zstandard
 
 from benchmarks.harness import ROOT, Page, seconds
-from calibrant.records.convert.zip_entries import ZipEntries
+from calibrant.data.logs.zip_entries import ZipEntries
 
 ZSTD = 93
 COMPRESSOR = zstandard.ZstdCompressor()
@@ -28,9 +28,7 @@ SIZES, LARGER, EPOCHS = (2_000, 20_000), 60_000, 10
 FIXTURE = ROOT / "tests" / "ecosystem" / "fixtures" / "inspect.eval"
 REPEATS = 3
 
-OURS = (
-    "from calibrant.records.convert.recognise import read_log; n = read_log({path!r}).draws.height"
-)
+OURS = "from calibrant.data.logs.recognise import read_log; n = read_log({path!r}).draws.height"
 THEIRS = "from inspect_ai.log import read_eval_log; n = len(read_eval_log({path!r}).samples)"
 MEASURED = """
 import json, resource, time

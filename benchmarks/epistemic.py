@@ -8,9 +8,9 @@ from sklearn.tree import DecisionTreeRegressor
 from benchmarks._served_world import policy_of_two
 from benchmarks._served_world import world as two_models
 from benchmarks.harness import Page, median_seconds, seconds
-from calibrant.epistemic import Cascade, Selective, TreeGroupingLoss
-from calibrant.epistemic.trees.honest import partition_loss
-from calibrant.epistemic.trees.tree import grow_tree
+from calibrant.trust import Cascade, Selective, TreeGroupingLoss
+from calibrant.trust.trees.honest import partition_loss
+from calibrant.trust.trees.tree import grow_tree
 
 FEATURES = 10
 MODELS = ("small", "medium", "large")

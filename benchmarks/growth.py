@@ -14,11 +14,11 @@ from typing import Any
 
 from simulations.text_storm import PUMPS, readers
 
-from calibrant.clients.endpoints.secrets import KeyFinder
-from calibrant.confidence.longform import split_claims
-from calibrant.confidence.text_words import rouge_l
-from calibrant.records.convert.log import stated_percent
-from calibrant.records.spelling import spells
+from calibrant.answers.confidence.longform import split_claims
+from calibrant.answers.confidence.text_words import rouge_l
+from calibrant.data.logs.log import stated_percent
+from calibrant.data.spelling import spells
+from calibrant.models.endpoints.secrets import KeyFinder
 
 # What reads long answers, logs and the answers of endpoints beside the readers of the storm.
 READERS: dict[str, Callable[[Any], Any]] = readers() | {

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.harness import Page, median_seconds, seconds
-from calibrant.planning import (
+from calibrant.labels import (
     CalibrationMonitor,
     LabelPool,
     choose_batch,
@@ -12,7 +12,7 @@ from calibrant.planning import (
     pool_estimate,
     verification_block,
 )
-from calibrant.stats.sequences import CalibrationSequence
+from calibrant.metrics.stats.sequences import CalibrationSequence
 
 
 def _rows(n):

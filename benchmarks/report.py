@@ -19,8 +19,8 @@ from benchmarks.harness import DATA, ROOT, Page, median_seconds, peer, seconds
 from calibrant.core.document import dump_document
 from calibrant.report import render_html
 from calibrant.verbs.audit import audit
-from calibrant.workflows.demo import demo
-from calibrant.workflows.study_page import write_study_page
+from calibrant.verbs.demo import demo
+from calibrant.verbs.study.study_page import write_study_page
 
 SIZES = ((200, 20), (20_000, 20))
 MODELS, CONFIDENCES = 100, ("consistency", "verb", "p_true_prob")

@@ -126,7 +126,7 @@ PHASES = """
 import json, sys, time
 begin = time.perf_counter()
 from calibrant.cli.main import main
-from calibrant.inputs.streams import cell_source
+from calibrant.data.streams import cell_source
 marks = {}
 def timed(module, name, then=None):
     function = getattr(module, name)

@@ -11,9 +11,9 @@ from simulations.semantics import compare_judging
 from studies.semantics import load_rows
 
 from benchmarks.harness import DATA, Page, median_seconds, seconds
+from calibrant.answers.semantics import Grader, Normaliser, annotate, extract_answer
+from calibrant.answers.semantics.same.hybrid import hybrid_steps, run_steps
 from calibrant.core.rng import named_stream
-from calibrant.semantics import Grader, Normaliser, annotate, extract_answer
-from calibrant.semantics.same.hybrid import hybrid_steps, run_steps
 
 QUESTIONS, DRAWS = 20_000, 50
 _FORMS = (

@@ -29,12 +29,12 @@ from benchmarks._recorded_world import (
     recorded_tokens,
 )
 from benchmarks.harness import DATA, Page, seconds
-from calibrant.epistemic.selective.policy import RawScore, SelectivePolicy
-from calibrant.records import Study
-from calibrant.records.ledger import Ledger
-from calibrant.semantics import grade_answers
-from calibrant.workflows.run import run
-from calibrant.workflows.serve import open_front
+from calibrant.answers.semantics import grade_answers
+from calibrant.apps.serve import open_front
+from calibrant.data import Study
+from calibrant.models.ledger import Ledger
+from calibrant.trust.selective.policy import RawScore, SelectivePolicy
+from calibrant.verbs.run import run
 
 TOKEN = "secret"
 LABELLED, UNSEEN, DRAWS = 2_000, 2_000, 10

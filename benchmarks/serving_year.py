@@ -14,7 +14,7 @@ import polars as pl
 import calibrant as cal
 from benchmarks._recorded_world import recorded_tokens, token_rows
 from benchmarks.harness import DATA, Page
-from calibrant.workflows.serve import open_front
+from calibrant.apps.serve import open_front
 
 TOKEN = "secret"
 ALPHA, LABELLED, PER_DAY, DAYS, EXCHANGED = 0.2, 2_000, 12, 364, 182

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.cascade import Cascade, choose
-from calibrant.epistemic.deferral.choice import choose_policy
-from calibrant.epistemic.deferral.policy import AlwaysOne, ValuePolicy
-from calibrant.epistemic.deferral.strategies import StrategyOptions, Target
+from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.cascade import Cascade, choose
+from calibrant.trust.deferral.choice import choose_policy
+from calibrant.trust.deferral.policy import AlwaysOne, ValuePolicy
+from calibrant.trust.deferral.strategies import StrategyOptions, Target
 
 NEXT = 2000
 OPTIONS = StrategyOptions(strategies=("value", "confidence"))

@@ -11,9 +11,9 @@ import numpy as np
 from calibrant.comparison.decision import decide_pairs
 from calibrant.comparison.ece_interval import ece_estimate, gaps_of
 from calibrant.core.estimate import Estimate
-from calibrant.epistemic.deferral.split_intervals import SplitMeans
-from calibrant.planning import leaderboard
-from calibrant.planning.watching.batch import batch_estimates
+from calibrant.labels import leaderboard
+from calibrant.labels.watching.batch import batch_estimates
+from calibrant.trust.deferral.split_intervals import SplitMeans
 from simulations._comparison_worlds import (
     BETAS,
     PAIRS,

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from benchmarks.harness import DATA
 
-from calibrant.epistemic.deferral.answers import Answers
+from calibrant.trust.deferral.answers import Answers
 
 PATH = DATA / "scores" / "mmlu_pro_16_models.parquet"
 SAID, STATED = "logit_perplexity_confidence", "verbal_numerical_confidence"

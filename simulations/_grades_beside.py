@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from calibrant.core.rng import named_stream
-from calibrant.stats.graded.checks import PRIOR, Checked, choose_checks
-from calibrant.stats.graded.estimates import soft_area
+from calibrant.metrics.stats.graded.checks import PRIOR, Checked, choose_checks
+from calibrant.metrics.stats.graded.estimates import soft_area
 
 # Earlier checks of another data set: so many, and what one of them counts for here.
 EARLIER, WORTH = 200, 0.25

@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from calibrant.claims.groups import GROUP_MARGIN, groups_claims
-from calibrant.epistemic.audit import GroupOptions, groups_entry
-from calibrant.epistemic.linear import ConfidenceBasis, project, projector
-from calibrant.epistemic.loss.decision import CostMatrix, pointwise_risk
-from calibrant.epistemic.segments.conditions import parse_rule
-from calibrant.epistemic.segments.texts import text_groups, word_vectors
+from calibrant.findings.claims.groups import GROUP_MARGIN, groups_claims
+from calibrant.trust.audit import GroupOptions, groups_entry
+from calibrant.trust.linear import ConfidenceBasis, project, projector
+from calibrant.trust.loss.decision import CostMatrix, pointwise_risk
+from calibrant.trust.segments.conditions import parse_rule
+from calibrant.trust.segments.texts import text_groups, word_vectors
 from simulations.claims.harness import Said, World
 
 COSTS = {"c10": 3.0, "c01": 1.0}

@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from calibrant.metrics.calibrators import (
+from calibrant.metrics.recalibration.calibrators import (
     BetaCalibrator,
     HistogramCalibrator,
     MendCalibrator,

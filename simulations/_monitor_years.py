@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.planning.watching.batch import Baseline, StreamBatch, WaitingDays
-from calibrant.planning.watching.channel import MEANS, Channels, terms_of
-from calibrant.planning.watching.detector import ChangeDetector
-from calibrant.planning.watching.mix import MixWatch
-from calibrant.planning.watching.watch import CalibrationWatch
+from calibrant.labels.watching.batch import Baseline, StreamBatch, WaitingDays
+from calibrant.labels.watching.channel import MEANS, Channels, terms_of
+from calibrant.labels.watching.detector import ChangeDetector
+from calibrant.labels.watching.mix import MixWatch
+from calibrant.labels.watching.watch import CalibrationWatch
 
 DAYS, CHANGE, BASELINE = 365, 100, 2000
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from calibrant.core.rng import named_stream
-from calibrant.metrics.row_block import DrawnBlock, DrawSpread
-from calibrant.planning.labelling.pools import spread_shares
+from calibrant.labels.labelling.pools import spread_shares
+from calibrant.metrics.blocks.row_block import DrawnBlock, DrawSpread
 from simulations._planning_labels import (
     DESIGNS,
     JUDGES,

@@ -3,10 +3,10 @@
 import numpy as np
 
 from calibrant.core.rng import named_stream
-from calibrant.planning.labelling.designs import draw_wave
-from calibrant.planning.labelling.estimates import pool_estimate
-from calibrant.planning.labelling.pools import Draws, LabelPool, pool_cells
-from calibrant.planning.labelling.stopping import FEWEST_LABELS, claim_bounds, stop_decision
+from calibrant.labels.labelling.designs import draw_wave
+from calibrant.labels.labelling.estimates import pool_estimate
+from calibrant.labels.labelling.pools import Draws, LabelPool, pool_cells
+from calibrant.labels.labelling.stopping import FEWEST_LABELS, claim_bounds, stop_decision
 
 JUDGES = ("none", "50 %", "70 %", "90 %", "biased")
 DESIGNS = (("random", 1), ("stratified", 1), ("stratified", 3), ("pps", 3))

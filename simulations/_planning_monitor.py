@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant.core.rng import named_stream
-from calibrant.planning.watching.detector import ChangeDetector
+from calibrant.labels.watching.detector import ChangeDetector
 
 DAYS, PER_DAY, CHANGE = 365, 50, 100
 

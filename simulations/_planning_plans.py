@@ -3,8 +3,8 @@
 import numpy as np
 
 from calibrant.core.rng import named_stream
-from calibrant.planning.labelling.estimates import pool_estimate
-from calibrant.planning.labelling.power import labels_for_claim
+from calibrant.labels.labelling.estimates import pool_estimate
+from calibrant.labels.labelling.power import labels_for_claim
 from simulations._planning_audit import audit_block
 from simulations._planning_labels import Loop
 

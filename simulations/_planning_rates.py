@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import beta
 
-from calibrant.stats.floors import optimal_bins
+from calibrant.metrics.stats.floors import optimal_bins
 
 WINDOW = 1.0  # of the exploring windows; half or twice as wide changes little
 

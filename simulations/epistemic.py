@@ -10,10 +10,10 @@ import os
 
 import numpy as np
 
-from calibrant.epistemic import ConfidenceGroups, CostMatrix, DecisionRisk, GroupingLoss
-from calibrant.epistemic.deferral import choice as choosing
-from calibrant.epistemic.deferral.strategies import StrategyOptions, Target
-from calibrant.epistemic.loss.decision import pointwise_risk
+from calibrant.trust import ConfidenceGroups, CostMatrix, DecisionRisk, GroupingLoss
+from calibrant.trust.deferral import choice as choosing
+from calibrant.trust.deferral.strategies import StrategyOptions, Target
+from calibrant.trust.loss.decision import pointwise_risk
 from simulations._epistemic_real import PATH, Pools
 from simulations._epistemic_worlds import (
     LOSSES,

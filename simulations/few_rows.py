@@ -12,11 +12,11 @@ import numpy as np
 from benchmarks.harness import ROOT, machine, versions
 from scipy import special
 
-from calibrant.metrics.block import MetricBlock
+from calibrant.metrics.blocks.block import MetricBlock
 from calibrant.metrics.inputs import check
 from calibrant.metrics.registry import METRICS
-from calibrant.stats.intervals import logit_interval, skewed_interval, wald_interval
-from calibrant.stats.units import UnitInfluence
+from calibrant.metrics.stats.intervals import logit_interval, skewed_interval, wald_interval
+from calibrant.metrics.stats.units import UnitInfluence
 from simulations.metrics import WORLDS, truth
 
 SETS = int(os.environ.get("CALIBRANT_REPEATS", "3000"))

@@ -18,14 +18,11 @@ import numpy as np
 from benchmarks.harness import ROOT
 from scipy.special import expit, logit
 
+from calibrant.answers.semantics import Grader
 from calibrant.core.arrays import Floats
 from calibrant.core.rng import named_stream
-from calibrant.report.charts.chart import TONES, Axis, Chart, Line, Mark, Rule
-from calibrant.report.charts.draw import chart_file
-from calibrant.report.charts.scales import count_words, points
-from calibrant.semantics import Grader
-from calibrant.stats.graded.checks import Checked, Graded, choose_checks
-from calibrant.stats.graded.estimates import (
+from calibrant.metrics.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.metrics.stats.graded.estimates import (
     GradedEstimate,
     cells_for,
     graded_accuracy,
@@ -35,6 +32,9 @@ from calibrant.stats.graded.estimates import (
     graded_gap,
     soft_area,
 )
+from calibrant.report.charts.chart import TONES, Axis, Chart, Line, Mark, Rule
+from calibrant.report.charts.draw import chart_file
+from calibrant.report.charts.scales import count_words, points
 from simulations._grades_beside import EARLIER, WORTH, beside, beside_table
 
 ANSWERS, CHECKS = 2000, (30, 60, 120, 200)

@@ -13,7 +13,7 @@ from benchmarks.harness import ROOT, machine, versions
 
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.metrics import auroc
-from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.blocks.row_block import RowBlock
 
 SETS = int(os.environ.get("CALIBRANT_REPEATS", "1000"))
 MANY = 2_000_000

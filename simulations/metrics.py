@@ -13,7 +13,7 @@ from scipy import stats
 
 from calibrant import metrics
 from calibrant.core import UndefinedMetricWarning
-from calibrant.stats.bootstrap import basic_interval, percentile_interval
+from calibrant.metrics.stats.bootstrap import basic_interval, percentile_interval
 
 REPEATS = int(os.environ.get("CALIBRANT_REPEATS", "500"))
 SIZES = (200, 1000, 10_000)

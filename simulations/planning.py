@@ -8,8 +8,8 @@ import numpy as np
 from scipy.stats import binom
 
 from calibrant.core.rng import named_stream
-from calibrant.planning import judged_mean
-from calibrant.stats.sequences import CalibrationSequence
+from calibrant.labels import judged_mean
+from calibrant.metrics.stats.sequences import CalibrationSequence
 from simulations import _planning_labels as labels
 from simulations._planning_audit import QUANTITIES as AUDITED
 from simulations._planning_audit import audit_coverage

@@ -11,15 +11,10 @@ import os
 import numpy as np
 import polars as pl
 
-from calibrant.epistemic.guard import Profile
-from calibrant.epistemic.selective import fit
-from calibrant.epistemic.selective.certify import (
-    certify,
-    chance_of_so_few,
-    error_curve,
-    threshold_grid,
-)
-from calibrant.epistemic.selective.fit import Selective
+from calibrant.trust.selective import fit
+from calibrant.trust.selective.certify import certify, chance_of_so_few, error_curve, threshold_grid
+from calibrant.trust.selective.fit import Selective
+from calibrant.trust.traffic_shift import Profile
 from simulations._cascade_pools import Pools, one_pool
 from simulations._epistemic_real import PATH
 from simulations._epistemic_reference import reference_threshold

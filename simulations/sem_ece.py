@@ -17,7 +17,7 @@ from calibrant.metrics.semantic import (
     theory,
     unlimited_draws_ece,
 )
-from calibrant.stats.intervals import wilson_interval
+from calibrant.metrics.stats.intervals import wilson_interval
 from simulations._sem_ece_recipe import plain_estimate, plain_test
 from simulations._sem_ece_worlds import (
     BEYOND_NULL,

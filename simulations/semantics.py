@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.answers.semantics import Clusters, Docket, SameQuery, SimulatedJudge, pairwise_f1
+from calibrant.answers.semantics.same.hybrid import Steps, hybrid_steps, run_steps
 from calibrant.core.rng import named_stream
-from calibrant.semantics import Clusters, Docket, SameQuery, SimulatedJudge, pairwise_f1
-from calibrant.semantics.same.hybrid import Steps, hybrid_steps, run_steps
 
 METHODS: dict[str, Callable[[list[str]], Steps]] = {
     "greedy pairwise": lambda answers: greedy_pairwise(answers, question="q"),

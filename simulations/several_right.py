@@ -14,7 +14,7 @@ from benchmarks.harness import ROOT, machine, versions
 
 from calibrant.metrics.binned import ece
 from calibrant.metrics.semantic import DrawPool, unlimited_draws_ece
-from calibrant.stats.intervals import wilson_interval
+from calibrant.metrics.stats.intervals import wilson_interval
 
 SEED = 9103
 WORLDS = int(os.environ.get("CALIBRANT_WORLDS", "60"))

@@ -15,8 +15,7 @@ from typing import Any, TypedDict
 import numpy as np
 from benchmarks.harness import ROOT, machine, versions
 
-from calibrant.core.rng import named_stream
-from calibrant.semantics import (
+from calibrant.answers.semantics import (
     Grader,
     Normaliser,
     cluster_answers,
@@ -29,11 +28,12 @@ from calibrant.semantics import (
     parse_top_k,
     parse_vote,
 )
-from calibrant.semantics.judge import GradeQuery, SameQuery, WhichQuery
-from calibrant.semantics.llm_judge import parse_reply
-from calibrant.semantics.text.encoding import clean_text
-from calibrant.semantics.text.numbers import parse_date
-from calibrant.semantics.typed import read_types
+from calibrant.answers.semantics.judge import GradeQuery, SameQuery, WhichQuery
+from calibrant.answers.semantics.llm_judge import parse_reply
+from calibrant.answers.semantics.text.encoding import clean_text
+from calibrant.answers.semantics.text.numbers import parse_date
+from calibrant.answers.semantics.typed import read_types
+from calibrant.core.rng import named_stream
 
 RESULTS = ROOT / "simulations" / "storm_results"
 # A call costs this much whatever the text is; the limit per character counts what is above it.

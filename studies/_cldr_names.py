@@ -13,10 +13,10 @@ from pathlib import Path
 
 from benchmarks.harness import ROOT
 
-from calibrant.semantics.text.normalise import Normaliser
-from calibrant.semantics.text.words import read_names
+from calibrant.answers.semantics.text.normalise import Normaliser
+from calibrant.answers.semantics.text.words import read_names
 
-TARGET = ROOT / "src" / "calibrant" / "semantics" / "text" / "cldr_names.txt"
+TARGET = ROOT / "src" / "calibrant" / "answers" / "semantics" / "text" / "cldr_names.txt"
 _SPOKEN = (
     "en de fr es pt it nl sv da nb fi pl cs hu ro bg hr uk ru el tr ar he fa hi bn th vi id ja ko "
     "zh zh_Hant ca"

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.semantics import stated as parsers
-from calibrant.semantics.extract import parse_vote
-from calibrant.semantics.grading.grade import Grader
+from calibrant.answers.semantics import stated as parsers
+from calibrant.answers.semantics.extract import parse_vote
+from calibrant.answers.semantics.grading.grade import Grader
 
 MODEL = "deepseek-v3"
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from calibrant.semantics import Grader, Options, extract_answer
-from calibrant.semantics.same.cluster import candidate_pairs, distinct_forms
-from calibrant.semantics.same.forms import Form, FormReader, read_cues
-from calibrant.semantics.same.hybrid import hybrid_steps, run_steps
-from calibrant.semantics.same.rules import relate
-from calibrant.semantics.settle import Group, Settler
-from calibrant.semantics.typed import Relation
+from calibrant.answers.semantics import Grader, Options, extract_answer
+from calibrant.answers.semantics.same.cluster import candidate_pairs, distinct_forms
+from calibrant.answers.semantics.same.forms import Form, FormReader, read_cues
+from calibrant.answers.semantics.same.hybrid import hybrid_steps, run_steps
+from calibrant.answers.semantics.same.rules import relate
+from calibrant.answers.semantics.settle import Group, Settler
+from calibrant.answers.semantics.typed import Relation
 
 MOST_WORDS = 6
 ZLIN7 = Path("draws") / "zlin7_triviaqa_500q_20samples.jsonl.gz"

@@ -15,10 +15,15 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
-from calibrant.semantics import Grader
-from calibrant.semantics.grading.agreement import cohen_kappa
-from calibrant.semantics.grading.doubt import stance
-from calibrant.semantics.grading.evidence import WEIGHTS, BagReader, evidence, phrase_probability
+from calibrant.answers.semantics import Grader
+from calibrant.answers.semantics.grading.agreement import cohen_kappa
+from calibrant.answers.semantics.grading.doubt import stance
+from calibrant.answers.semantics.grading.evidence import (
+    WEIGHTS,
+    BagReader,
+    evidence,
+    phrase_probability,
+)
 
 DOUBTFUL = (0.30, 0.35, 0.40, 0.45, 0.50)
 _NAME = re.compile(r"\b[A-Z][\w'-]*(?:\s(?:of\s|the\s|and\s)?[A-Z][\w'-]*)*")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from calibrant.confidence import score_table
+from calibrant.answers.confidence import score_table
+from calibrant.answers.semantics import annotate
 from calibrant.core.document import dump_document
-from calibrant.semantics import annotate
 from studies._confidence_tables import deepseek_tables, read_deepseek
 from studies._sem_ece_pools import exploded
 

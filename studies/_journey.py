@@ -48,7 +48,7 @@ def inputs(folder: Path) -> Iterator[tuple[str, Any]]:
     frame = table()
     frame.write_csv(folder / "scores.csv")
     frame.write_parquet(folder / "scores.parquet")
-    logs = SOURCE / "workflows" / "examples" / "logs" / "lm_eval"
+    logs = SOURCE / "verbs" / "study" / "examples" / "logs" / "lm_eval"
     yield "csv", str(folder / "scores.csv")
     yield "parquet", str(folder / "scores.parquet")
     yield "frame", frame

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 from tests.support import shared_data_folder
 
+from calibrant.answers.semantics import grade_answers
 from calibrant.core.rng import named_stream
-from calibrant.planning import judged_estimates
-from calibrant.semantics import grade_answers
+from calibrant.labels import judged_estimates
 
 GOLD = (50, 100, 200, 400)
 

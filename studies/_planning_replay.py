@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.support import shared_data_folder
 
 from calibrant.core.rng import named_stream
-from calibrant.planning import Draws, LabelPool, draw_wave, pool_estimate
+from calibrant.labels import Draws, LabelPool, draw_wave, pool_estimate
 
 BUDGETS = (50, 100, 200, 500, 1000, 2000)
 BINS = 15

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from calibrant.epistemic.deferral.choice import per_question
-from calibrant.epistemic.deferral.mixing import at_budget
-from calibrant.epistemic.deferral.strategies import StrategyOptions, fit_strategies
+from calibrant.trust.deferral.choice import per_question
+from calibrant.trust.deferral.mixing import at_budget
+from calibrant.trust.deferral.strategies import StrategyOptions, fit_strategies
 
 BUDGETS = (0.25, 0.5, 0.75)
 PARTS = (0.4, 0.1)

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.answers.semantics import annotate
 from calibrant.metrics.semantic import DrawPool, pool_draws
-from calibrant.semantics import annotate
 from studies._page import DATA
 
 

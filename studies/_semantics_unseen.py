@@ -17,9 +17,9 @@ import polars as pl
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from calibrant.semantics.grading import evidence as evidence_module
-from calibrant.semantics.grading.evidence import BagReader, evidence
-from calibrant.semantics.text.normalise import Normaliser
+from calibrant.answers.semantics.grading import evidence as evidence_module
+from calibrant.answers.semantics.grading.evidence import BagReader, evidence
+from calibrant.answers.semantics.text.normalise import Normaliser
 
 PLAIN_STEPS = ("unicode", "accents", "case", "punctuation", "articles")
 # Overlap of words, both ways, containment and length: what anybody would try first.

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrant.semantics import Grader, Options
-from calibrant.semantics.settle import Group, Settler
-from calibrant.stats.intervals import wilson_interval
+from calibrant.answers.semantics import Grader, Options
+from calibrant.answers.semantics.settle import Group, Settler
+from calibrant.metrics.stats.intervals import wilson_interval
 
 # Pairs that once were taken for the same.
 KNOWN = (

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.answers.candidates import consistency_candidates
+from calibrant.answers.confidence import score_table
+from calibrant.answers.semantics import annotate
 from calibrant.comparison import reversal_summary
-from calibrant.confidence import score_table
 from calibrant.core.document import plain
-from calibrant.inputs.candidates import consistency_candidates
-from calibrant.semantics import annotate
 from calibrant.verbs.compare import compare
 from studies._comparison_figures import scatter, two_calibrated
 from studies._confidence_tables import local_draws

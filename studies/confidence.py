@@ -11,11 +11,11 @@ import polars as pl
 from benchmarks.harness import DATA, ROOT
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from calibrant.confidence import METHODS, ScoredTable, compact_table, score_table
+from calibrant.answers.confidence import METHODS, ScoredTable, compact_table, score_table
+from calibrant.answers.semantics import annotate
 from calibrant.core.rng import named_stream
 from calibrant.metrics import auroc
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.semantics import annotate
 from studies._confidence_recorded import (
     block_numbers,
     graded,

@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 from benchmarks.harness import DATA
 
+from calibrant.answers.confidence import METHODS, cross_fit, score_table
+from calibrant.answers.semantics import annotate
 from calibrant.bench.measures.evaluate import evaluate_multi_answer
 from calibrant.bench.measures.leaves import Leaf
 from calibrant.bench.measures.significance import compare_aurocs
-from calibrant.confidence import METHODS, cross_fit, score_table
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.metrics.recalibration import cross_fitted
-from calibrant.semantics import annotate
-from calibrant.stats.multiplicity import holm
+from calibrant.metrics.recalibration.cross_fit import cross_fitted
+from calibrant.metrics.stats.multiplicity import holm
 from studies._confidence_groups import (
     BLACK_BOX,
     BOTH,

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 from benchmarks.harness import ROOT
 
-from calibrant.clients.endpoints.embedded import EmbeddedClient
-from calibrant.clients.protocol import Completion, Message, Request
-from calibrant.confidence.longform import (
+from calibrant.answers.confidence.longform import (
     LongScore,
     claim_draws,
     score_long_answer,
     split_claims,
 )
 from calibrant.metrics import auroc, sem_ece
+from calibrant.models.endpoints.embedded import EmbeddedClient
+from calibrant.models.protocol import Completion, Message, Request
 
 PAGE = ROOT / "docs" / "studies" / "confidence_longform.md"
 MODEL = "smollm2-135m-instruct"

@@ -25,7 +25,7 @@ from calibrant.report.charts.draw import chart_file
 from calibrant.report.charts.scales import points
 from calibrant.verbs.compare import compare
 from calibrant.verbs.decide import decide
-from calibrant.workflows.demo import demo
+from calibrant.verbs.demo import demo
 from studies import _gallery_inputs as inputs
 from studies._page import DATA, FOLDER
 from studies.gallery import browser, photograph, save_small

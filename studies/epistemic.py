@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from calibrant.core.errors import MissingDependencyError
-from calibrant.epistemic.deferral.strategies import STRATEGIES
+from calibrant.trust.deferral.strategies import STRATEGIES
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.groups import groups
 from studies._page import DATA, StudyPage, estimate
@@ -322,7 +322,7 @@ def _open_qa():
 
 
 def _local():
-    from calibrant.semantics import grade_answers
+    from calibrant.answers.semantics import grade_answers
 
     questions = pl.read_parquet(DATA / "local_models" / "questions.parquet")
     greedy = pl.read_parquet(DATA / "local_models" / "greedy.parquet").rename({"text": "answer"})

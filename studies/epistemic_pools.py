@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from simulations._epistemic_real import SAID, Pools, table
 
-from calibrant.epistemic import GroupingLoss
-from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
+from calibrant.trust import GroupingLoss
+from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.strategies import STRATEGIES, StrategyOptions
 from studies._page import DATA, StudyPage
 from studies._pools import BUDGETS, measure
 from studies.epistemic import ADULT

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.epistemic import Cascade
+from calibrant.data import load_scores
 from calibrant.metrics import metric_estimates
-from calibrant.records import load_scores
+from calibrant.trust import Cascade
 from calibrant.verbs.deferring import aligned_answers
 from studies._page import DATA, StudyPage, estimate
 

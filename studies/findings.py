@@ -11,7 +11,7 @@ from simulations._epistemic_worlds import loss_world
 
 import calibrant as cal
 from calibrant.core.rng import named_stream
-from calibrant.epistemic import BinnedGroupingLoss, GroupingLoss, TreeGroupingLoss
+from calibrant.trust import BinnedGroupingLoss, GroupingLoss, TreeGroupingLoss
 from studies._page import DATA, StudyPage
 
 QUESTIONS, RUNS, ROWS = 20_000, 40, 4_000

@@ -14,10 +14,10 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from calibrant.answers.confidence import score_table
+from calibrant.answers.semantics import annotate
 from calibrant.bench.evaluate import bench_evaluate
 from calibrant.bench.make import bench_check, bench_mace
-from calibrant.confidence import score_table
-from calibrant.semantics import annotate
 from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
 from studies._page import DATA, StudyPage, estimate
 

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 from tests.support import shared_data_folder
 
-from calibrant.planning import leaderboard
+from calibrant.labels import leaderboard
 from studies._planning_judge import human_table, judge_table
 from studies._planning_replay import GRID, all_errors, ratios
 

@@ -13,7 +13,7 @@ import polars as pl
 from simulations._planning_labels import Loop
 
 from calibrant.core.rng import named_stream
-from calibrant.planning import pool_estimate
+from calibrant.labels import pool_estimate
 from studies._page import DATA, StudyPage
 
 LABELS = 200

@@ -1,6 +1,6 @@
 """Makes the recorded study that the package ships: real draws of two small open models.
 
-Writes `src/calibrant/workflows/recorded/`; SOURCES.md there says where the questions come from.
+Writes `src/calibrant/verbs/study/recorded/`; SOURCES.md there says where the questions come from.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import orjson
 import polars as pl
 from benchmarks.harness import ROOT
 
-from calibrant.semantics.annotate import Annotated, annotate
-from calibrant.workflows.recorded_study import recorded_draws, recorded_questions
+from calibrant.answers.semantics.annotate import Annotated, annotate
+from calibrant.verbs.study.recorded_study import recorded_draws, recorded_questions
 from studies._confidence_tables import local_draws
 
 DATA = ROOT.parent / "shared" / "data"
-OUT = ROOT / "src" / "calibrant" / "workflows" / "recorded"
+OUT = ROOT / "src" / "calibrant" / "verbs" / "study" / "recorded"
 # Questions by source, the first of an order that a hash of the id gives.
 WANTED = {
     "math_small": 110,

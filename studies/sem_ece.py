@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.document import plain
+from calibrant.findings.sem_ece import margin_strata, regime_summary
 from calibrant.metrics.binned import ece
 from calibrant.metrics.semantic import (
     AdaptiveRule,
@@ -17,11 +18,9 @@ from calibrant.metrics.semantic import (
     adaptive_scores,
     convergence_curve,
     gap_slope,
-    margin_strata,
     noise_floor,
     pool_gap,
     question_scores,
-    regime_summary,
     sem_ece_of_pool,
     theory,
     unlimited_draws_ece,

@@ -20,21 +20,21 @@ from benchmarks.harness import DATA, ROOT
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from calibrant.clients.endpoints.embeddings import open_embedder
-from calibrant.core.errors import MissingDependencyError
-from calibrant.semantics import (
+from calibrant.answers.semantics import (
     Grader,
     agreement,
     cluster_answers,
     extract_answer,
     same_partition,
 )
-from calibrant.semantics.grading import evidence as shipped
-from calibrant.semantics.grading.evidence import BagReader, evidence
-from calibrant.semantics.same.cluster import cluster_exact
-from calibrant.semantics.same.forms import read_cues
-from calibrant.semantics.same.hybrid import is_phrase
-from calibrant.semantics.text.normalise import Normaliser
+from calibrant.answers.semantics.grading import evidence as shipped
+from calibrant.answers.semantics.grading.evidence import BagReader, evidence
+from calibrant.answers.semantics.same.cluster import cluster_exact
+from calibrant.answers.semantics.same.forms import read_cues
+from calibrant.answers.semantics.same.hybrid import is_phrase
+from calibrant.answers.semantics.text.normalise import Normaliser
+from calibrant.core.errors import MissingDependencyError
+from calibrant.models.endpoints.embeddings import open_embedder
 from studies._contained import part_lines
 from studies._doubt import doubt_table, pair_lines
 from studies._doubting_less import DOUBTFUL, doubting_less_table
@@ -42,7 +42,7 @@ from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, wi
 from studies._siblings import alike_table
 
 PAGE = ROOT / "docs" / "studies" / "semantics.md"
-MODEL = ROOT / "src" / "calibrant" / "semantics" / "grading" / "phrase_model.json"
+MODEL = ROOT / "src" / "calibrant" / "answers" / "semantics" / "grading" / "phrase_model.json"
 FEATURES = list(shipped.WEIGHTS)
 HEADER = ["rows", "grader", "n", "accuracy", "Cohen's kappa"]
 

@@ -12,19 +12,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from calibrant.answers.semantics import grade_answers
 from calibrant.core.errors import InputError
-from calibrant.epistemic import (
-    CostMatrix,
-    DecisionRisk,
-    GroupingLoss,
-    TreeGroupingLoss,
-    pointwise_risk,
-)
-from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.strategies import StrategyOptions
+from calibrant.data.features import FeatureEncoder
 from calibrant.metrics import ece
-from calibrant.records.features import FeatureEncoder
-from calibrant.semantics import grade_answers
+from calibrant.trust import CostMatrix, DecisionRisk, GroupingLoss, TreeGroupingLoss, pointwise_risk
+from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.strategies import StrategyOptions
 from calibrant.verbs.plan import plan
 from studies._page import DATA, StudyPage
 from studies._pools import measure

@@ -3,7 +3,7 @@
 import time
 from typing import NamedTuple
 
-from calibrant.records.ledger.schema import Claim
+from calibrant.models.ledger.schema import Claim
 
 
 class Attempt(NamedTuple):

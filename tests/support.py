@@ -62,7 +62,7 @@ def schema_errors(document: dict[str, Any]) -> list[str]:
     from jsonschema import Draft202012Validator
 
     from calibrant.core.document import kind_of
-    from calibrant.documents import document_schema
+    from calibrant.findings.documents import document_schema
 
     schema = document_schema(kind_of(document))
     return [
@@ -136,8 +136,8 @@ def need_small_model(name: str) -> None:
     """Skip where the embedded model or its runtime is not there."""
     import pytest
 
-    from calibrant.clients.endpoints.weights import weights_path
     from calibrant.core.errors import InputError
+    from calibrant.models.endpoints.weights import weights_path
 
     # Looked for, not imported: the client must set the waiting policy before the import.
     if importlib.util.find_spec("xllamacpp") is None:

@@ -7,9 +7,9 @@ import shlex
 
 import pytest
 
+from calibrant.answers.confidence import methods
 from calibrant.cli.main import app
-from calibrant.collect.prompts import shipped_prompts
-from calibrant.confidence import methods
+from calibrant.models.study.prompts import shipped_prompts
 from support import ROOT, call, real_data
 
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import re
 
 from calibrant.report import render_text
 from calibrant.verbs.audit import audit
-from calibrant.workflows.recorded_study import recorded_study
+from calibrant.verbs.study.recorded_study import recorded_study
 from support import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

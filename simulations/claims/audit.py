@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 from msgspec import convert
 
-from calibrant.claims.audit import audit_claims
-from calibrant.claims.margins import ERROR_MARGIN
-from calibrant.claims.missing import Missing, missing_entry
-from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
-from calibrant.documents.audits import AuditBlock
-from calibrant.metrics.row_block import RowBlock
+from calibrant.findings.claims.audit import audit_claims
+from calibrant.findings.claims.margins import ERROR_MARGIN
+from calibrant.findings.claims.missing import Missing, missing_entry
+from calibrant.findings.claims.significance import adjust_p_values, block_tests
+from calibrant.findings.documents.audits import AuditBlock
+from calibrant.metrics.blocks.row_block import RowBlock
 from simulations.claims.audit_worlds import (
     CALIBRATED,
     INVENTED,

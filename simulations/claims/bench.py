@@ -23,9 +23,9 @@ from calibrant.bench.question_claims import question_claims
 from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.spot import spot_check
-from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.core.document import plain
-from calibrant.documents import typed
+from calibrant.findings.claims.margins import COMPARISON_MARGIN
+from calibrant.findings.documents import typed
 from calibrant.metrics import auroc
 from simulations.claims.harness import RUNS, Said, World
 

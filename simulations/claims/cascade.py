@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from calibrant.claims.cascade import cascade_claims
 from calibrant.core.estimate import EstimateEntry
-from calibrant.documents.decisions import CascadePolicy, CascadePromise, Guarantee
-from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.choice import choose_policy
-from calibrant.epistemic.deferral.policy import AlwaysOne
-from calibrant.epistemic.deferral.strategies import StrategyOptions, Target
+from calibrant.findings.claims.cascade import cascade_claims
+from calibrant.findings.documents.decisions import CascadePolicy, CascadePromise, Guarantee
+from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.choice import choose_policy
+from calibrant.trust.deferral.policy import AlwaysOne
+from calibrant.trust.deferral.strategies import StrategyOptions, Target
 from simulations.claims.harness import Said, World
 
 MODELS = ("small", "large")

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from calibrant.claims.decide import decide_claims
-from calibrant.epistemic.selective.fit import Selective
+from calibrant.findings.claims.decide import decide_claims
+from calibrant.trust.selective.fit import Selective
 from simulations.claims.harness import Said, World
 
 GRID = np.linspace(0.0005, 0.9995, 1000)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from calibrant.epistemic.guard import Profile
+from calibrant.trust.traffic_shift import Profile
 from simulations.claims.harness import Said, World
 
 WEEKS, ROWS, FIT = 52, 700, 2000

@@ -7,11 +7,11 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from calibrant.claims.label import label_claims
 from calibrant.core.document import plain
-from calibrant.documents.labels import LabelEntry
-from calibrant.planning.labelling.estimates import pool_estimate
-from calibrant.planning.labelling.stopping import claim_bounds, stop_decision
+from calibrant.findings.claims.label import label_claims
+from calibrant.findings.documents.labels import LabelEntry
+from calibrant.labels.labelling.estimates import pool_estimate
+from calibrant.labels.labelling.stopping import claim_bounds, stop_decision
 from simulations._planning_audit import audit_block
 from simulations._planning_labels import Loop, outcome_rate
 from simulations._planning_labels import judged as judged_by

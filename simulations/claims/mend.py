@@ -9,11 +9,11 @@ import polars as pl
 from msgspec import convert
 from scipy import special
 
-from calibrant.claims.mend import COLUMNS, GAIN, mend_claims
-from calibrant.documents.decisions import MendEntry
-from calibrant.mending import Mend
-from calibrant.mending.estimator import fit_columns
-from calibrant.mending.fit import Labels
+from calibrant.data.mend import Mend
+from calibrant.data.mend.estimator import fit_columns
+from calibrant.findings.claims.mend import COLUMNS, GAIN, mend_claims
+from calibrant.findings.documents.decisions import MendEntry
+from calibrant.metrics.recalibration.mend_fit import Labels
 from simulations.claims.harness import Said, World
 
 VALUES = np.array([0.7, 0.8, 0.9, 0.95, 1.0])

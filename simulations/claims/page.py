@@ -6,7 +6,7 @@ import importlib
 
 from benchmarks.harness import ROOT
 
-from calibrant.claims import ClaimRule, catalogue, declared
+from calibrant.findings.claims import ClaimRule, catalogue, declared
 from simulations.claims.harness import BAR, DOCUMENT, rate_interval, stored
 
 PAGE = ROOT / "docs" / "claims.md"
@@ -36,7 +36,8 @@ page is written by `make simulate claims`.
 
 
 def every_rule() -> list[ClaimRule]:
-    """Return the rules of all rooms: of `calibrant.claims`, and of rooms that have their own."""
+    """Return the rules of all rooms: of `calibrant.findings.claims`, and of rooms that have their
+    own."""
     catalogue.load()
     for name in ("evaluation_claims", "question_claims"):
         importlib.import_module(f"calibrant.bench.{name}")

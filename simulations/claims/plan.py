@@ -7,12 +7,12 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from calibrant.claims.plan import leaderboard_claims, plan_claims
 from calibrant.core.document import plain
-from calibrant.documents import typed
-from calibrant.documents.plans import ClaimPlanEntry
-from calibrant.planning.labelling.power import claim_chance, claim_for_labels, labels_for_claim
-from calibrant.planning.ranking import leaderboard
+from calibrant.findings.claims.plan import leaderboard_claims, plan_claims
+from calibrant.findings.documents import typed
+from calibrant.findings.documents.plans import ClaimPlanEntry
+from calibrant.labels.labelling.power import claim_chance, claim_for_labels, labels_for_claim
+from calibrant.labels.ranking import leaderboard
 from simulations.claims.harness import Said, World
 
 # A forecast of 80 % is wrong where the claim is shown in fewer than 75 %.

@@ -7,11 +7,12 @@ from functools import partial
 import numpy as np
 from msgspec import convert
 
-from calibrant.claims.margins import ERROR_MARGIN
-from calibrant.claims.sem_ece import meaning_claims
 from calibrant.core.document import plain
-from calibrant.documents.audits import SemanticEntry
-from calibrant.metrics.semantic import leading_answer, noise_floor, question_scores
+from calibrant.findings.claims.margins import ERROR_MARGIN
+from calibrant.findings.claims.sem_ece import meaning_claims
+from calibrant.findings.documents.audits import SemanticEntry
+from calibrant.findings.sem_ece import leading_answer
+from calibrant.metrics.semantic import noise_floor, question_scores
 from simulations._sem_ece_worlds import BEYOND_NULL, NULL_WORLDS, WORLDS, calibrated_mode, pool_of
 from simulations.claims.harness import RUNS, Said, World
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.3.0"
+from calibrant.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from calibrant import clients as clients
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from calibrant import semantics as semantics
     from calibrant import sources as sources
     from calibrant import stats as stats
+    from calibrant.apps.integrations.pytest_plugin import assert_calibrated as assert_calibrated
+    from calibrant.apps.trusted import trusted as trusted
+    from calibrant.apps.view import view as view
     from calibrant.bench.evaluate import bench_evaluate as bench_evaluate
     from calibrant.bench.make import bench_check as bench_check
     from calibrant.bench.make import bench_mace as bench_mace
@@ -29,11 +32,10 @@ if TYPE_CHECKING:
     from calibrant.core.errors import MissingDependencyError as MissingDependencyError
     from calibrant.core.errors import SchemaError as SchemaError
     from calibrant.core.estimate import Estimate as Estimate
-    from calibrant.epistemic import load_policy as load_policy
-    from calibrant.integrations.pytest_plugin import assert_calibrated as assert_calibrated
-    from calibrant.mending import Mend as Mend
-    from calibrant.mending import load_mend as load_mend
+    from calibrant.data.mend import Mend as Mend
+    from calibrant.data.mend import load_mend as load_mend
     from calibrant.report.result import Result as Result
+    from calibrant.trust import load_policy as load_policy
     from calibrant.verbs.audit import audit as audit
     from calibrant.verbs.cascade import cascade as cascade
     from calibrant.verbs.compare import compare as compare
@@ -50,11 +52,9 @@ if TYPE_CHECKING:
     from calibrant.verbs.methods import methods as methods
     from calibrant.verbs.monitor import monitor as monitor
     from calibrant.verbs.plan import plan as plan
-    from calibrant.workflows.report import write_report as write_report
-    from calibrant.workflows.run import arun as arun
-    from calibrant.workflows.run import run as run
-    from calibrant.workflows.trusted import trusted as trusted
-    from calibrant.workflows.view import view as view
+    from calibrant.verbs.run import arun as arun
+    from calibrant.verbs.run import run as run
+    from calibrant.verbs.write_report import write_report as write_report
 else:
     # Imported on first use: auditing a table never loads code that talks to models.
     from calibrant.core.imports import lazy_exports

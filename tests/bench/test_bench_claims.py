@@ -11,7 +11,7 @@ from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.spot import spot_check
 from calibrant.core.document import plain
-from calibrant.documents.fields import typed
+from calibrant.findings.documents.fields import typed
 from calibrant.report.answers import badge_of
 
 MARGIN = 0.05

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
+from calibrant.answers.confidence import Question, class_mass, score_table, table_of
 from calibrant.bench.evaluate import bench_evaluate
 from calibrant.bench.measures.evaluate import evaluate_multi_answer
 from calibrant.bench.measures.leaves import leaves, mixes_of
@@ -20,7 +21,6 @@ from calibrant.bench.measures.thresholds import (
     tune_aggregation,
     tune_scores,
 )
-from calibrant.confidence import Question, class_mass, score_table, table_of
 from calibrant.core.errors import InputError
 
 

@@ -12,10 +12,10 @@ from calibrant.bench.measures.leaves import leaves
 from calibrant.bench.measures.macro import macro_auroc, macro_mean
 from calibrant.bench.measures.significance import compare_aurocs
 from calibrant.core.document import plain
-from calibrant.documents.fields import typed
+from calibrant.findings.documents.fields import typed
+from calibrant.metrics.stats.intervals import unseen_share
+from calibrant.metrics.stats.multiplicity import holm
 from calibrant.report.terminal import render_text
-from calibrant.stats.intervals import unseen_share
-from calibrant.stats.multiplicity import holm
 
 
 def test_fewer_drawn_questions_do_not_change_what_the_questions_at_hand_show():

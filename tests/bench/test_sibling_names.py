@@ -2,11 +2,11 @@
 
 from studies._siblings import alike_pairs, chosen
 
+from calibrant.answers.semantics.grading.grade import Grader
 from calibrant.bench.questions.facts import MOST_SIBLINGS, Fact, FactSet, SiblingNames
 from calibrant.bench.questions.filters import fact_sets
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.triples import read_triples
-from calibrant.semantics.grading.grade import Grader
 
 FILES = {"region": "country", "office": "office", "award": "award"}
 

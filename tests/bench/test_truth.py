@@ -18,12 +18,7 @@ from calibrant.bench.questions.shipped_facts import (
     shipped_language,
     shipped_region,
 )
-from calibrant.bench.questions.spot import (
-    read_ticks,
-    spot_check,
-    spot_questions,
-    write_spot_check,
-)
+from calibrant.bench.questions.spot import read_ticks, spot_check, spot_questions, write_spot_check
 from calibrant.bench.questions.wording import WORDS
 from calibrant.core.errors import InputError
 

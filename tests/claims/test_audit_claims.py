@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims.margins import more_labels
+from calibrant.findings.claims.margins import more_labels
 
 
 def audited(n, shift, seed=0, **options):

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.claims.missing import Missing, missing_entry
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.cell_error import CellError, Rows
-from calibrant.stats.cell_bounds import (
+from calibrant.findings.claims.missing import Missing, missing_entry
+from calibrant.metrics.blocks.cell_error import CellError, Rows
+from calibrant.metrics.stats.cell_bounds import (
     UpperBound,
     error_estimate,
     lower_end,
     planned_bound,
     shares_variance,
 )
-from calibrant.stats.cells import ValueSums, cell_table, structure_z
-from calibrant.stats.clusters import ClusterSums, column_effect
-from calibrant.stats.perfect_law import (
+from calibrant.metrics.stats.cells import ValueSums, cell_table, structure_z
+from calibrant.metrics.stats.clusters import ClusterSums, column_effect
+from calibrant.metrics.stats.perfect_law import (
     _largest_tail,
     cells_p_value,
     combined_p_value,

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims.next_step import next_step
 from calibrant.cli.main import app
+from calibrant.findings.claims.next_step import next_step
 from calibrant.report.shown_command import without_folders
 from calibrant.verbs.audit import audit
 from calibrant.verbs.cascade import cascade

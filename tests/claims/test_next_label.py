@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import calibrant
-from calibrant.claims.next_step import next_step
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
+from calibrant.findings.claims.next_step import next_step
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims.next_step import next_step
+from calibrant.findings.claims.next_step import next_step
 from calibrant.report.terminal import render_text
-from calibrant.workflows.init import init
+from calibrant.verbs.init import init
 
 SAMPLES = {
     "question": ["Capital of Peru?", "2 + 2?"] * 2,

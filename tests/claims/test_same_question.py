@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.inputs import pool as pools
-from calibrant.inputs.reading import ReadingOptions
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.labels import pool as pools
 
 MARGIN = 0.02
 ROLES = ("confidence", "correct", "model", "method", "question", "answer")

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import convert
 
-from calibrant.claims.sem_ece import meaning_claims, sample_warnings
-from calibrant.documents.audits import AuditBlock, SemanticEntry
+from calibrant.findings.claims.sem_ece import meaning_claims, sample_warnings
+from calibrant.findings.documents.audits import AuditBlock, SemanticEntry
 from calibrant.report.tables.meanings import semantic_tables
 
 

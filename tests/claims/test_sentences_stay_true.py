@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims.checks import failed_checks, parse_check
+from calibrant.findings.claims.checks import failed_checks, parse_check
 from support import call
 
 
@@ -102,7 +102,7 @@ def test_what_the_missing_could_have_said_may_not_matter():
 
 @pytest.mark.parametrize("gap", [0.0, 0.03, 0.08])
 def test_as_many_labels_as_were_forecast_decide(gap):
-    from calibrant.claims.margins import more_labels
+    from calibrant.findings.claims.margins import more_labels
 
     came_true, undecided = 0, 0
     for seed in range(60):
@@ -126,7 +126,7 @@ def test_as_many_labels_as_were_forecast_decide(gap):
 def test_as_many_labels_decide_for_the_model_that_stands_out_of_thirty(among, least):
     from scipy.special import ndtri
 
-    from calibrant.claims.margins import more_labels
+    from calibrant.findings.claims.margins import more_labels
 
     level, error, came_true, told = 0.05 / 30, 0.035, 0, 0
     strict, within = -ndtri(level / 2), -ndtri(level)

@@ -5,17 +5,17 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims import ALPHA
-from calibrant.claims.significance import (
+from calibrant.core.estimate import Estimate
+from calibrant.findings.claims import ALPHA
+from calibrant.findings.claims.significance import (
     DOCUMENT_LEVEL,
     _among_models,
     adjust_p_values,
     gap_p_value,
     weighted_holm,
 )
-from calibrant.core.estimate import Estimate
 from calibrant.metrics import confidence_gap
-from calibrant.stats.multiplicity import holm
+from calibrant.metrics.stats.multiplicity import holm
 
 
 def many_calibrated(rng, confidences=16, questions=60):

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 import calibrant as cal
-from calibrant.claims.claim import Claim
-from calibrant.claims.data import data_warnings
+from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims.data import data_warnings
 from calibrant.report.answers import claims_of, headline
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.decide import decide

@@ -25,7 +25,7 @@ from click.testing import CliRunner
 from calibrant.cli.main import app
 from calibrant.core.errors import CalibrantError
 from calibrant.core.verb import declaration
-from calibrant.records import Study
+from calibrant.data import Study
 from calibrant.verbs.label import label_next
 from cli.all_commands import commands, parameters
 from support import two_models
@@ -199,7 +199,7 @@ def words_of(case):
     return [*case.words.split(), *kept]
 
 
-LONG_WORK = ("calibrant.workflows.demo:demo", "calibrant.verbs.models:fetch_model")
+LONG_WORK = ("calibrant.verbs.demo:demo", "calibrant.verbs.models:fetch_model")
 
 
 def stop_before(place):

@@ -103,12 +103,12 @@ OPTIONS = {name for words in VERBS for name in declaration(verb_function(words))
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 # Flags of other programs, and custom properties of style sheets.
 FOREIGN = (
-    "integrations/pytest_plugin.py",
+    "apps/integrations/pytest_plugin.py",
     "report/charts/svg.py",
     "metrics/__main__.py",
-    "clients/endpoints/weights.py",
-    "clients/capabilities.py",
-    "records/convert/inspect_log.py",
+    "models/endpoints/weights.py",
+    "models/capabilities.py",
+    "data/logs/inspect_log.py",
 )
 
 

@@ -9,34 +9,34 @@ from calibrant.cli.catalog import VERBS
 
 # Packages and modules that the audit of a plain table of confidences needs nothing of.
 UNUSED = (
-    "calibrant.clients",
-    "calibrant.collect",
+    "calibrant.models",
+    "calibrant.models.study",
     "calibrant.comparison",
-    "calibrant.confidence",
-    "calibrant.epistemic",
-    "calibrant.integrations",
-    "calibrant.semantics",
-    "calibrant.sources",
-    "calibrant.workflows",
-    "calibrant.claims.sem_ece",
-    "calibrant.inputs.labelled_rows",
-    "calibrant.inputs.pool",
-    "calibrant.inputs.logs",
-    "calibrant.inputs.logs",
-    "calibrant.inputs.samples",
-    "calibrant.inputs.streams.cell_source",
-    "calibrant.inputs.streams.engines",
-    "calibrant.metrics.calibrators",
+    "calibrant.answers.confidence",
+    "calibrant.trust",
+    "calibrant.apps.integrations",
+    "calibrant.answers.semantics",
+    "calibrant.data.questions",
+    "calibrant.verbs.study",
+    "calibrant.findings.claims.sem_ece",
+    "calibrant.data.sources.drawn_labels",
+    "calibrant.labels.pool",
+    "calibrant.answers.logs",
+    "calibrant.answers.logs",
+    "calibrant.answers.samples",
+    "calibrant.data.streams.cell_source",
+    "calibrant.data.streams.engines",
+    "calibrant.metrics.recalibration.calibrators",
     "calibrant.metrics.scorers",
-    "calibrant.metrics.estimator",
-    "calibrant.metrics.recalibration",
+    "calibrant.metrics.recalibration.base",
+    "calibrant.metrics.recalibration.cross_fit",
     "calibrant.metrics.semantic",
-    "calibrant.metrics.cell_block",
-    "calibrant.planning.labelling",
-    "calibrant.planning.watching",
-    "calibrant.records.convert.log",
-    "calibrant.records.label_store",
-    "calibrant.records.ledger",
+    "calibrant.metrics.blocks.cell_block",
+    "calibrant.labels.labelling",
+    "calibrant.labels.watching",
+    "calibrant.data.logs.log",
+    "calibrant.data.label_store",
+    "calibrant.models.ledger",
     "calibrant.report.charts",
     "calibrant.report.page",
     "altair",
@@ -77,7 +77,7 @@ def table(tmp_path):
 
 def test_an_audit_of_a_plain_table_loads_what_it_needs(table):
     found = loaded("audit", table)
-    assert {"calibrant.metrics.row_block", "polars"} <= found
+    assert {"calibrant.metrics.blocks.row_block", "polars"} <= found
     # A quarter of a second that a small table does without.
     assert "scipy.special" not in found
     assert sorted(found.intersection(UNUSED)) == []
@@ -90,11 +90,11 @@ def test_numbers_that_differ_load_no_masked_arrays(tmp_path):
     assert "numpy.ma" not in loaded("audit", path)
 
 
-def test_a_table_with_methods_loads_them(table, tmp_path):
+def test_a_table_with_methods_does_not_load_them(table, tmp_path):
     named = tmp_path / "named.csv"
     head, *rows = table.read_text().split()
     named.write_text("\n".join([f"{head},method", *(f"{row},verb" for row in rows)]))
-    assert "calibrant.confidence" in loaded("audit", named)
+    assert "calibrant.answers.confidence" not in loaded("audit", named)
 
 
 HELP = """

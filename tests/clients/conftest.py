@@ -2,7 +2,7 @@
 
 import pytest
 
-from calibrant.records.ledger import Ledger
+from calibrant.models.ledger import Ledger
 from clients.server import Endpoint
 from clients.sessions import Session
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import orjson
 
-from calibrant.clients import Caps, Price
 from calibrant.core.errors import BudgetError, InputError
-from calibrant.records.ledger import Ledger
+from calibrant.models import Caps, Price
+from calibrant.models.ledger import Ledger
 from clients.sessions import Session, questions
 from ledgers import in_flight
 

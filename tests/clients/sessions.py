@@ -2,8 +2,8 @@
 
 import asyncio
 
-from calibrant.clients import Ask, Dispatcher, Message, Request
-from calibrant.clients.endpoints.provider import ProviderClient
+from calibrant.models import Ask, Dispatcher, Message, Request
+from calibrant.models.endpoints.provider import ProviderClient
 
 
 def question(number, **options):

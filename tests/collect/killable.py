@@ -7,7 +7,7 @@ a line ``wait`` it waits for the last child and prints how that ended.
 import os
 import sys
 
-from calibrant.workflows.run import run
+from calibrant.verbs.run import run
 
 
 def main() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.collect.config import load_config, parse_config
 from calibrant.core.errors import InputError
-from calibrant.records import Study
+from calibrant.data import Study
+from calibrant.models.study.config import load_config, parse_config
 
 GOOD = """
 questions = "q.jsonl"

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from calibrant.clients.answers.codec import canonical_request
-from calibrant.clients.capabilities import PRESETS
-from calibrant.clients.dispatch.budget import prompt_tokens_estimate
-from calibrant.clients.endpoints.wires import WIRES
-from calibrant.clients.protocol import Capabilities
-from calibrant.collect.config import parse_config
-from calibrant.collect.plan import Asker, Wanted, iterate_questions
-from calibrant.collect.prompts import PromptBook
 from calibrant.core.errors import InputError
-from calibrant.sources import load_questions
+from calibrant.data.questions import load_questions
+from calibrant.models.capabilities import PRESETS
+from calibrant.models.dispatch.budget import prompt_tokens_estimate
+from calibrant.models.endpoints.wires import WIRES
+from calibrant.models.protocol import Capabilities
+from calibrant.models.replies.codec import canonical_request
+from calibrant.models.study.config import parse_config
+from calibrant.models.study.plan import Asker, Wanted, iterate_questions
+from calibrant.models.study.prompts import PromptBook
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 TURNS = [

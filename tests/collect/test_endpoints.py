@@ -2,9 +2,9 @@
 
 import pytest
 
-from calibrant.collect.config import ModelConfig
-from calibrant.collect.endpoints import open_client
 from calibrant.core.errors import InputError
+from calibrant.models.study.config import ModelConfig
+from calibrant.models.study.endpoints import open_client
 
 
 def config(client, **options):

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from calibrant.core.errors import CalibrantError, InputError
-from calibrant.records import Study
-from calibrant.records.ledger import Ledger
-from calibrant.workflows.run import run
+from calibrant.data import Study
+from calibrant.models.ledger import Ledger
+from calibrant.verbs.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
 

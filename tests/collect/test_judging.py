@@ -5,16 +5,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from calibrant.clients.asks import Price
-from calibrant.collect.config import parse_config
-from calibrant.collect.endpoints import open_client
-from calibrant.collect.forecast import answers_of, forecast, judge_row
-from calibrant.collect.plan import Inquiry, Question, Wanted
-from calibrant.collect.prices import load_prices
-from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
-from calibrant.semantics.annotate import annotate
-from calibrant.semantics.judge import SimulatedJudge
-from calibrant.semantics.options import Options
+from calibrant.answers.semantics.annotate import annotate
+from calibrant.answers.semantics.judge import SimulatedJudge
+from calibrant.answers.semantics.options import Options
+from calibrant.models.asks import Price
+from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
+from calibrant.models.study.config import parse_config
+from calibrant.models.study.endpoints import open_client
+from calibrant.models.study.forecast import answers_of, forecast, judge_row
+from calibrant.models.study.plan import Inquiry, Question, Wanted
+from calibrant.models.study.prices import load_prices
 from ledgers import add_draws
 
 JUDGE = {"client": "vllm", "name": "arbiter", "model": "gpt-4o-mini"}

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from calibrant.records import Study
-from calibrant.records.ledger import Ledger
-from calibrant.workflows.run import run
+from calibrant.data import Study
+from calibrant.models.ledger import Ledger
+from calibrant.verbs.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
 from ledgers import in_flight

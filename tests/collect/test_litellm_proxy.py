@@ -10,8 +10,8 @@ import urllib.request
 
 import pytest
 
-from calibrant.records import Study
-from calibrant.workflows.run import run
+from calibrant.data import Study
+from calibrant.verbs.run import run
 from clients.strict import Strict
 
 PROXY = os.environ.get("CALIBRANT_LITELLM", "")

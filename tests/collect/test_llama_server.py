@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from calibrant.clients.endpoints.embedded import EmbeddedClient
-from calibrant.records import Study
-from calibrant.workflows.run import run
+from calibrant.data import Study
+from calibrant.models.endpoints.embedded import EmbeddedClient
+from calibrant.verbs.run import run
 from support import MEASURED, need_small_model
 
 MODEL = "smollm2-135m-instruct"

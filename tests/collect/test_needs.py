@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.clients.protocol import Capabilities
-from calibrant.collect.config import parse_config
-from calibrant.collect.needs import select_probes
-from calibrant.collect.probes import NEEDS, PROBES
-from calibrant.confidence import METHODS
-from calibrant.confidence import NEEDS as DECLARED
+from calibrant.answers.confidence import METHODS
+from calibrant.answers.confidence import NEEDS as DECLARED
 from calibrant.core.errors import CapabilityError
+from calibrant.models.protocol import Capabilities
+from calibrant.models.study.config import parse_config
+from calibrant.models.study.needs import select_probes
+from calibrant.models.study.probes import NEEDS, PROBES
 
 FULL = Capabilities(native_n=8, logprobs=True, top_logprobs=20, seed=True)
 BARE = Capabilities()

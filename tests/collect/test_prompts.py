@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.collect.config import Example, PromptsConfig
-from calibrant.collect.probes import PROBES
-from calibrant.collect.prompts import DEFAULTS, PromptBook, load_prompt, shipped_prompts
 from calibrant.core.errors import InputError
+from calibrant.models.study.config import Example, PromptsConfig
+from calibrant.models.study.probes import PROBES
+from calibrant.models.study.prompts import DEFAULTS, PromptBook, load_prompt, shipped_prompts
 
 HERE = Path()
 VALUES = {

@@ -2,7 +2,7 @@
 
 import math
 
-from calibrant.confidence import Draws, Greedy, Probes, Question
+from calibrant.answers.confidence import Draws, Greedy, Probes, Question
 
 
 def headache(rest: int, aspirin: int, wrong: int) -> Question:

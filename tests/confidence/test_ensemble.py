@@ -5,7 +5,14 @@ import polars as pl
 import pytest
 from tests.confidence.cases import full_question
 
-from calibrant.confidence import Ensemble, cross_fit, load_ensemble, score, score_table, table_of
+from calibrant.answers.confidence import (
+    Ensemble,
+    cross_fit,
+    load_ensemble,
+    score,
+    score_table,
+    table_of,
+)
 from calibrant.core.errors import InputError
 from calibrant.metrics import auroc
 

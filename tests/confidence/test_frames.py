@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from tests.confidence.cases import full_question
 
-from calibrant.confidence import METHODS, compact_table, score, score_table, table_of
+from calibrant.answers.confidence import METHODS, compact_table, score, score_table, table_of
 from calibrant.core.errors import InputError, SchemaError
 
 TOP = pl.List(pl.Struct({"token": pl.String, "logprob": pl.Float64}))

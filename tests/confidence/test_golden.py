@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.confidence.cases import full_question, headache
 
-from calibrant.confidence import METHODS, Draws, Greedy, Options, Probes, Question, score, table_of
+from calibrant.answers.confidence import (
+    METHODS,
+    Draws,
+    Greedy,
+    Options,
+    Probes,
+    Question,
+    score,
+    table_of,
+)
 from calibrant.core.errors import InputError, UnavailableError
 
 # Of the full question: classes lima 3 (0.5, 0.5, 0.3), quito 1 (0.2), bogota 1 (0.1).

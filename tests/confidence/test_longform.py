@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from calibrant.confidence import Greedy, Question, score
-from calibrant.confidence.longform import (
+from calibrant.answers.confidence import Greedy, Question, score
+from calibrant.answers.confidence.longform import (
     claim_draws,
     score_long_answer,
     split_claims,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.confidence import METHODS, Draws, Greedy, Options, Probes, Question, table_of
+from calibrant.answers.confidence import METHODS, Draws, Greedy, Options, Probes, Question, table_of
 
 NAMES = list(METHODS)
 

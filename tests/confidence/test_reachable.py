@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from tests.confidence.test_ensemble import world
 
-from calibrant.clients.answers.tokens import TokenLogprob
-from calibrant.clients.protocol import Capabilities, Completion, Usage
-from calibrant.collect.config import parse_config
-from calibrant.collect.needs import NEEDS, select_probes
-from calibrant.collect.plan import Asker, Question, Subject, Tag
-from calibrant.collect.probes import PROBES
-from calibrant.collect.prompts import PromptBook
-from calibrant.collect.tables import _likeliest
-from calibrant.confidence import METHODS, Ensemble, Options, needs_of
+from calibrant.answers.confidence import METHODS, Ensemble, Options, needs_of
 from calibrant.core.errors import CalibrantError
+from calibrant.models.protocol import Capabilities, Completion, Usage
+from calibrant.models.replies.tokens import TokenLogprob
+from calibrant.models.study.config import parse_config
+from calibrant.models.study.needs import NEEDS, select_probes
+from calibrant.models.study.plan import Asker, Question, Subject, Tag
+from calibrant.models.study.probes import PROBES
+from calibrant.models.study.prompts import PromptBook
+from calibrant.models.study.tables import _likeliest
 
 ABLE = Capabilities(logprobs=True, top_logprobs=20, seed=True)
 MODELS = [{"name": "a", "client": "embedded"}, {"name": "b", "client": "embedded"}]

@@ -8,7 +8,7 @@ import pytest
 from studies._confidence_recorded import RECORDED, cluster_entropies, token_scores
 from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
 
-from calibrant.confidence import score_table
+from calibrant.answers.confidence import score_table
 
 EXACT = ("verb", "verb_topk", "p_true_consistency", "p_true_consistency_cand", "self_ask")
 # Agreement with the greedy answer was judged by a language model; its verdicts are not recorded.

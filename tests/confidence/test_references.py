@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 from studies._confidence_tables import local_draws
 
-from calibrant.confidence import score_table
-from calibrant.semantics import annotate
+from calibrant.answers.confidence import score_table
+from calibrant.answers.semantics import annotate
 
 EVERY = 12
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.confidence import (
+from calibrant.answers.confidence import (
     METHODS,
     Greedy,
     Options,

@@ -7,8 +7,8 @@ import pytest
 from studies._confidence_tables import MODEL, read_deepseek
 from tests.confidence.self_ask_candidates import RAW_TEXTS
 
-from calibrant.confidence import score_table
-from calibrant.semantics.annotate import annotate
+from calibrant.answers.confidence import score_table
+from calibrant.answers.semantics.annotate import annotate
 
 
 @pytest.fixture(scope="module")

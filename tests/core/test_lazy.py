@@ -11,7 +11,7 @@ import pytest
 
 PACKAGES = [
     f"calibrant.{name}"
-    for name in ("core", "metrics", "metrics.semantic", "planning", "records", "report")
+    for name in ("core", "metrics", "metrics.semantic", "labels", "data", "report")
 ]
 
 
@@ -81,9 +81,15 @@ def test_unknown_name_is_an_attribute_error_that_imports_report():
     ("loaded", "spared"),
     [
         ("calibrant.cli.main", ["numpy", "scipy", "pyarrow", "polars", "rich.console"]),
-        ("calibrant.metrics.cell_block", ["scipy.fft", "scipy.optimize", "scipy.sparse", "polars"]),
+        (
+            "calibrant.metrics.blocks.cell_block",
+            ["scipy.fft", "scipy.optimize", "scipy.sparse", "polars"],
+        ),
         ("calibrant.verbs.audit", ["scipy", "polars", "calibrant.metrics.semantic"]),
-        ("calibrant.metrics", ["calibrant.metrics.semantic", "calibrant.metrics.calibrators"]),
+        (
+            "calibrant.metrics",
+            ["calibrant.metrics.semantic", "calibrant.metrics.recalibration.calibrators"],
+        ),
     ],
 )
 def test_what_is_not_needed_is_not_loaded(loaded, spared):

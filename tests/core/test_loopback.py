@@ -9,14 +9,14 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from calibrant.planning.labelling.session import LabelSession
-from calibrant.records.label_store import LabelStore
-from calibrant.records.ledger import Ledger
-from calibrant.verbs.labelling.server import LabelServer
-from calibrant.workflows.serving.engine import Breaker, Engine, Served
-from calibrant.workflows.serving.front import Front
-from calibrant.workflows.serving.measure import PassedOn
-from calibrant.workflows.view import PageServer
+from calibrant.apps.serving.engine import Breaker, Engine, Served
+from calibrant.apps.serving.front import Front
+from calibrant.apps.serving.measure import PassedOn
+from calibrant.apps.view import PageServer
+from calibrant.data.label_store import LabelStore
+from calibrant.labels.labelling.session import LabelSession
+from calibrant.labels.page.server import LabelServer
+from calibrant.models.ledger import Ledger
 
 SECRET = "secret words"
 TOKEN = "a-token-that-nobody-guesses"

@@ -11,18 +11,18 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import calibrant as cal
+from calibrant.answers.semantics.grading.agreement import agreement
+from calibrant.apps.serve import serve
 from calibrant.core.document import kind_of, load_document, newest_version
 from calibrant.core.errors import SchemaError
-from calibrant.documents import FIELDS, document_schema
-from calibrant.documents.__main__ import FOLDER, schema_files
-from calibrant.documents.schema import fields_of
+from calibrant.findings.documents import FIELDS, document_schema
+from calibrant.findings.documents.__main__ import FOLDER, schema_files
+from calibrant.findings.documents.schema import fields_of
 from calibrant.report.result import Result
-from calibrant.semantics.grading.agreement import agreement
+from calibrant.verbs.init import init
 from calibrant.verbs.models import models
-from calibrant.workflows.analysis import analyse
-from calibrant.workflows.init import init
-from calibrant.workflows.run import run
-from calibrant.workflows.serve import serve
+from calibrant.verbs.run import run
+from calibrant.verbs.study.analysis import analyse
 from collect.endpoint import Oracle
 from collect.studies import write_study
 from support import ROOT, schema_errors
@@ -35,11 +35,11 @@ STORED = sorted((ROOT / "tests" / "golden" / "documents").glob("*.json.gz"))
 def test_the_schema_files_are_current():
     assert {path.name for path in FOLDER.glob("*.json")} == set(schema_files())
     for name, text in schema_files().items():
-        assert (FOLDER / name).read_bytes() == text, "run python -m calibrant.documents"
+        assert (FOLDER / name).read_bytes() == text, "run python -m calibrant.findings.documents"
 
 
 def test_the_schema_files_are_shipped():
-    shipped = files("calibrant.documents") / "schemas" / "audit.json"
+    shipped = files("calibrant.findings.documents") / "schemas" / "audit.json"
     assert json.loads(shipped.read_text())["title"] == "calibrant.audit/1"
 
 
@@ -155,7 +155,7 @@ MADE = {
     "init": lambda folder: init(folder / "new"),
     "serve": served,
     "leaderboard": lambda _: Result(
-        cal.planning.leaderboard({name: (p, p > 0.5) for name, p in two_columns().items()})
+        cal.labels.leaderboard({name: (p, p > 0.5) for name, p in two_columns().items()})
     ),
     "semantics": lambda _: Result(cal.grade(sampled())["semantics"]),
     "agreement": lambda _: Result(agreement([True, False, None, True] * 5, [1, 0, 1, 0] * 5)),

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, Literal, assert_type
 
 import calibrant as cal
-from calibrant.documents import Claim, EstimateEntry
-from calibrant.epistemic import Step
+from calibrant.findings.documents import Claim, EstimateEntry
 from calibrant.report.typed import AuditResult, CompareResult, DecideResult, MendResult, PlanResult
+from calibrant.trust import Step
 
 
 def calls() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import mlflow
 
 import calibrant as cal
-from calibrant.integrations.exports import to_mlflow
+from calibrant.report.exports import to_mlflow
 
 
 def through_mlflow(audit):

@@ -21,7 +21,7 @@ from inspect_ai.model._model_output import Logprob, Logprobs, TopLogprob
 from inspect_ai.scorer import Score, accuracy, match, scorer
 from inspect_ai.solver import generate
 
-from calibrant.integrations import inspect_entry as calibrant_scorers
+from calibrant.apps.integrations import inspect_entry as calibrant_scorers
 
 CAPITALS = ["Paris", "Rome", "Madrid", "Vienna", "Berne", "Oslo", "Lima", "Quito"]
 

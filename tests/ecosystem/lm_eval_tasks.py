@@ -16,7 +16,7 @@ metric_list:
   - {{metric: acc, aggregation: mean, higher_is_better: true}}
   - {{metric: acc_norm, aggregation: mean, higher_is_better: true}}
   - metric: likelihood
-    aggregation: !function calibrant.integrations.lm_eval_metrics.option_softmax_ece
+    aggregation: !function calibrant.apps.integrations.lm_eval_metrics.option_softmax_ece
     higher_is_better: false
 """
 OPEN = """
@@ -70,11 +70,11 @@ generation_kwargs: {{until: ["\\n"], do_sample: true, temperature: 1.0}}
 filter_list:
   - {{name: all, filter: [{{function: take_first_k, k: 5}}]}}
 metric_list:
-  - metric: !function calibrant.integrations.lm_eval_metrics.consistency
-    aggregation: !function calibrant.integrations.lm_eval_metrics.aggregate
+  - metric: !function calibrant.apps.integrations.lm_eval_metrics.consistency
+    aggregation: !function calibrant.apps.integrations.lm_eval_metrics.aggregate
     higher_is_better: false
-  - metric: !function calibrant.integrations.lm_eval_metrics.consistency_auroc
-    aggregation: !function calibrant.integrations.lm_eval_metrics.aggregate
+  - metric: !function calibrant.apps.integrations.lm_eval_metrics.consistency_auroc
+    aggregation: !function calibrant.apps.integrations.lm_eval_metrics.aggregate
     higher_is_better: true
 """
 TASKS = {"choice": CHOICE, "open": OPEN, "worded": WORDED, "all": ALL}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from inspect_ai.log import read_eval_log
 
-from calibrant.records.convert.recognise import read_log
+from calibrant.data.logs.recognise import read_log
 
 if __name__ == "__main__":
     for path in map(Path, sys.argv[1:]):

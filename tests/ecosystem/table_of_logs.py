@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import calibrant as cal  # noqa: E402
 from calibrant.core.errors import CalibrantError  # noqa: E402
-from calibrant.records.convert.json_text import ReadOptions  # noqa: E402
-from calibrant.records.convert.recognise import read_log  # noqa: E402
+from calibrant.data.logs.json_text import ReadOptions  # noqa: E402
+from calibrant.data.logs.recognise import read_log  # noqa: E402
 
 TABLE = ROOT / "docs" / "files" / "logs.csv"
 

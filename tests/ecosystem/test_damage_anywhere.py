@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import CalibrantError, InputError
-from calibrant.records.convert.recognise import read_log
+from calibrant.data.logs.recognise import read_log
 from ecosystem import table_of_logs
 
 FILES = table_of_logs.own_files()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert.recognise import READERS, read_log, recognise
-from calibrant.records.convert.zip_entries import ZipEntries
+from calibrant.data.logs.recognise import READERS, read_log, recognise
+from calibrant.data.logs.zip_entries import ZipEntries
 from calibrant.verbs.import_logs import import_logs
 from support import call
 
@@ -91,7 +91,7 @@ def test_the_list_is_written_beside_the_tables(tmp_path):
     path.write_bytes(WHOLE[: len(WHOLE) // 2])
     result = import_logs(path, tmp_path / "study")
     entry = result["results"][0]
-    listed = cal.records.read_table(tmp_path / "study" / "unreadable.csv")
+    listed = cal.data.read_table(tmp_path / "study" / "unreadable.csv")
     assert listed.height == entry["unreadable"] == len(entry["problems"])
     done = call("import", path, "--strict")
     assert done.returncode == 1

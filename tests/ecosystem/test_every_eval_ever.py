@@ -6,7 +6,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert.recognise import read_log, recognise
+from calibrant.data.logs.recognise import read_log, recognise
 
 
 def sample(number, *, right, stated=None, replies=("B",), error=None):

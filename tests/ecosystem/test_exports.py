@@ -15,9 +15,9 @@ from sklearn.svm import LinearSVC
 
 import calibrant as cal
 from calibrant.core.errors import InputError, MissingDependencyError
-from calibrant.integrations.exports import to_junit, to_mlflow
 from calibrant.metrics import METRICS
 from calibrant.metrics.scorers import scorers
+from calibrant.report.exports import to_junit, to_mlflow
 
 
 @pytest.fixture(scope="module")

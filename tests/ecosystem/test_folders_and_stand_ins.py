@@ -9,9 +9,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.inputs.door import logs_in
-from calibrant.records.convert.recognise import READERS, read_log, recognise
+from calibrant.data.logs.recognise import READERS, read_log, recognise
 from calibrant.verbs.import_logs import import_logs
+from calibrant.verbs.opening.open_input import logs_in
 from ecosystem import frameworks, table_of_logs
 
 HERE = Path(__file__).parent

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from calibrant.apps.integrations import lm_eval_metrics as lm
+from calibrant.apps.integrations.inspect_extension import METRICS
 from calibrant.core.errors import InputError
-from calibrant.integrations import lm_eval_metrics as lm
-from calibrant.integrations.inspect_extension import METRICS
 from ecosystem.raw_logs import auroc_by_pairs, binned_error
 
 

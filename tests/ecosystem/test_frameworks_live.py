@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import zstandard
 
-from calibrant.records.convert.recognise import read_log
+from calibrant.data.logs.recognise import read_log
 from ecosystem import frameworks
 from ecosystem.chat_server import serving
 from ecosystem.lm_eval_tasks import write_tasks

@@ -10,11 +10,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.inputs.door import logs_in
-from calibrant.records.convert.json_text import ReadOptions
-from calibrant.records.convert.log import stated_percent
-from calibrant.records.convert.recognise import read_log, recognise
+from calibrant.data.logs.json_text import ReadOptions
+from calibrant.data.logs.log import stated_percent
+from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.verbs.import_logs import import_logs
+from calibrant.verbs.opening.open_input import logs_in
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SIMPLE = FIXTURES / "simple_evals.json"

@@ -9,8 +9,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert.json_text import ReadOptions
-from calibrant.records.convert.recognise import read_log, recognise
+from calibrant.data.logs.json_text import ReadOptions
+from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import binned_error, inspect_samples, modal
 from support import call
@@ -117,7 +117,7 @@ def test_an_imported_study_audits_like_the_log(blocks, inspect_log, tmp_path):
 def test_scores_as_one_table(inspect_log, tmp_path, ending):
     out = tmp_path / f"scores.{ending}"
     import_logs(inspect_log, out)
-    table = cal.records.read_table(out)
+    table = cal.data.read_table(out)
     assert table.height == 3 * 80 + 2 * 8
     assert table["confidence"].is_between(0, 1).all()
 
@@ -177,7 +177,7 @@ def test_one_meaning_has_one_grade_where_the_log_grades_its_draws_differently(
         score["answer"], score["value"] = "same", "I" if sample["epoch"] == 1 else "C"
     path = tmp_path / "divided.json"
     path.write_text(json.dumps(log))
-    from calibrant.inputs.logs import foreign_tables
+    from calibrant.answers.logs import foreign_tables
 
     tables = foreign_tables([path])
     epochs = log["eval"]["config"]["epochs"]

@@ -9,7 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert.recognise import read_log, recognise
+from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.report import render_markdown
 from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import binned_error

@@ -10,9 +10,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert.exchange import grade_among, plain_text
-from calibrant.records.convert.json_text import ReadOptions
-from calibrant.records.convert.recognise import read_log, recognise
+from calibrant.data.logs.exchange import grade_among, plain_text
+from calibrant.data.logs.json_text import ReadOptions
+from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 
 FIXTURES = Path(__file__).parent / "fixtures"

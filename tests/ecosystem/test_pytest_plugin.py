@@ -27,7 +27,7 @@ def test_too_few_labels_decide_nothing():
 
 def test_a_suite_fails_where_confidence_is_too_high_and_keeps_its_audits(tmp_path):
     (tmp_path / "test_model.py").write_text(SUITE)
-    plugin = ["-p", "calibrant.integrations.pytest_plugin", "-p", "no:cacheprovider"]
+    plugin = ["-p", "calibrant.apps.integrations.pytest_plugin", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", *plugin, "--calibrant-report", "found.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr

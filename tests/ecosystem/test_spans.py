@@ -7,8 +7,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records.convert.json_text import ReadOptions
-from calibrant.records.convert.recognise import read_log, recognise
+from calibrant.data.logs.json_text import ReadOptions
+from calibrant.data.logs.recognise import read_log, recognise
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SPANS = [json.loads(line) for line in (FIXTURES / "otel.jsonl").read_text().splitlines()]

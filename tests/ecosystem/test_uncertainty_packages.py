@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.answers.logs import foreign_tables
 from calibrant.core.errors import InputError
-from calibrant.inputs.logs import foreign_tables
-from calibrant.records.convert.json_text import ReadOptions
-from calibrant.records.convert.polygraph import NotPlain, read_plain_data
-from calibrant.records.convert.recognise import read_log, recognise
+from calibrant.data.logs.json_text import ReadOptions
+from calibrant.data.logs.polygraph import NotPlain, read_plain_data
+from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import auroc_by_pairs, binned_error, modal
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from calibrant.core import InputError
 from calibrant.core.errors import SchemaError
-from calibrant.epistemic import Cascade, Router, choose, load_policy
-from calibrant.epistemic.deferral.answers import model_matrix
-from calibrant.epistemic.deferral.strategies import pareto
+from calibrant.trust import Cascade, Router, choose, load_policy
+from calibrant.trust.deferral.answers import model_matrix
+from calibrant.trust.deferral.strategies import pareto
 
 MODELS = ["small", "medium", "large"]
 PRICE = {"small": 1.0, "medium": 4.0, "large": 10.0}

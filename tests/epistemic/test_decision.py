@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.core import InputError
-from calibrant.epistemic import (
+from calibrant.trust import (
     CostMatrix,
     DecisionRisk,
     calibration_risk,

@@ -10,25 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.core import InputError
-from calibrant.epistemic import CostMatrix, load_policy
-from calibrant.epistemic.deferral.answers import VECTOR, Answers, QuestionEmbedding
-from calibrant.epistemic.deferral.choice import (
-    Target,
-    choose_policy,
-    given_tolerance,
-    per_question,
-)
-from calibrant.epistemic.deferral.mixing import (
+from calibrant.trust import CostMatrix, load_policy
+from calibrant.trust.deferral.answers import VECTOR, Answers, QuestionEmbedding
+from calibrant.trust.deferral.choice import Target, choose_policy, given_tolerance, per_question
+from calibrant.trust.deferral.mixing import (
     at_accuracy,
     at_budget,
     betting_p,
     certified_settings,
     hash_share,
 )
-from calibrant.epistemic.deferral.policy import MixedPolicy, ValuePolicy
-from calibrant.epistemic.deferral.stage import Aim
-from calibrant.epistemic.deferral.strategies import StrategyOptions, fit_strategies
-from calibrant.epistemic.deferral.value import ValueModel
+from calibrant.trust.deferral.policy import MixedPolicy, ValuePolicy
+from calibrant.trust.deferral.stage import Aim
+from calibrant.trust.deferral.strategies import StrategyOptions, fit_strategies
+from calibrant.trust.deferral.value import ValueModel
 
 MODELS = ("small", "middle", "large")
 ONLY_VALUE = StrategyOptions(strategies=("value",))

@@ -4,9 +4,9 @@ import pytest
 from tests.epistemic.worlds import draw, true_grouping_loss, truth
 
 from calibrant.core import InputError
-from calibrant.epistemic import BinnedGroupingLoss, GroupingLoss, TreeGroupingLoss
-from calibrant.epistemic.trees.boosting import FOLDS, boosted_residuals, encode
-from calibrant.epistemic.trees.residuals import linear_bound
+from calibrant.trust import BinnedGroupingLoss, GroupingLoss, TreeGroupingLoss
+from calibrant.trust.trees.boosting import FOLDS, boosted_residuals, encode
+from calibrant.trust.trees.residuals import linear_bound
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 import calibrant
 from calibrant.core import InputError
-from calibrant.epistemic import ConfidenceGroups, GroupCorrector, gap_difference
-from calibrant.epistemic.segments.conditions import (
+from calibrant.trust import ConfidenceGroups, GroupCorrector, gap_difference
+from calibrant.trust.segments.conditions import (
     Condition,
     Rule,
     candidate_rules,
     parse_rule,
     short_decimal,
 )
-from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
+from calibrant.trust.segments.texts import text_groups, vector_matrix, word_vectors
 
 
 def people(n, seed, overall=0.1, plant=0.0):

@@ -11,8 +11,8 @@ from scipy.stats import chi2_contingency
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.epistemic import Cascade, Step
-from calibrant.epistemic.guard import Profile, same_spread
+from calibrant.trust import Cascade, Step
+from calibrant.trust.traffic_shift import Profile, same_spread
 
 
 def answers(n, seed, hard=0.1, power=1.0, extra=0.0):

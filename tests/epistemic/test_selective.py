@@ -11,15 +11,15 @@ from scipy.stats import binom
 
 import calibrant
 from calibrant.core.errors import InputError
-from calibrant.epistemic.selective.certify import (
+from calibrant.trust.selective.certify import (
     AskingCosts,
     TrafficMix,
     certify,
     chance_of_so_few,
     cheapest,
 )
-from calibrant.epistemic.selective.fit import Selective
-from calibrant.epistemic.selective.policy import SelectivePolicy
+from calibrant.trust.selective.fit import Selective
+from calibrant.trust.selective.policy import SelectivePolicy
 
 
 def world(n, seed, slope=0.4):

@@ -5,8 +5,8 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from calibrant.core import InputError
-from calibrant.epistemic import BoostedResiduals, HonestTree
-from calibrant.epistemic.trees.tree import Tree, grow_tree
+from calibrant.trust import BoostedResiduals, HonestTree
+from calibrant.trust.trees.tree import Tree, grow_tree
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.epistemic.loss.trend import size_trend, tuned_pairs
+from calibrant.trust.loss.trend import size_trend, tuned_pairs
 from calibrant.verbs.groups import groups
 
 

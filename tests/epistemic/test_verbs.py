@@ -7,9 +7,9 @@ from click.testing import CliRunner
 
 from calibrant.cli.main import app
 from calibrant.core import InputError
-from calibrant.epistemic import GroupCorrector, load_policy
 from calibrant.report import render_text
 from calibrant.report.titles import title_line
+from calibrant.trust import GroupCorrector, load_policy
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.decide import decide
 from calibrant.verbs.groups import groups

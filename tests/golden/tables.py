@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import calibrant as cal
-from calibrant.records import Study
+from calibrant.data import Study
 from support import ROOT, model_scores, two_models
 
 FIXTURES = ROOT / "tests" / "ecosystem" / "fixtures"

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims.next_step import next_step
 from calibrant.cli.catalog import VERBS
 from calibrant.cli.command import VerbCommand
 from calibrant.core.verb import declaration
+from calibrant.findings.claims.next_step import next_step
 from golden.cases import CASES
 from support import call
 

@@ -15,10 +15,10 @@ from studies._journey import (
 )
 
 from calibrant.core.errors import InputError
-from calibrant.inputs.door import open_input
+from calibrant.verbs.opening.open_input import open_input
 
-# Searches for a zero and sums over bins take the function that they are about.
-ASKED_ABOUT = {("stats", "metrics")}
+# A log is an input that answers what tables answer: its methods lie above.
+ASKED_ABOUT = {("data", "answers")}
 
 
 @pytest.fixture(params=["csv", "parquet", "frame", "rows", "log"])
@@ -35,7 +35,7 @@ def test_what_audit_was_given_enters_few_files(followed):
     places = entered(*followed)
     assert places[0] == "verbs/audit.py"
     assert len(places) <= 10, places
-    below = [place for place in places if place.split("/")[0] in ("metrics", "claims", "report")]
+    below = [place for place in places if place.split("/")[0] in ("metrics", "findings", "report")]
     assert not below, "what was given is opened above, and travels no further"
 
 
@@ -52,7 +52,7 @@ def test_no_call_of_an_audit_climbs_but_to_a_function_that_was_asked_about(follo
 
 def test_a_streamed_audit_climbs_no_more(tmp_path):
     calls = audited(dict(inputs(tmp_path))["parquet"], engine="local")
-    assert any(call.here == "inputs/streams/cell_source.py" for call in calls)
+    assert any(call.here == "data/streams/cell_source.py" for call in calls)
     assert packages(climbs(calls) - {DECLARED}) <= ASKED_ABOUT, climbs(calls)
 
 
@@ -61,19 +61,19 @@ def test_a_path_travels_no_further_than_the_door(tmp_path):
     table().write_csv(path)
     places = {call.here for call in calls_with(path, audited(path))}
     assert places
-    assert {place.split("/")[0] for place in places} <= {"verbs", "inputs", "records"}
+    assert {place.split("/")[0] for place in places} <= {"verbs", "data"}
 
 
 def test_a_climb_is_seen():
-    up = Call("inputs/objects.py", "records/tables.py")
-    down = Call("records/tables.py", "inputs/logs.py")
-    assert climbs([up, down]) == {("records/tables.py", "inputs/objects.py")}
+    up = Call("answers/logs.py", "data/tables.py")
+    down = Call("data/tables.py", "answers/logs.py")
+    assert climbs([up, down]) == {("data/tables.py", "answers/logs.py")}
 
 
 def test_a_study_is_told_from_a_table_at_the_door_alone():
     asks = [
         path.relative_to(SOURCE).as_posix()
-        for folder in ("metrics", "claims", "report", "comparison", "epistemic", "planning")
+        for folder in ("metrics", "findings", "report", "comparison", "trust", "labels")
         for path in (SOURCE / folder).rglob("*.py")
         if "is_study(" in path.read_text()
     ]

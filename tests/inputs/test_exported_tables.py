@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims.next_step import next_step
 from calibrant.core.errors import InputError
-from calibrant.records import load_scores
+from calibrant.data import load_scores
+from calibrant.findings.claims.next_step import next_step
 from inputs.exported import ASKED, READ, RIGHT, SAID, N, database, thrice
 from support import ROOT, call
 

@@ -15,7 +15,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.inputs.objects import as_column
+from calibrant.data.sources.objects import as_column
 
 RNG = np.random.default_rng(0)
 C = RNG.uniform(0.4, 1, 200)

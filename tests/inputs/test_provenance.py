@@ -10,8 +10,8 @@ import calibrant as cal
 from calibrant.bench.evaluate import bench_evaluate
 from calibrant.bench.make import bench_check, bench_mace
 from calibrant.core.errors import InputError
-from calibrant.inputs.provenance import document_head, input_files
-from calibrant.records import Study
+from calibrant.data import Study
+from calibrant.data.sources.provenance import document_head, input_files
 from calibrant.report.provenance import provenance_table
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.groups import groups

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.inputs import open_rows as opening
-from calibrant.inputs.open_rows import open_rows
-from calibrant.inputs.pool import open_pool
-from calibrant.inputs.reading import ReadingOptions
-from calibrant.inputs.rows import SORTS, RowQuery
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.rows import SORTS, RowQuery
+from calibrant.labels.pool import open_pool
+from calibrant.verbs.opening import open_rows as opening
+from calibrant.verbs.opening.open_rows import open_rows
 
 SIZE = 7
 
@@ -105,7 +105,7 @@ def test_pages_are_those_of_the_table(rows, table, sort, filters):
 
 
 def test_a_search_stops_and_goes_on(rows, table, monkeypatch):
-    monkeypatch.setattr("calibrant.inputs.rows._STRETCH", 100)
+    monkeypatch.setattr("calibrant.data.sources.rows._STRETCH", 100)
     query = RowQuery(words="It IS 12")
     shares = []
     while not shares or shares[-1] < 1:

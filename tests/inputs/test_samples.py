@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.answers.samples import SampleColumns, grade_samples, read_samples
+from calibrant.answers.samples.read import matched_ids
 from calibrant.core.errors import InputError
-from calibrant.inputs.samples import SampleColumns, grade_samples, read_samples
-from calibrant.inputs.samples.read import matched_ids
 
 QUESTIONS = {
     "q1": ("Capital of Peru?", "Lima", ["Lima", "It is Lima.", "Quito", "Lima"]),

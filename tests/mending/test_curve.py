@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from calibrant.mending import fit as fitting
-from calibrant.mending.curve import Belief, Parts, fit_curves, lay_grid
-from calibrant.mending.fit import Labels, fit_curve
+from calibrant.metrics.recalibration import mend_fit as fitting
+from calibrant.metrics.recalibration.mend_curve import Belief, Parts, fit_curves, lay_grid
+from calibrant.metrics.recalibration.mend_fit import Labels, fit_curve
 
 VALUES = np.array([0.5, 0.7, 0.8, 0.9, 0.95, 1.0])
 AT = np.array([0.4, 0.5, 0.75, 0.9, 0.97, 1.0])

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.mending import Mend, load_mend
-from calibrant.records.mend_map import save_maps
+from calibrant.data.mend import Mend, load_mend
+from calibrant.data.mend.recalibration_map import save_maps
 
 VALUES = np.array([0.7, 0.8, 0.9, 0.95, 1.0])
 

@@ -82,7 +82,7 @@ ELSEWHERE = {
             "calibrant.metrics.semantic",
             "calibrant.metrics.named",
             "calibrant.metrics.named",
-            "calibrant.metrics.estimator",
+            "calibrant.metrics.recalibration.base",
             "calibrant.metrics.scorers",
         )
     )

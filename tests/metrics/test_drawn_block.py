@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from calibrant.core.rng import named_stream
-from calibrant.metrics.row_block import DrawnBlock, DrawSpread, RowBlock, neighbour_ratio
-from calibrant.planning.labelling.designs import draw_wave
-from calibrant.planning.labelling.pools import Draws, LabelPool, Wave, spread_shares
+from calibrant.labels.labelling.designs import draw_wave
+from calibrant.labels.labelling.pools import Draws, LabelPool, Wave, spread_shares
+from calibrant.metrics.blocks.row_block import DrawnBlock, DrawSpread, RowBlock, neighbour_ratio
 
 OPTIONS = {"probability": True, "bins": 15, "level": 0.95, "resamples": 100}
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from calibrant import metrics
 from calibrant.core import InputError, UndefinedMetricWarning
-from calibrant.metrics.block import MetricBlock
+from calibrant.metrics.blocks.block import MetricBlock
 from calibrant.metrics.inputs import check
 
 # A gap has a sign, and of one row no interval: it has tests of its own.

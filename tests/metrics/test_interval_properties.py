@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant import metrics
 from calibrant.core import UndefinedMetricWarning
-from calibrant.metrics.smooth_interval import _meeting
+from calibrant.metrics.intervals.smooth import _meeting
 
 SIMULATED = frozenset(
     {

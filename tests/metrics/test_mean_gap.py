@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import metrics
-from calibrant.stats.intervals import wilson_interval
+from calibrant.metrics.stats.intervals import wilson_interval
 
 
 def test_outcomes_that_are_all_alike_leave_an_interval_with_a_width():

@@ -6,7 +6,7 @@ from scipy import stats
 
 from calibrant import metrics
 from calibrant.core import InputError
-from calibrant.stats.intervals import wilson_interval
+from calibrant.metrics.stats.intervals import wilson_interval
 
 
 def test_p_values_are_uniform_under_perfect_calibration():

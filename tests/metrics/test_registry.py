@@ -8,16 +8,16 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import ClaimFailed
-from calibrant.documents.entries import Metrics
+from calibrant.findings.documents.entries import Metrics
 from calibrant.metrics import METRICS, audited, metric_estimates, paired_gap
 from calibrant.metrics.__main__ import metric_table, page_with_table
-from calibrant.metrics.cell_block import CellBlock
-from calibrant.metrics.families import Metric, mean_of
+from calibrant.metrics.blocks.cell_block import CellBlock
+from calibrant.metrics.blocks.families import Metric, mean_of
 from calibrant.metrics.scorers import scorers
+from calibrant.metrics.stats.cell_sums import cell_grid
+from calibrant.metrics.stats.sum_table import SumTable
 from calibrant.report.glossary import explain
 from calibrant.report.page.island import metric_columns
-from calibrant.stats.cell_sums import cell_grid
-from calibrant.stats.sum_table import SumTable
 from support import ROOT, model_scores
 from support import call as run
 

@@ -6,8 +6,8 @@ from scipy import stats
 
 from calibrant import metrics
 from calibrant.core import InputError
-from calibrant.stats import bootstrap
-from calibrant.stats.units import unit_codes
+from calibrant.metrics.stats import bootstrap
+from calibrant.metrics.stats.units import unit_codes
 
 
 def sample(seed=0, n=500, power=1.4, digits=None):

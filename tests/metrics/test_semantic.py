@@ -6,16 +6,15 @@ import json
 import numpy as np
 import pytest
 
+from calibrant.findings.sem_ece import margin_strata, regime_summary
 from calibrant.metrics import sem_ece, ver_ece
 from calibrant.metrics.semantic import (
     DrawPool,
     clustering_shift,
     convergence_curve,
     gap_slope,
-    margin_strata,
     pool_draws,
     question_scores,
-    regime_summary,
     theory,
 )
 

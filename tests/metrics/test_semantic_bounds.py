@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
+from calibrant.findings.sem_ece import regime_plane
 from calibrant.metrics import ece
-from calibrant.metrics.semantic import (
-    density_bound,
-    ece_bound,
-    near_an_edge,
-    question_scores,
-    regime_plane,
-)
+from calibrant.metrics.semantic import density_bound, ece_bound, near_an_edge, question_scores
 from calibrant.metrics.semantic.pool import pool_draws
 from calibrant.metrics.semantic.theory import confidence_error_bound, selection_error_bound
 

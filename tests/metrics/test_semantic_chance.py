@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
+from calibrant.findings.sem_ece import boundary_alignment, sem_ece_block
 from calibrant.metrics import ece
 from calibrant.metrics.semantic import (
     DrawPool,
     JudgeErrors,
-    boundary_alignment,
     judge_errors,
     judged_intervals,
     many_class_gaps,
@@ -18,7 +18,6 @@ from calibrant.metrics.semantic import (
     pool_draws,
     pool_gap,
     question_scores,
-    sem_ece_block,
     sem_ece_of_pool,
     theory,
     unlimited_draws_ece,

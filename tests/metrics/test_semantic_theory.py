@@ -16,7 +16,7 @@ from calibrant.metrics.semantic import (
     question_scores,
     theory,
 )
-from calibrant.stats.splits import sample_splits, split_law
+from calibrant.metrics.stats.splits import sample_splits, split_law
 
 
 def test_golden_jensen_boundary():

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.blocks.row_block import RowBlock
 from calibrant.metrics.selective import short_threshold
 
 ROWS = 3_000

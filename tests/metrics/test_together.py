@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from calibrant.metrics.row_block import RowBlock
-from calibrant.metrics.together import work_ahead
-from calibrant.stats.common_draws import CommonDraws
+from calibrant.metrics.blocks.precompute_small import work_ahead
+from calibrant.metrics.blocks.row_block import RowBlock
+from calibrant.metrics.stats.common_draws import CommonDraws
 
 SHARED = CommonDraws(0)
 POINTS = 100

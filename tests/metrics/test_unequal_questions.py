@@ -5,9 +5,9 @@ import pytest
 from scipy.special import ndtr
 
 from calibrant import metrics
-from calibrant.metrics.gap_model import gap_model
 from calibrant.metrics.inputs import check
-from calibrant.stats.units import unit_codes
+from calibrant.metrics.intervals.gap_model import gap_model
+from calibrant.metrics.stats.units import unit_codes
 
 ERRORS = ("ece", "smooth_ece", "mcb")
 

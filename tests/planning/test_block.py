@@ -8,9 +8,9 @@ import pytest
 
 from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
-from calibrant.planning import require_labels, verification_block
-from calibrant.planning.cells import cell_of
-from calibrant.stats.binning import width_edges
+from calibrant.findings.verification.cells import cell_of
+from calibrant.labels import require_labels, verification_block
+from calibrant.metrics.stats.binning import width_edges
 
 
 def world(n, shift, seed=0, low=0.3):

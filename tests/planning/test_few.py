@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant.planning import verification_block
-from calibrant.planning.cells import CELLS, ECE_BINS, NULL_DRAWS, Spread, cell_of, spreads_of_few
-from calibrant.stats.common_draws import CommonDraws
+from calibrant.findings.verification.cells import (
+    CELLS,
+    ECE_BINS,
+    NULL_DRAWS,
+    Spread,
+    cell_of,
+    spreads_of_few,
+)
+from calibrant.labels import verification_block
+from calibrant.metrics.stats.common_draws import CommonDraws
 
 RESAMPLES = 150
 

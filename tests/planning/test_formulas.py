@@ -5,7 +5,7 @@ import math
 import pytest
 
 from calibrant.core import InputError
-from calibrant.planning import (
+from calibrant.labels import (
     Goal,
     data_rate,
     deepest_pipeline,

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims.plan import leaderboard_claims
 from calibrant.core import InputError
 from calibrant.core.document import plain
-from calibrant.documents.fields import typed
-from calibrant.planning import leaderboard
+from calibrant.findings.claims.plan import leaderboard_claims
+from calibrant.findings.documents.fields import typed
+from calibrant.labels import leaderboard
 
 
 def models(rates, n=800, seed=0):

@@ -18,9 +18,9 @@ from simulations._planning_monitor import WORLDS, watch
 from calibrant.cli.progress import announce
 from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.inputs.streams import row_streams
-from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
-from calibrant.planning.watching.batch import (
+from calibrant.data.streams import row_streams
+from calibrant.labels import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
+from calibrant.labels.watching.batch import (
     BatchEntry,
     StreamBatch,
     WaitingDays,

@@ -9,7 +9,7 @@ from simulations._planning_labels import Loop, design_coverage, ever_missed, jud
 
 from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
-from calibrant.planning import (
+from calibrant.labels import (
     DESIGNS,
     Draws,
     LabelPool,
@@ -23,8 +23,8 @@ from calibrant.planning import (
     pool_estimate,
     stop_decision,
 )
-from calibrant.planning.labelling.pools import peer_agreement
-from calibrant.planning.labelling.stopping import claim_bounds
+from calibrant.labels.labelling.pools import peer_agreement
+from calibrant.labels.labelling.stopping import claim_bounds
 
 
 def pool_with(n, labelled, seed=0, shift=0.1):

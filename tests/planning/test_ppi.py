@@ -5,7 +5,7 @@ import pytest
 from simulations.planning import judge_coverage
 
 from calibrant.core import InputError
-from calibrant.planning import judged_estimates, judged_mean
+from calibrant.labels import judged_estimates, judged_mean
 
 
 def test_intervals_cover_and_shrink():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.planning import judged_estimates
+from calibrant.labels import judged_estimates
 
 
 def test_judge_and_gold_cover_the_human_value(shared_data):

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.planning.watching.batch import instants
+from calibrant.labels.watching.batch import instants
 
 NOON = dt.datetime(2026, 3, 29, 12, tzinfo=dt.UTC)
 SECONDS = int(NOON.timestamp())

@@ -3,8 +3,8 @@ import polars as pl
 import pytest
 
 from calibrant.core import InputError
-from calibrant.epistemic import HonestTree
-from calibrant.records.features import FeatureEncoder, as_frame
+from calibrant.data.features import FeatureEncoder, as_frame
+from calibrant.trust import HonestTree
 
 
 def fitted(**options):

@@ -8,8 +8,8 @@ import pytest
 import calibrant as cal
 from calibrant.cli.main import main
 from calibrant.core.errors import InputError
-from calibrant.records.label_store import LabelStore
-from calibrant.records.ledger import Ledger
+from calibrant.data.label_store import LabelStore
+from calibrant.models.ledger import Ledger
 
 OPENERS = {
     "labels": LabelStore,

@@ -6,9 +6,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.inputs.door import logs_in
-from calibrant.records import formats
-from calibrant.records.text_tables import scan_text_table
+from calibrant.data import formats
+from calibrant.data.text_tables import scan_text_table
+from calibrant.verbs.opening.open_input import logs_in
 
 
 def written(path, names):
@@ -52,7 +52,7 @@ def test_what_the_system_does_not_show_is_passed_over(tmp_path, monkeypatch):
     def closed(path, *_):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("calibrant.inputs.door.recognise", closed)
+    monkeypatch.setattr("calibrant.verbs.opening.open_input.recognise", closed)
     assert logs_in(tmp_path) == []
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.clients.answers.odd import bounded_text, loose_json
-from calibrant.clients.endpoints.provider import ProviderClient
 from calibrant.core.errors import InputError
-from calibrant.records.convert.polygraph import read_plain_data
-from calibrant.records.limits import LIMITS, limit, variable
+from calibrant.data.limits import LIMITS, limit, variable
+from calibrant.data.logs.polygraph import read_plain_data
+from calibrant.models.endpoints.provider import ProviderClient
+from calibrant.models.replies.malformed_reply import bounded_text, loose_json
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 

@@ -10,8 +10,8 @@ import pytest
 
 import calibrant
 from calibrant.core.errors import InputError
-from calibrant.records import load_scores
-from calibrant.records.rules import MISSING, RULES
+from calibrant.data import load_scores
+from calibrant.data.rules import MISSING, RULES
 
 GOOD = {"question_id": ["a", "b", "c"], "confidence": [0.2, 0.5, 1.0], "correct": [0, 1, 1]}
 

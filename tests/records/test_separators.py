@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from calibrant import audit
-from calibrant.records import load_scores, read_table
+from calibrant.data import load_scores, read_table
 
 ROWS = [("a", 0.25, 1), ("b", 0.5, 0), ("c", 0.75, 1)]
 EXPECTED = pl.DataFrame(ROWS, schema=["question_id", "confidence", "correct"], orient="row")

@@ -6,7 +6,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core import InputError
-from calibrant.records import load_scores
+from calibrant.data import load_scores
 
 RNG = np.random.default_rng(3)
 

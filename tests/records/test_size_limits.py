@@ -9,11 +9,11 @@ import pytest
 import zstandard
 
 from calibrant.core.errors import InputError
-from calibrant.records import load_scores
-from calibrant.records.convert.json_text import load_json, readable_rows, readable_samples
-from calibrant.records.convert.polygraph import read_plain_data
-from calibrant.records.convert.zip_entries import Entry, ZipEntries
-from calibrant.sources.files import load_questions
+from calibrant.data import load_scores
+from calibrant.data.logs.json_text import load_json, readable_rows, readable_samples
+from calibrant.data.logs.polygraph import read_plain_data
+from calibrant.data.logs.zip_entries import Entry, ZipEntries
+from calibrant.data.questions.files import load_questions
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.records import Study
+from calibrant.data import Study
 
 DRAWS = pl.DataFrame(
     {"question_id": ["a"], "model": ["m"], "purpose": ["answer"], "draw": [0], "text": ["x"]}

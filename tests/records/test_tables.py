@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records import read_table
+from calibrant.data import read_table
 
 
 def test_a_pattern_reads_text_tables_too_and_says_when_nothing_matches(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.records import load_scores, read_table
+from calibrant.data import load_scores, read_table
 
 ROWS = [("a", 0.25, 1), ("b", 0.5, 0), ("c", 0.75, 1)]
 EXPECTED = pl.DataFrame(ROWS, schema=["question_id", "confidence", "correct"], orient="row")

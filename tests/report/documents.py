@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 import calibrant as cal
+from calibrant.answers.semantics import annotate
 from calibrant.bench.evaluate import bench_evaluate
 from calibrant.bench.make import bench_check, bench_mace
-from calibrant.planning import leaderboard
-from calibrant.records import Study
-from calibrant.semantics import annotate
+from calibrant.data import Study
+from calibrant.labels import leaderboard
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare
 from calibrant.verbs.decide import decide
@@ -23,7 +23,7 @@ from calibrant.verbs.label import label_status
 from calibrant.verbs.methods import methods
 from calibrant.verbs.monitor import monitor
 from calibrant.verbs.plan import plan
-from calibrant.workflows.study_page import study_document
+from calibrant.verbs.study.study_page import study_document
 from support import model_scores
 
 

@@ -15,8 +15,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 import calibrant as cal
-from calibrant.workflows.app.opened import AppData
-from calibrant.workflows.app.server import AppServer
+from calibrant.apps.browser.opened import AppData
+from calibrant.apps.browser.server import AppServer
 
 pytestmark = pytest.mark.browser
 

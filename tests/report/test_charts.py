@@ -9,7 +9,7 @@ import pytest
 from msgspec import convert, structs
 
 from calibrant.core.document import plain
-from calibrant.documents.audits import PooledMeanings
+from calibrant.findings.documents.audits import PooledMeanings
 from calibrant.report.charts import answer_of, charts_of, further_of
 from calibrant.report.charts.chart import (
     Axis,

@@ -10,7 +10,7 @@ import pytest
 import calibrant as cal
 from calibrant.cli.main import main
 from calibrant.cli.progress import announce
-from calibrant.records.tables import neutral_cells
+from calibrant.data.tables import neutral_cells
 
 FORMULAS = ['=HYPERLINK("http://x")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "  =1"]
 FORMULAS += ["\uff1d1+1", "\uff0b1", "\u200b=1"]

@@ -6,7 +6,7 @@ from pages import open_page, wait_for
 
 from calibrant.report import render_html
 from calibrant.verbs.audit import audit
-from calibrant.workflows.report import write_report
+from calibrant.verbs.write_report import write_report
 
 MOST_BYTES = 15_000_000
 

@@ -9,7 +9,7 @@ from hostile import hostile_document, hostile_questions
 from html_tags import tags_of
 
 import calibrant as cal
-from calibrant.documents.audits import SemanticEntry
+from calibrant.findings.documents.audits import SemanticEntry
 from calibrant.report import render_html, render_markdown
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Number
@@ -81,7 +81,7 @@ def test_charts_are_written_in_every_format(document, tmp_path):
 
 
 def test_report_verb_reads_results_and_tables(document, tmp_path):
-    from calibrant.workflows.report import write_report
+    from calibrant.verbs.write_report import write_report
 
     (tmp_path / "t.csv").write_text("confidence,correct\n" + "0.9,1\n0.2,0\n0.6,1\n0.4,1\n" * 20)
     cal.audit(tmp_path / "t.csv").to_json(tmp_path / "a.json")

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant
-from calibrant.claims.data import data_warnings
+from calibrant.findings.claims.data import data_warnings
 from calibrant.report.blocks import Table
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line

@@ -7,7 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import MissingDependencyError
-from calibrant.workflows.report import write_report
+from calibrant.verbs.write_report import write_report
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import pytest
 
 from calibrant.core.errors import InputError
 from calibrant.metrics import METRICS, auroc, ece, log_loss
-from calibrant.metrics.cell_block import CellBlock
-from calibrant.stats.binning import edge_index, width_edges
-from calibrant.stats.cell_sums import MOST_BLOCKS, CellSums, cell_grid
-from calibrant.stats.sum_table import SumTable
+from calibrant.metrics.blocks.cell_block import CellBlock
+from calibrant.metrics.stats.binning import edge_index, width_edges
+from calibrant.metrics.stats.cell_sums import MOST_BLOCKS, CellSums, cell_grid
+from calibrant.metrics.stats.sum_table import SumTable
 
 
 def summed(confidence, correct, bins=15, pieces=1):

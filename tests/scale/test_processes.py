@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.inputs.streams.engines import ProcessEngine
+from calibrant.data.streams.engines import ProcessEngine
 
 WHO = "__import__('os').getpid()"
 
@@ -57,7 +57,7 @@ def test_a_file_beside_the_data_is_not_taken_for_a_module(tmp_path):
     (tmp_path / "json.py").write_text("open('taken', 'w')")
     (tmp_path / "calibrant.py").write_text("open('taken', 'w')")
     code = (
-        "from calibrant.inputs.streams.engines import ProcessEngine\n"
+        "from calibrant.data.streams.engines import ProcessEngine\n"
         f"print(len(set(ProcessEngine(processes=2).map(eval, [{WHO!r}] * 9)) - {{{WHO}}}))\n"
     )
     script = tmp_path / "elsewhere" / "script.py"
@@ -75,7 +75,7 @@ def test_a_file_beside_the_data_is_not_taken_for_a_module(tmp_path):
 def test_none_stays_behind_when_the_caller_is_ended(tmp_path, end):
     script, part = tmp_path / "script.py", f"(__import__('time').sleep(0.5), {WHO})[1]"
     script.write_text(
-        "from calibrant.inputs.streams.engines import ProcessEngine\n"
+        "from calibrant.data.streams.engines import ProcessEngine\n"
         f"for number in ProcessEngine(processes=2).map(eval, [{part!r}] * 200):\n"
         "    print(number, flush=True)\n"
     )

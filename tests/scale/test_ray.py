@@ -215,10 +215,10 @@ OTHER_VERBS = """
 import importlib
 import sys
 import calibrant as cal
-from calibrant.inputs.streams.engines import engine_named
-from calibrant.semantics.annotate import annotate
+from calibrant.data.streams.engines import engine_named
+from calibrant.answers.semantics.annotate import annotate
 from calibrant.core.document import dump_document
-from calibrant.semantics import Options, annotate
+from calibrant.answers.semantics import Options, annotate
 from scale.test_shared_out import draws, questions, scores
 
 rules = Options(clustering="rules", grading="rules")
@@ -240,7 +240,7 @@ for name, verb in verbs.items():
     assert found[None] == found["local"] == found["ray"], name
 
 importlib.import_module("calibrant.verbs.compare").STREAM_ROWS = 10
-importlib.import_module("calibrant.inputs.compare_parts").PART_ROWS = 100
+importlib.import_module("calibrant.comparison.parts").PART_ROWS = 100
 scores().write_parquet(sys.argv[2])
 parts = {
     engine: cal.compare(sys.argv[2], by=["topic"], resamples=50, engine=engine).to_dict()

@@ -10,15 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 import calibrant as cal
+from calibrant.answers.semantics.annotate import annotate
+from calibrant.answers.semantics.options import Options
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
-from calibrant.inputs.audit_source import AuditOptions
-from calibrant.inputs.streams.engines import LocalEngine
-from calibrant.records import Study
-from calibrant.semantics.annotate import annotate
-from calibrant.semantics.options import Options
+from calibrant.data import Study
+from calibrant.data.sources.audit_options import AuditOptions
+from calibrant.data.streams.engines import LocalEngine
+from calibrant.verbs.run import run
 from calibrant.verbs.semantic import semantic_blocks
-from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
 
@@ -92,7 +92,7 @@ def questions():
 
 def test_meanings_by_rules_are_the_same_on_an_engine(monkeypatch):
     # Small parts: texts that need mending, conflicts and instructions come up in several.
-    module = sys.modules["calibrant.semantics.annotate"]
+    module = sys.modules["calibrant.answers.semantics.annotate"]
     monkeypatch.setattr(module, "TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(module, "GROUPS_AT_ONCE", 4)
     table = draws().with_columns(

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 import calibrant as cal
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
-from calibrant.inputs import ways
-from calibrant.records import batches
+from calibrant.data import batches
 from calibrant.report.provenance import provenance_table
+from calibrant.verbs.opening import choose_source as ways
 
 pytest.importorskip("pyarrow")
 
@@ -335,7 +335,7 @@ def test_the_command_line_takes_the_engine(table, tmp_path):
     assert "streamed" in done.output
 
 
-TALKING = ("calibrant.clients", "calibrant.semantics", "aiohttp", "sklearn", "pandas", "ray")
+TALKING = ("calibrant.models", "calibrant.answers.semantics", "aiohttp", "sklearn", "pandas", "ray")
 DRAWING = ("jinja2", "altair", "vl_convert", "scipy.stats", "narwhals")
 
 

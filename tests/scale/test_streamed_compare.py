@@ -45,7 +45,7 @@ def table(tmp_path):
 def in_parts(monkeypatch):
     """Small tables are streamed, in five parts of three blocks each."""
     monkeypatch.setattr("calibrant.verbs.compare.STREAM_ROWS", 100)
-    monkeypatch.setattr("calibrant.inputs.compare_parts.PART_ROWS", 4_000)
+    monkeypatch.setattr("calibrant.comparison.parts.PART_ROWS", 4_000)
     monkeypatch.setattr(questions, "BLOCK_QUESTIONS", 400)
 
 

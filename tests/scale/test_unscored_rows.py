@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.inputs.reading import ReadingOptions
-from calibrant.inputs.streams.streaming import sum_plan
-from calibrant.records.batches import table_parts
-from calibrant.records.part_sums import PartSums, ThreadSums, sum_part
+from calibrant.data.batches import table_parts
+from calibrant.data.part_sums import PartSums, ThreadSums, sum_part
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.streams.streaming import sum_plan
 
 N = 3_000
 

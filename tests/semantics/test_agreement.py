@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from calibrant.answers.semantics import agreement, cohen_kappa
 from calibrant.core import InputError, UndefinedMetricWarning
-from calibrant.semantics import agreement, cohen_kappa
 
 
 def test_kappa_golden():

@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 
+from calibrant.answers.semantics import Options, SimulatedJudge, annotate
 from calibrant.core import InputError
 from calibrant.core.document import plain
-from calibrant.records.study import SEMANTICS
-from calibrant.semantics import Options, SimulatedJudge, annotate
+from calibrant.data.study import SEMANTICS
 
 
 def table(*rows):

@@ -6,10 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulations.semantics import greedy_pairwise, one_question
 
-from calibrant.clients.endpoints.embeddings import open_embedder
-from calibrant.core import InputError
-from calibrant.core.errors import MissingDependencyError
-from calibrant.semantics import (
+from calibrant.answers.semantics import (
     Docket,
     EntailmentPairs,
     Grader,
@@ -23,17 +20,20 @@ from calibrant.semantics import (
     pairwise_f1,
     same_partition,
 )
-from calibrant.semantics.same.cluster import (
+from calibrant.answers.semantics.same.cluster import (
     Partition,
     candidate_pairs,
     cluster_exact,
     first_appearance,
 )
-from calibrant.semantics.same.forms import FormReader, read_cues
-from calibrant.semantics.same.hybrid import Similarity, hybrid_steps, run_steps
-from calibrant.semantics.same.pairs import CosinePairs
-from calibrant.semantics.same.rules import relate
-from calibrant.semantics.typed import Relation
+from calibrant.answers.semantics.same.forms import FormReader, read_cues
+from calibrant.answers.semantics.same.hybrid import Similarity, hybrid_steps, run_steps
+from calibrant.answers.semantics.same.pairs import CosinePairs
+from calibrant.answers.semantics.same.rules import relate
+from calibrant.answers.semantics.typed import Relation
+from calibrant.core import InputError
+from calibrant.core.errors import MissingDependencyError
+from calibrant.models.endpoints.embeddings import open_embedder
 
 READ = FormReader()
 WHO = "Who won it?"

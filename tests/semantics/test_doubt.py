@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from calibrant import audit
-from calibrant.inputs.samples import grade_samples, read_samples
+from calibrant.answers.samples import grade_samples, read_samples
 
 DOUBTFUL = pl.DataFrame(
     {

@@ -3,8 +3,7 @@
 import polars as pl
 import pytest
 
-from calibrant.core import InputError
-from calibrant.semantics import (
+from calibrant.answers.semantics import (
     Stated,
     StatedValue,
     annotate,
@@ -17,6 +16,7 @@ from calibrant.semantics import (
     parse_vote,
     read_confidence,
 )
+from calibrant.core import InputError
 
 FINAL = [
     (r"thus \boxed{42}", "42", "boxed"),

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant.answers.semantics import Grader, Options, SimulatedJudge, grade_answers
+from calibrant.answers.semantics.grading.grade import flatten_references
 from calibrant.core import InputError
-from calibrant.semantics import Grader, Options, SimulatedJudge, grade_answers
-from calibrant.semantics.grading.grade import flatten_references
 
 GRADER = Grader()
 RIGHT = [

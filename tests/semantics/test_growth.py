@@ -3,8 +3,8 @@
 import pytest
 from benchmarks.growth import READERS
 
-from calibrant.confidence.text_words import rouge_l
-from calibrant.semantics.same.mathematics import looks_like_formula, same_formula
+from calibrant.answers.confidence.text_words import rouge_l
+from calibrant.answers.semantics.same.mathematics import looks_like_formula, same_formula
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from studies._semantics_unseen import FIRST_TRIED, BareGrader, unseen_rows, without_word_lists
 from studies.semantics import Row, contains, load_rows, token_share
 
-from calibrant.semantics import (
+from calibrant.answers.semantics import (
     Grader,
     Normaliser,
     agreement,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from calibrant.semantics import cluster_answers, grade_answers
-from calibrant.semantics.text.words import read_names, singular
+from calibrant.answers.semantics import cluster_answers, grade_answers
+from calibrant.answers.semantics.text.words import read_names, singular
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 from studies._siblings import KNOWN, alike_pairs, chosen
 
-from calibrant.semantics import Grader, Options
-from calibrant.semantics.same.marks import told_apart
-from calibrant.semantics.settle import Group, Settler
-from calibrant.semantics.text.words import CITY_AND_REGION
+from calibrant.answers.semantics import Grader, Options
+from calibrant.answers.semantics.same.marks import told_apart
+from calibrant.answers.semantics.settle import Group, Settler
+from calibrant.answers.semantics.text.words import CITY_AND_REGION
 
 
 def joined(a, b, question, *, siblings=(), grader=None):

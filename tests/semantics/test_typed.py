@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.semantics import Grader, cluster_answers, why_same
-from calibrant.semantics.typed import Relation, compare_types, read_quantity, read_types
-from calibrant.semantics.typed.wording import compare_words
+from calibrant.answers.semantics import Grader, cluster_answers, why_same
+from calibrant.answers.semantics.typed import Relation, compare_types, read_quantity, read_types
+from calibrant.answers.semantics.typed.wording import compare_words
 
 GRADER = Grader()
 SAME = [

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.sources import LAYOUTS, load_questions
+from calibrant.data.questions import LAYOUTS, load_questions
 
 MMLU_PRO = {
     "question_id": 70,

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.sources import TabularTask, tabular_questions
+from calibrant.data.questions import TabularTask, tabular_questions
 
 TASK = TabularTask(
     target="income",

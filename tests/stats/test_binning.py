@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.metrics import ece, reliability_bins
-from calibrant.stats import binning
+from calibrant.metrics.stats import binning
 
 
 def bins_of(values, bins):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.stats import bootstrap
+from calibrant.metrics.stats import bootstrap
 
 
 @pytest.mark.parametrize("block", [7, 1000])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.common_draws import FEW_ROWS, CommonDraws
-from calibrant.stats.error_law import Atoms, count_law, few_laws, sum_law
-from calibrant.stats.inversion import root_between
-from calibrant.stats.isotonic import isotonic_fit, isotonic_fits
+from calibrant.metrics.stats.bootstrap import quantiles
+from calibrant.metrics.stats.common_draws import FEW_ROWS, CommonDraws
+from calibrant.metrics.stats.error_law import Atoms, count_law, few_laws, sum_law
+from calibrant.metrics.stats.inversion import root_between
+from calibrant.metrics.stats.isotonic import isotonic_fit, isotonic_fits
 
 POINTS = 32_768
 

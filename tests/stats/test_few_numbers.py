@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from calibrant.stats import few_numbers
+from calibrant.metrics.stats import few_numbers
 
 SHARES = np.concatenate([10.0 ** -np.arange(1.0, 13), np.linspace(0.02, 0.98, 49), [0.9975]])
 POINTS = np.concatenate([-(10.0 ** np.linspace(-6, 2, 30)), 10.0 ** np.linspace(-6, 2, 30), [0.0]])

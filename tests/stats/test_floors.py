@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.core import InputError
-from calibrant.stats.floors import (
+from calibrant.metrics.stats.floors import (
     accuracy_floor,
     active_floor,
     active_gain,

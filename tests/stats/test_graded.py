@@ -6,8 +6,8 @@ from simulations.grades import KINDS, World, draw, estimates, true_rate, truths
 
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.stats.graded.checks import Checked, Graded, choose_checks
-from calibrant.stats.graded.estimates import (
+from calibrant.metrics.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.metrics.stats.graded.estimates import (
     graded_accuracy,
     graded_difference,
     graded_gap,

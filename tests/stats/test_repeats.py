@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from calibrant.records import load_scores
-from calibrant.stats.repeats import find_repeats
+from calibrant.data import load_scores
+from calibrant.metrics.stats.repeats import find_repeats
 
 WORLDS = {
     "ten values": lambda rng, n: rng.choice(

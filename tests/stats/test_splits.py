@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from calibrant.core.errors import InputError
-from calibrant.stats.splits import sample_splits, split_law
+from calibrant.metrics.stats.splits import sample_splits, split_law
 
 
 def _enumerated(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from calibrant.stats.intervals import student_quantile
-from calibrant.stats.units import freedom, unequal_ratio
+from calibrant.metrics.stats.intervals import student_quantile
+from calibrant.metrics.stats.units import freedom, unequal_ratio
 
 
 def by_matrix(shares):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from calibrant.stats.intervals import skewed_interval, wald_interval
-from calibrant.stats.units import CURVED_UNITS, UnitInfluence
+from calibrant.metrics.stats.intervals import skewed_interval, wald_interval
+from calibrant.metrics.stats.units import CURVED_UNITS, UnitInfluence
 
 
 def losses(seed=0, n=300):

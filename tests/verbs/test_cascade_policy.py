@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
-from calibrant.epistemic import load_policy
+from calibrant.trust import load_policy
 from calibrant.verbs.cascade import cascade
 
 MODELS = ["small", "large"]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.records.label_store import LabelStore
-from calibrant.verbs.labelling.grades import open_grades
-from calibrant.verbs.labelling.server import LabelServer
+from calibrant.data.label_store import LabelStore
+from calibrant.labels.page.grades import open_grades
+from calibrant.labels.page.server import LabelServer
 from grading_world import world
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.core import InputError
-from calibrant.records.formats import store_path
-from calibrant.records.label_schema import ItemKey
-from calibrant.records.label_store import LabelStore
+from calibrant.data.formats import store_path
+from calibrant.data.label_schema import ItemKey
+from calibrant.data.label_store import LabelStore
 from calibrant.verbs.label import label_add, label_export, label_next, label_status
 from calibrant.verbs.monitor import monitor
 

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from calibrant.answers.confidence import METHODS, Question, score
 from calibrant.cli.main import app
-from calibrant.confidence import METHODS, Question, score
 from calibrant.core.errors import InputError
-from calibrant.records import Study
+from calibrant.data import Study
 from calibrant.verbs.methods import methods
 
 PAPERS = {

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.inputs.streams import engines
-from calibrant.stats.common_draws import FEW_ROWS
+from calibrant.data.streams import engines
+from calibrant.metrics.stats.common_draws import FEW_ROWS
 from calibrant.verbs import audit_document
 
 MODELS = 300
@@ -86,7 +86,7 @@ def test_a_script_needs_no_guard_for_other_processes(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import calibrant as cal\n"
-        "from calibrant.inputs.streams import engines\n"
+        "from calibrant.data.streams import engines\n"
         "from calibrant.verbs import audit_document\n"
         "audit_document._HELD, audit_document._MANY = 5, 2\n"
         "engines.usable_cores = lambda: 2\n"

@@ -10,9 +10,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.core import InputError
-from calibrant.inputs.pool import open_pool
-from calibrant.inputs.reading import ReadingOptions
-from calibrant.planning.labelling.power import labels_for_claim
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.labels.labelling.power import labels_for_claim
+from calibrant.labels.pool import open_pool
 
 
 def pool_file(folder, *, n=600, models=("m",), kind="csv", seed=0, answers=3):

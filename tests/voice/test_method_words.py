@@ -1,6 +1,6 @@
 """Every confidence method has plain words of its own, short enough for a heading."""
 
-from calibrant.confidence import METHODS
+from calibrant.answers.confidence import METHODS
 from calibrant.core.method_words import METHOD_WORDS, method_legend
 from calibrant.report.names import without_shared_start
 

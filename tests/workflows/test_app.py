@@ -12,9 +12,9 @@ from aiohttp import ClientSession, CookieJar
 from hostile import MARK, TEXTS
 
 import calibrant as cal
+from calibrant.apps.browser.opened import AppData
+from calibrant.apps.browser.server import AppServer
 from calibrant.core.hints import Call
-from calibrant.workflows.app.opened import AppData
-from calibrant.workflows.app.server import AppServer
 
 OWN = {"X-Calibrant": "1"}
 

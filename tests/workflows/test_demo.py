@@ -9,10 +9,10 @@ import pytest
 from studies.recorded_demo import graded
 
 import calibrant as cal
-from calibrant.collect.config import parse_config
 from calibrant.core.document import kind_of, load_document
-from calibrant.workflows import demo
-from calibrant.workflows.recorded_study import _FOLDER, METHODS, recorded_questions
+from calibrant.models.study.config import parse_config
+from calibrant.verbs import demo
+from calibrant.verbs.study.recorded_study import _FOLDER, METHODS, recorded_questions
 from support import schema_errors
 
 SIZE_LIMIT = 3_000_000

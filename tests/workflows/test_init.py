@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from calibrant.collect.config import parse_config
-from calibrant.collect.forecast import Forecast, ForecastRow
 from calibrant.core.errors import InputError
-from calibrant.records import Study
-from calibrant.sources import load_questions
-from calibrant.workflows.init import init
-from calibrant.workflows.run import run
-from calibrant.workflows.run_document import paid_models, spending_question
+from calibrant.data import Study
+from calibrant.data.questions import load_questions
+from calibrant.models.study.config import parse_config
+from calibrant.models.study.forecast import Forecast, ForecastRow
+from calibrant.verbs.init import init
+from calibrant.verbs.run import run
+from calibrant.verbs.study.run_document import paid_models, spending_question
 from collect.endpoint import Oracle
 from collect.studies import write_study
 from support import CALIBRANT, call, need_small_model

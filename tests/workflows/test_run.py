@@ -11,8 +11,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from calibrant.core.errors import BudgetError, CapabilityError, InputError
-from calibrant.records import Study
-from calibrant.workflows.run import run
+from calibrant.data import Study
+from calibrant.verbs.run import run
 from collect.endpoint import Oracle
 from collect.studies import QUESTIONS, write_study
 from support import CALIBRANT, MEASURED, call

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.records.mend_map import MendMap
-from calibrant.workflows.run import run
+from calibrant.data.mend.recalibration_map import MendMap
+from calibrant.verbs.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
 from support import break_page, call

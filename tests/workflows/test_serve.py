@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from benchmarks._served_world import MODELS, chat, endpoint, saved_policy, session, world
 
+from calibrant.apps.serve import open_front, serve
 from calibrant.core import InputError
-from calibrant.epistemic.selective.fit import Selective
-from calibrant.workflows.serve import open_front, serve
+from calibrant.trust.selective.fit import Selective
 
 
 def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):

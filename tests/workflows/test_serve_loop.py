@@ -10,8 +10,8 @@ import pytest
 from benchmarks import serving_year
 
 import calibrant as cal
-from calibrant.records.label_schema import ItemKey
-from calibrant.records.label_store import LabelStore
+from calibrant.data.label_schema import ItemKey
+from calibrant.data.label_store import LabelStore
 from clients.server import Endpoint
 from workflows.test_serve_promise import question, saved, served
 

@@ -11,13 +11,13 @@ import pytest
 from aiohttp import web
 
 import calibrant as cal
+from calibrant.apps.serve import open_front
+from calibrant.apps.serving.engine import Breaker
 from calibrant.core.errors import InputError
-from calibrant.epistemic.selective.policy import RawScore, SelectivePolicy
-from calibrant.records import Study
-from calibrant.records.ledger import Ledger
-from calibrant.workflows.run import run
-from calibrant.workflows.serve import open_front
-from calibrant.workflows.serving.engine import Breaker
+from calibrant.data import Study
+from calibrant.models.ledger import Ledger
+from calibrant.trust.selective.policy import RawScore, SelectivePolicy
+from calibrant.verbs.run import run
 from clients.endpoints.test_hardening import WRITTEN
 from clients.faults import FAULTS, KEPT, KEY, NAMED, SAME, STOPS
 from clients.server import Endpoint

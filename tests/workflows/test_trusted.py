@@ -6,10 +6,10 @@ import json
 import pytest
 
 import calibrant as cal
+from calibrant.apps.trusted import DeferredError
 from calibrant.core.errors import InputError
-from calibrant.records import Study
-from calibrant.workflows.run import run
-from calibrant.workflows.trusted import DeferredError
+from calibrant.data import Study
+from calibrant.verbs.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
 from workflows.test_serve_promise import ASKED, served

@@ -8,9 +8,9 @@ from aiohttp import ClientSession, CookieJar
 from hostile import MARK, hostile_document
 
 import calibrant as cal
+from calibrant.apps.view import PageServer, view
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
-from calibrant.workflows.view import PageServer, view
 from documents import document_of
 
 
@@ -172,6 +172,6 @@ def test_the_verb_serves_until_it_is_stopped(result):
         seen.append(address)
         raise KeyboardInterrupt
 
-    document = cal.workflows.view.view(result, open_browser=False, on_start=stop)
+    document = cal.apps.view.view(result, open_browser=False, on_start=stop)
     assert seen[0].startswith("http://127.0.0.1:")
     assert json.loads(dump_document(document.to_dict()))["viewed"] == "audit.json"

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from calibrant.bench.tables import coverage_words
-from calibrant.documents.fields import Entries, MultiAnswerFields
+from calibrant.findings.documents.fields import Entries, MultiAnswerFields
 from calibrant.report.charts.chart import TONES, Axis, Chart, Dot, Item, Line, Mark, Names, between
 from calibrant.report.charts.scales import count_words, percent, short_number, three_digits
 

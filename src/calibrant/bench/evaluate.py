@@ -7,31 +7,24 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 import polars as pl
 
+from calibrant.answers.confidence import METHODS, DrawTable, class_mass, compact_table, score_table
 from calibrant.bench.evaluation_claims import evaluation_claims
 from calibrant.bench.measures.evaluate import evaluate_multi_answer
 from calibrant.bench.measures.macro import knowledge_coverage
 from calibrant.bench.measures.thresholds import mass_histogram, tune_aggregation
-from calibrant.claims.margins import COMPARISON_MARGIN
-from calibrant.confidence import (
-    METHODS,
-    DrawTable,
-    class_mass,
-    compact_table,
-    ranking_methods,
-    score_table,
-)
-from calibrant.confidence.scoring import PAPER
+from calibrant.core import shared_options as opt
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.hints import Hint
+from calibrant.core.method_words import PAPER, ranking_methods
 from calibrant.core.verb import Option, verb
-from calibrant.documents.fields import typed
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.provenance import document_head
-from calibrant.records import Scores, Study, load_scores, read_table, source_name
-from calibrant.records.formats import is_study
+from calibrant.data import Scores, Study, load_scores, read_table, source_name
+from calibrant.data.formats import is_study
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.provenance import document_head
+from calibrant.findings.claims.margins import COMPARISON_MARGIN
+from calibrant.findings.documents.fields import typed
 from calibrant.report.typed import MultiAnswerResult
-from calibrant.verbs import _options as opt
 
 _TUNED = ("sca", "snca", "sfca")
 _REFERENCE = "sca"
@@ -95,7 +88,8 @@ def bench_evaluate(
         These are quantiles of the masses for sca, and shares up to 0.5 for snca and sfca.
     about, variant, tau, similarity
         Score the draws again with these choices, instead of taking the scores as they are (see
-        `calibrant.confidence.Options`); only methods that the draws allow are then evaluated.
+        `calibrant.answers.confidence.Options`); only methods that the draws allow are then
+        evaluated.
     coverage_mass
         Mass of a known answer.
     coverage_threshold
@@ -116,7 +110,7 @@ def bench_evaluate(
     seed
         The same seed gives the same document.
     **table
-        How the scores are read, see `calibrant.records.load_scores`.
+        How the scores are read, see `calibrant.data.load_scores`.
 
     Examples
     --------

@@ -6,11 +6,11 @@ from typing import Any
 from scipy import special
 
 from calibrant.bench.measures.significance import ALPHA
-from calibrant.claims.claim import About, Claim, Facts, Outcome
-from calibrant.claims.margins import COMPARISON_MARGIN
-from calibrant.claims.words import joined, labels_text, points, rule
-from calibrant.documents.fields import Entries, MultiAnswerFields
-from calibrant.stats.multiplicity import holm
+from calibrant.findings.claims.claim import About, Claim, Facts, Outcome
+from calibrant.findings.claims.margins import COMPARISON_MARGIN
+from calibrant.findings.claims.words import joined, labels_text, points, rule
+from calibrant.findings.documents.fields import Entries, MultiAnswerFields
+from calibrant.metrics.stats.multiplicity import holm
 
 # The power of a forecast: 80 %.
 _POWER = 0.8416212335729143

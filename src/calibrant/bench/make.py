@@ -16,15 +16,15 @@ from calibrant.bench.questions.question import read_questions, write_questions
 from calibrant.bench.questions.spot import read_ticks, write_spot_check
 from calibrant.bench.questions.spot import spot_check as judged
 from calibrant.bench.questions.triples import Triple, read_triples
+from calibrant.core import shared_options as opt
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.verb import ADVANCED, Check, Option, verb
-from calibrant.documents.fields import typed
-from calibrant.inputs.provenance import document_head, recorded
-from calibrant.records import Study
+from calibrant.data import Study
+from calibrant.data.sources.provenance import document_head, recorded
+from calibrant.findings.documents.fields import typed
 from calibrant.report.typed import BenchCheckResult, BenchResult
-from calibrant.verbs import _options as opt
 
 
 @verb(
@@ -245,6 +245,6 @@ def _source(paths: Sequence[str | Path]) -> str:
 
 
 def _embedder() -> Embed:
-    from calibrant.clients.endpoints.embeddings import open_embedder
+    from calibrant.models.endpoints.embeddings import open_embedder
 
     return open_embedder().embed

@@ -5,9 +5,9 @@ from typing import Any
 
 from scipy.special import betaincinv
 
-from calibrant.claims.claim import ALPHA, About, Claim, Facts, Outcome
-from calibrant.claims.words import count, rule
-from calibrant.documents.fields import BenchCheckFields, Entries
+from calibrant.findings.claims.claim import ALPHA, About, Claim, Facts, Outcome
+from calibrant.findings.claims.words import count, rule
+from calibrant.findings.documents.fields import BenchCheckFields, Entries
 
 # Places with fewer questions than asked for that a sentence names.
 _SHORT_SHOWN = 2

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.question_claims import fewer_questions
-from calibrant.documents.fields import BenchCheckFields, BenchFields
+from calibrant.findings.documents.fields import BenchCheckFields, BenchFields
 from calibrant.report.blocks import Block, Paragraph, Table, claims_first, table_of
 from calibrant.report.cells import number_cell, share_cell
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from calibrant.documents.fields import MultiAnswerFields
+from calibrant.findings.documents.fields import MultiAnswerFields
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Block, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, share_cell

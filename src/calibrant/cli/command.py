@@ -152,7 +152,7 @@ class VerbCommand(click.Command):
         wanted = [check for check in self.verb.checks if texts.get(check.flag.replace("-", "_"), 1)]
         conditions = outputs.get("fail_if")
         if conditions:
-            from calibrant.claims.checks import failed_checks, parse_check
+            from calibrant.findings.claims.checks import failed_checks, parse_check
 
             # Refused before any work begins, where one cannot be read.
             checks = [parse_check(text) for text in conditions]

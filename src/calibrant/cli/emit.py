@@ -43,7 +43,7 @@ def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[st
     if html is not None:
         result.to_html(html)
     if junit is not None:
-        from calibrant.integrations.exports import to_junit
+        from calibrant.report.exports import to_junit
 
         undecided = bool(outputs.get("allow_undecided"))
         to_junit(result, outputs.get("fail_if") or [], junit, allow_undecided=undecided)

@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from calibrant import __version__
 from calibrant.cli.catalog import GROUPS, SETTINGS, VERBS, StoredHelp, asks_for_help
 from calibrant.core.errors import CalibrantError, InputError, did_you_mean, printable
+from calibrant.core.version import __version__
 
 _BROKEN_PIPE = 141
 _INTERRUPTED = 130

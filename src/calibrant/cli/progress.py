@@ -6,8 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from calibrant.claims.monitor import announcement
 from calibrant.core.errors import printable
+from calibrant.findings.claims.monitor import announcement
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -17,7 +17,7 @@ from calibrant.comparison.odds import MASS_BINS
 from calibrant.comparison.questions import QuestionBlock, Resamples
 from calibrant.comparison.survey import CELLS, cell_index, mass_bins
 from calibrant.core.arrays import Floats, Indices, Ints
-from calibrant.stats.binning import width_edges
+from calibrant.metrics.stats.binning import width_edges
 
 # Rows that are put in their places at once; bounds what is held beside the table.
 _SLICE = 4_000_000

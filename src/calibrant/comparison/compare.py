@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
-from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import (
     Candidates,
     CandidateViews,
@@ -47,6 +46,7 @@ from calibrant.comparison.survey import Survey
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.rng import RngLike, as_generator
+from calibrant.findings.claims.compare import LEAST_QUESTIONS
 
 __all__ = ["LEAST_QUESTIONS", "Pool", "TableReader", "Watch", "compare_models", "compare_parts"]
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from calibrant.comparison.ece_interval import REACH
 from calibrant.comparison.evidence import NEAR, SHIFTED, SIX, SQUARED, PairEvidence
-from calibrant.stats.multiplicity import holm
+from calibrant.metrics.stats.multiplicity import holm
 
 # Two calibration errors closer than this are of no practical difference.
 MARGIN = 0.05

@@ -3,7 +3,7 @@
 One model: a test inverted, with the noise of the resamples.
 
 The ECE is a sum of absolute residuals and never below 0, while its bootstrap lies too high, and
-moved back by its bias it reaches below 0. As in an audit (`calibrant.metrics.gap_intervals`),
+moved back by its bias it reaches below 0. As in an audit (`calibrant.metrics.intervals.gap`),
 candidate values are tested instead: residuals with that absolute sum, plus the noise that the
 resamples of questions show, weights and all. A candidate stays where the observed ECE is not
 extreme among those. The low end is 0 where perfect calibration is not contradicted.
@@ -26,9 +26,9 @@ from scipy import special
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
-from calibrant.stats.intervals import normal_quantile
-from calibrant.stats.inversion import first_crossing
+from calibrant.metrics.intervals.gap import LUCK, POINTS, SET_ASIDE
+from calibrant.metrics.stats.intervals import normal_quantile
+from calibrant.metrics.stats.inversion import first_crossing
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 

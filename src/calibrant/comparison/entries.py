@@ -10,7 +10,6 @@ import numpy as np
 from msgspec.structs import replace
 from scipy import special
 
-from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import CandidateViews
 from calibrant.comparison.diagnostics import SharedOutcome, blind_spots, exchangeability
 from calibrant.comparison.ece_interval import VERDICT_LEVEL, Gap, ece_estimate, gaps_of
@@ -30,9 +29,10 @@ from calibrant.comparison.reversal import FAIR, reversal_pattern, reverses
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.stats.floors import passive_floor
-from calibrant.stats.intervals import area_interval
-from calibrant.stats.ranking import Ranked
+from calibrant.findings.claims.compare import LEAST_QUESTIONS
+from calibrant.metrics.stats.floors import passive_floor
+from calibrant.metrics.stats.intervals import area_interval
+from calibrant.metrics.stats.ranking import Ranked
 
 PAPER_VIEWS = ("raw", "ia", "da")
 SPREAD = "bootstrap-normal"

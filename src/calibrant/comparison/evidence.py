@@ -18,7 +18,7 @@ from calibrant.comparison.footings import Footings
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
-from calibrant.stats.bootstrap import quantiles
+from calibrant.metrics.stats.bootstrap import quantiles
 
 # Both models brought to the accuracy of one with the odds moved along, and the same with
 # near-certain statements taken at their word.

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from calibrant.claims.compare import comparison_claims, pair_claim
-from calibrant.claims.grades import carry_to_pair
 from calibrant.comparison.decision import ALPHA, Decision, adjusted, decide_pairs
 from calibrant.comparison.evidence import PairEvidence
 from calibrant.comparison.league import place_models
 from calibrant.core.document import plain
+from calibrant.findings.claims.compare import comparison_claims, pair_claim
+from calibrant.findings.claims.grades import carry_to_pair
 
 CONTROL = "holm"
 Family: TypeAlias = list[tuple[dict[str, Any], PairEvidence]]

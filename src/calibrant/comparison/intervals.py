@@ -7,11 +7,16 @@ import math
 import numpy as np
 from msgspec.structs import replace
 
-from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.intervals import logit_interval, normal_quantile, unseen_share, wilson_interval
+from calibrant.findings.claims.compare import LEAST_QUESTIONS
+from calibrant.metrics.stats.bootstrap import quantiles
+from calibrant.metrics.stats.intervals import (
+    logit_interval,
+    normal_quantile,
+    unseen_share,
+    wilson_interval,
+)
 
 
 def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:

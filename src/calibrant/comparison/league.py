@@ -24,7 +24,7 @@ from calibrant.comparison.odds import CLIP, log_odds
 from calibrant.comparison.survey import Survey, cell_index
 from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import corp_from_sums
-from calibrant.stats.ranking import DistinctSums
+from calibrant.metrics.stats.ranking import DistinctSums
 
 EVEN = 0.5
 # Resamples are summed in single precision.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.stats.intervals import normal_quantile, wilson_interval
+from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
 
 Gaps: TypeAlias = Mapping[str, npt.ArrayLike]
 # The views of the literature, whose exclusive patterns are counted, and the fair footings.

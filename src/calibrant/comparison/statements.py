@@ -13,7 +13,7 @@ from scipy import sparse
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats, Indices, Mask
-from calibrant.stats.binning import width_edges
+from calibrant.metrics.stats.binning import width_edges
 
 # How often each question is drawn: (questions, draws).
 Counts: TypeAlias = npt.NDArray[np.floating[Any]]

@@ -28,7 +28,7 @@ from calibrant.comparison.questions import QuestionBlock, Resamples
 from calibrant.comparison.statements import Counts, Draws, Rows, Statements, runs, sorted_rows
 from calibrant.comparison.survey import Survey, cell_index, mass_bins
 from calibrant.core.arrays import Floats, Indices, Mask
-from calibrant.stats.binning import width_edges
+from calibrant.metrics.stats.binning import width_edges
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 HISTOGRAM_BINS = 20

@@ -13,7 +13,7 @@ from typing import Any
 
 from calibrant.core.errors import MissingDependencyError
 
-_IMPORT = re.compile(r"^ *from (\S+) import (\w+) as (\w+)$", re.MULTILINE)
+_IMPORT = re.compile(r"^ *from (\S+) import \(?\s*(\w+) as (\w+),?\s*\)?$", re.MULTILINE)
 
 
 def data_beside(module: str, name: str) -> dict[str, Any]:

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from importlib import resources
+from typing import Any
+
+from calibrant.core.imports import data_beside
 
 METHOD_WORDS: dict[str, str] = json.loads(
     resources.files(__package__).joinpath("method_words.json").read_text(encoding="utf-8")
@@ -57,3 +61,28 @@ def method_legend(names: Iterable[str | None]) -> list[str]:
     """
     methods = dict.fromkeys(name for name in names if name and method_words(name))
     return [method_name(name, aside=True) for name in methods]
+
+
+# Ends the name of a method whose numbers are made as the authors' published ones were.
+PAPER = ":paper"
+
+
+def ranking_methods() -> frozenset[str]:
+    """Return the methods whose score ranks answers and is no probability.
+
+    Their variants as published are among them: `sca:paper` exceeds 1 as `sca` does.
+
+    Examples
+    --------
+    >>> sorted({"consistency", "eigv", "sca:paper"} & ranking_methods())
+    ['eigv', 'sca:paper']
+    """
+    facts = catalogue()["methods"].items()
+    names = frozenset(name for name, told in facts if not told.get("probability", True))
+    return names | {f"{name}{PAPER}" for name in names}
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> dict[str, Any]:
+    """Return what `methods.toml` says of methods and of the inputs that they need."""
+    return data_beside(__file__, "methods.toml")

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.binned import over_confidence as over_confidence
     from calibrant.metrics.binned import reliability_bins as reliability_bins
     from calibrant.metrics.binned import under_confidence as under_confidence
-    from calibrant.metrics.calibrators import BetaCalibrator as BetaCalibrator
-    from calibrant.metrics.calibrators import HistogramCalibrator as HistogramCalibrator
-    from calibrant.metrics.calibrators import IsotonicCalibrator as IsotonicCalibrator
-    from calibrant.metrics.calibrators import MendCalibrator as MendCalibrator
-    from calibrant.metrics.calibrators import PlattCalibrator as PlattCalibrator
-    from calibrant.metrics.calibrators import TemperatureCalibrator as TemperatureCalibrator
-    from calibrant.metrics.cell_error import error as error
+    from calibrant.metrics.blocks.cell_error import error as error
     from calibrant.metrics.corp import Corp as Corp
     from calibrant.metrics.corp import ReliabilityCurve as ReliabilityCurve
     from calibrant.metrics.corp import dsc as dsc
@@ -28,8 +22,12 @@ if TYPE_CHECKING:
     from calibrant.metrics.corp import unc as unc
     from calibrant.metrics.estimates import confidence_gap as confidence_gap
     from calibrant.metrics.estimates import metric_estimates as metric_estimates
-    from calibrant.metrics.estimator import Calibrator as Calibrator
-    from calibrant.metrics.gap_model import ece_debiased as ece_debiased
+    from calibrant.metrics.intervals.gap_model import ece_debiased as ece_debiased
+    from calibrant.metrics.intervals.resampling import (
+        bootstrap_distribution as bootstrap_distribution,
+    )
+    from calibrant.metrics.intervals.resampling import bootstrap_interval as bootstrap_interval
+    from calibrant.metrics.intervals.resampling import paired_gap as paired_gap
     from calibrant.metrics.named import LogLossParts as LogLossParts
     from calibrant.metrics.named import adaptive_ece as adaptive_ece
     from calibrant.metrics.named import classwise_ece as classwise_ece
@@ -43,14 +41,24 @@ if TYPE_CHECKING:
     from calibrant.metrics.perfect import CalibrationTest as CalibrationTest
     from calibrant.metrics.perfect import calibration_test as calibration_test
     from calibrant.metrics.perfect import spiegelhalter_z as spiegelhalter_z
-    from calibrant.metrics.recalibration import CALIBRATORS as CALIBRATORS
-    from calibrant.metrics.recalibration import calibrator_from_dict as calibrator_from_dict
-    from calibrant.metrics.recalibration import cross_fitted as cross_fitted
+    from calibrant.metrics.recalibration.base import Calibrator as Calibrator
+    from calibrant.metrics.recalibration.calibrators import BetaCalibrator as BetaCalibrator
+    from calibrant.metrics.recalibration.calibrators import (
+        HistogramCalibrator as HistogramCalibrator,
+    )
+    from calibrant.metrics.recalibration.calibrators import IsotonicCalibrator as IsotonicCalibrator
+    from calibrant.metrics.recalibration.calibrators import MendCalibrator as MendCalibrator
+    from calibrant.metrics.recalibration.calibrators import PlattCalibrator as PlattCalibrator
+    from calibrant.metrics.recalibration.calibrators import (
+        TemperatureCalibrator as TemperatureCalibrator,
+    )
+    from calibrant.metrics.recalibration.cross_fit import CALIBRATORS as CALIBRATORS
+    from calibrant.metrics.recalibration.cross_fit import (
+        calibrator_from_dict as calibrator_from_dict,
+    )
+    from calibrant.metrics.recalibration.cross_fit import cross_fitted as cross_fitted
     from calibrant.metrics.registry import METRICS as METRICS
     from calibrant.metrics.registry import audited as audited
-    from calibrant.metrics.resampling import bootstrap_distribution as bootstrap_distribution
-    from calibrant.metrics.resampling import bootstrap_interval as bootstrap_interval
-    from calibrant.metrics.resampling import paired_gap as paired_gap
     from calibrant.metrics.scorers import CalibratedClassifier as CalibratedClassifier
     from calibrant.metrics.scorers import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.metrics.scoring import BrierParts as BrierParts

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from calibrant.metrics.families import Metric
+from calibrant.metrics.blocks.families import Metric
 from calibrant.metrics.registry import METRICS
 
 PAGE = Path("docs/metrics.md")

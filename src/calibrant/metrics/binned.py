@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
-from calibrant.stats import binning
-from calibrant.stats.binning import BinIndex
-from calibrant.stats.intervals import normal_quantile, wilson_interval
+from calibrant.metrics.stats import binning
+from calibrant.metrics.stats.binning import BinIndex
+from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
 
 STRATEGIES = ("width", "mass")
 NORMS = ("l1", "l2", "max")

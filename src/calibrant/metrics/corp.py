@@ -13,10 +13,10 @@ from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.stored import Stored
 from calibrant.metrics.inputs import check, check_level
-from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.common_draws import CommonDraws, batches
-from calibrant.stats.isotonic import isotonic_fit, isotonic_fits, pooled_sums
-from calibrant.stats.ranking import DistinctSums
+from calibrant.metrics.stats.bootstrap import quantiles
+from calibrant.metrics.stats.common_draws import CommonDraws, batches
+from calibrant.metrics.stats.isotonic import isotonic_fit, isotonic_fits, pooled_sums
+from calibrant.metrics.stats.ranking import DistinctSums
 
 # Cells of nearly equal confidences that the band is made for, and simulations behind it.
 BAND_CELLS = 512

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from calibrant.core import Estimate, RngLike, as_generator
 from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import require_known
-from calibrant.metrics.block import How, MetricBlock
+from calibrant.metrics.blocks.block import How, MetricBlock
 from calibrant.metrics.registry import METRICS, audited
 
 

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.binned import bins_of
 from calibrant.metrics.inputs import Checked, check, undefined
-from calibrant.stats import error_law
-from calibrant.stats.binning import PIECE
-from calibrant.stats.error_law import Atoms, FewLaw
+from calibrant.metrics.stats import error_law
+from calibrant.metrics.stats.binning import PIECE
+from calibrant.metrics.stats.error_law import Atoms, FewLaw
 
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
 # an outcome by less than 4e-7, which can only raise the p-value.

@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import require_known
 from calibrant.core.imports import data_beside
-from calibrant.metrics import cell_bounds as off
-from calibrant.metrics import families as by
 from calibrant.metrics import named, scoring
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
-from calibrant.metrics.cell_error import error
+from calibrant.metrics.blocks import families as by
+from calibrant.metrics.blocks import grid_error as off
+from calibrant.metrics.blocks.cell_error import error
+from calibrant.metrics.blocks.families import Family, Metric, mean_of, ranking_of
 from calibrant.metrics.corp import dsc, mcb, unc
-from calibrant.metrics.families import Family, Metric, mean_of, ranking_of
-from calibrant.metrics.gap_model import ece_debiased
+from calibrant.metrics.intervals.gap_model import ece_debiased
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
 from calibrant.metrics.smooth import smooth_ece
 

@@ -15,8 +15,8 @@ from calibrant.core.arrays import Array, Floats, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.imports import optional_import
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
-from calibrant.metrics.estimator import Calibrator, score_column
-from calibrant.metrics.recalibration import calibrator_from_dict
+from calibrant.metrics.recalibration.base import Calibrator, score_column
+from calibrant.metrics.recalibration.cross_fit import calibrator_from_dict
 from calibrant.metrics.registry import METRICS
 
 

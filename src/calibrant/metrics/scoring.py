@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Array, MaybeArray
 from calibrant.metrics.binned import placement, products
 from calibrant.metrics.inputs import Checked, check, is_graded, undefined
-from calibrant.stats import binning, ranking
-from calibrant.stats.binning import PIECE
-from calibrant.stats.few_numbers import xlogy
+from calibrant.metrics.stats import binning, ranking
+from calibrant.metrics.stats.binning import PIECE
+from calibrant.metrics.stats.few_numbers import xlogy
 
 
 def _mean_of(data: Checked, rows_of: Any) -> float:

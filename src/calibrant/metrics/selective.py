@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.inputs import check
-from calibrant.stats.intervals import student_share, wilson_interval
-from calibrant.stats.ranking import Ranked, average_risk_value
+from calibrant.metrics.stats.intervals import student_share, wilson_interval
+from calibrant.metrics.stats.ranking import Ranked, average_risk_value
 
 # Steps of the share answered, and of the threshold itself, that are told apart.
 _STEPS = 100

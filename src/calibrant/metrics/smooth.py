@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.inputs import Checked, check
-from calibrant.stats import kernels
-from calibrant.stats.common_draws import Stream, batches
-from calibrant.stats.inversion import side_by_side
+from calibrant.metrics.stats import kernels
+from calibrant.metrics.stats.common_draws import Stream, batches
+from calibrant.metrics.stats.inversion import side_by_side
 
 # Numbers in single precision.
 Singles: TypeAlias = NDArray[np.float32]

@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from calibrant.claims import Claim
-from calibrant.claims.audit import calibration_word
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.places import bare_name
-from calibrant.documents.audits import AuditBlock
-from calibrant.documents.entries import Keys
-from calibrant.documents.fields import Fields, MonitorFields, typed
+from calibrant.findings.claims import Claim
+from calibrant.findings.claims.audit import calibration_word
+from calibrant.findings.documents.audits import AuditBlock
+from calibrant.findings.documents.entries import Keys
+from calibrant.findings.documents.fields import Fields, MonitorFields, typed
 from calibrant.report.glossary import kind_words
 
 SYMBOLS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from calibrant.documents.entries import EstimateEntry
+from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.report.answers import claims_of
 from calibrant.report.cells import Cell, estimate_cell, number_cell
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
-from calibrant.documents.entries import EstimateEntry
+from calibrant.findings.documents.entries import EstimateEntry
 
 # The least p-value that the law of the error tells apart.
 _LEAST_P = 1e-10

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from calibrant.documents.fields import Fields, typed
+from calibrant.findings.documents.fields import Fields, typed
 from calibrant.report.cells import written
 from calibrant.report.charts.draw import draw
 from calibrant.report.charts.svg import standalone

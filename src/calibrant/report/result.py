@@ -10,7 +10,7 @@ import calibrant
 from calibrant.core.document import dump_document, kind_of, plain
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.places import check_kept, writing
-from calibrant.documents.fields import Fields
+from calibrant.findings.documents.fields import Fields
 
 if TYPE_CHECKING:
     from calibrant.report.charts.draw import Plot

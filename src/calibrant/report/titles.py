@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from calibrant.claims.words import count
 from calibrant.core.method_words import method_name, method_words
-from calibrant.documents import fields
-from calibrant.documents.audits import AuditBlock
-from calibrant.documents.fields import Fields, typed
+from calibrant.findings.claims.words import count
+from calibrant.findings.documents import fields
+from calibrant.findings.documents.audits import AuditBlock
+from calibrant.findings.documents.fields import Fields, typed
 from calibrant.report.answers import source_name, whole_entries
 from calibrant.report.glossary import kind_words
 

@@ -1,6 +1,6 @@
 """What each verb returns, with the keys of its document as attributes."""
 
-from calibrant.documents import fields
+from calibrant.findings.documents import fields
 from calibrant.report.result import Result, RowsBehind
 
 

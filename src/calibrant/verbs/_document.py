@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import convert
 
-from calibrant.claims.claim import Claim
-from calibrant.claims.data import kept_shares, with_rows_kept
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.documents.audits import Coverage
-from calibrant.documents.entries import Part
-from calibrant.inputs.objects import STDIN
+from calibrant.data.sources.objects import STDIN
+from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims.data import kept_shares, with_rows_kept
+from calibrant.findings.documents.audits import Coverage
+from calibrant.findings.documents.entries import Part
 from calibrant.report.result import Result
 
 if TYPE_CHECKING:
-    from calibrant.records import Scores
+    from calibrant.data import Scores
 
 R = TypeVar("R", bound=Result)
 
@@ -53,7 +53,7 @@ def with_rows(
     result.rows_opener = partial(_opened, data, dict(table))
     if wrong:
         # Loaded here: most results are made without a look at single rows.
-        from calibrant.inputs.rows import RowQuery
+        from calibrant.data.sources.rows import RowQuery
 
         rows = result.rows_opener()
         names, ways = tuple(models or ()), tuple(methods or ())
@@ -68,8 +68,8 @@ def with_rows(
 
 def _opened(data: Any, table: Mapping[str, Any], *, whole: bool = True) -> Any:
     """Return the rows; None where they are too many for a page and not all are asked for."""
-    from calibrant.inputs.open_rows import open_rows
-    from calibrant.inputs.ways import is_large
+    from calibrant.verbs.opening.choose_source import is_large
+    from calibrant.verbs.opening.open_rows import open_rows
 
     return open_rows(data, table) if whole or not is_large(data) else None
 
@@ -85,7 +85,7 @@ def scores_document(
     Of the claims about a model the first says on what share of its rows it rests.
     """
     # Loaded here: a streamed audit needs this file, and no library of tables.
-    from calibrant.inputs.coverage import row_coverage
+    from calibrant.data.sources.coverage import row_coverage
 
     covered = row_coverage(scores)
     with_shares = with_rows_kept(claims, kept_shares(convert(covered["models"], list[Coverage])))

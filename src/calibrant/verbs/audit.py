@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Unpack
 
+from calibrant.core import shared_options as opt
 from calibrant.core.verb import Option, verb
-from calibrant.inputs.audit_source import AuditOptions
-from calibrant.inputs.reading import ReadingOptions
-from calibrant.inputs.ways import open_audit
-from calibrant.verbs import _options as opt
+from calibrant.data.sources.audit_options import AuditOptions
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.verbs.opening.choose_source import open_audit
 
 if TYPE_CHECKING:
     from calibrant.report.typed import AuditResult
@@ -108,7 +108,7 @@ def audit(
     seed
         The same input and seed give the same file.
     **table
-        How the table is read, see `calibrant.records.load_scores`. A study, where refusals and
+        How the table is read, see `calibrant.data.load_scores`. A study, where refusals and
         unreadable confidences are part of the record, leaves out and counts all rows that break
         a rule.
 
@@ -131,7 +131,7 @@ def audit(
     named_metrics: tuple[str, ...] = ()
     if metrics:
         # Loaded here: most audits add none.
-        from calibrant.metrics.row_block import check_named
+        from calibrant.metrics.blocks.row_block import check_named
 
         named_metrics = check_named(metrics)
     options = AuditOptions(
@@ -151,8 +151,8 @@ def audit(
     request = None
     if any(given is not None for given in (samples, reference, references)):
         # Loaded here: most audits are of confidences that are there.
-        from calibrant.inputs.samples import SampleColumns
-        from calibrant.inputs.samples.source import JudgeChoice, SampleRequest
+        from calibrant.answers.samples import SampleColumns
+        from calibrant.answers.samples.source import JudgeChoice, SampleRequest
 
         columns = SampleColumns(samples, reference, table["question"], table["model"], outcomes)
         choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)

@@ -13,26 +13,26 @@ import numpy as np
 from msgspec import convert
 from threadpoolctl import threadpool_limits
 
-from calibrant.claims.audit import audit_claims, calibration_word
-from calibrant.claims.claim import Claim
-from calibrant.claims.data import explained_warnings, unequal_note, unequal_warnings
-from calibrant.claims.grades import grading_warnings, step_of_checks, take_checks
-from calibrant.claims.missing import missing_entry
-from calibrant.claims.next_step import step_of_audit
-from calibrant.claims.significance import adjust_p_values, block_tests, classic_test
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
-from calibrant.documents.audits import AuditBlock, Coverage, SemanticEntry
-from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
-from calibrant.metrics.together import work_ahead
-from calibrant.planning import verifications_of
+from calibrant.data.sources.audit_options import AuditOptions, AuditSource, SourceBlock
+from calibrant.findings.claims.audit import audit_claims, calibration_word
+from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims.data import explained_warnings, unequal_note, unequal_warnings
+from calibrant.findings.claims.grades import grading_warnings, step_of_checks, take_checks
+from calibrant.findings.claims.missing import missing_entry
+from calibrant.findings.claims.next_step import step_of_audit
+from calibrant.findings.claims.significance import adjust_p_values, block_tests, classic_test
+from calibrant.findings.documents.audits import AuditBlock, Coverage, SemanticEntry
+from calibrant.findings.verification.block import verifications_of
+from calibrant.metrics.blocks.precompute_small import work_ahead
+from calibrant.metrics.stats.common_draws import Stream, batches
 from calibrant.report.typed import AuditResult
-from calibrant.stats.common_draws import Stream, batches
 
 if TYPE_CHECKING:
-    from calibrant.metrics.cell_block import CellBlock
-    from calibrant.metrics.row_block import RowBlock
+    from calibrant.metrics.blocks.cell_block import CellBlock
+    from calibrant.metrics.blocks.row_block import RowBlock
 
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
@@ -109,7 +109,7 @@ def _with_meanings(
     if not meanings:
         return claims
     # Loaded here: most audits hold no draws.
-    from calibrant.claims.sem_ece import meaning_claims
+    from calibrant.findings.claims.sem_ece import meaning_claims
 
     # Directions of the held-out share of the leading meaning are told as claims about meanings.
     directions = {"audit.over_confident", "audit.under_confident"} if drawn else ()
@@ -126,7 +126,7 @@ def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[
         if not source.parallel:
             return list(work.in_turn(source.blocks()))
         # Loaded here: only the blocks of a streamed table are worked on side by side.
-        from calibrant.inputs.streams.engines import LocalEngine
+        from calibrant.data.streams.engines import LocalEngine
 
         return list(LocalEngine().map(lambda block: work.entries([block])[0], source.blocks()))
 
@@ -159,7 +159,7 @@ class _Work(NamedTuple):
                 yield from chain.from_iterable(map(self.entries, parts))
                 continue
             # Loaded here: hardly an audit holds so many models.
-            from calibrant.inputs.streams.engines import ProcessEngine
+            from calibrant.data.streams.engines import ProcessEngine
 
             yield from chain.from_iterable(ProcessEngine().map(self.elsewhere, parts))
 
@@ -201,7 +201,7 @@ class _Work(NamedTuple):
         }
         if self.options.named_metrics and block.probability:
             # Loaded here, and with a stream of its own: what was not asked for changes nothing.
-            from calibrant.metrics.row_block import named_values
+            from calibrant.metrics.blocks.row_block import named_values
 
             rows, rng = cast("RowBlock", block), self.rng("named metrics", source)
             entry["named_metrics"] = named_values(rows, self.options.named_metrics, rng)
@@ -236,7 +236,7 @@ class _Work(NamedTuple):
         if graded is None:
             return
         # Loaded here, and with a stream of its own: most outcomes come with the data.
-        from calibrant.stats.graded.summary import grading_summary
+        from calibrant.metrics.stats.graded.summary import grading_summary
 
         how = {"probability": entry["probability"], "level": self.options.level}
         entry["grading"] = grading_summary(graded, self.rng("grading", source), **how)

@@ -7,25 +7,25 @@ from typing import Annotated, Unpack
 
 import msgspec
 
-from calibrant.claims.cascade import cascade_claims
+from calibrant.answers.features import embedded, refuse_outcome, without_missing
+from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
-from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers
-from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions, Target
-from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
-from calibrant.epistemic.loss.decision import CostMatrix
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.door import only_of, read_scores
-from calibrant.inputs.features import embedded, refuse_outcome, without_missing
-from calibrant.inputs.provenance import document_head, origin_of, recorded
-from calibrant.inputs.streams.engines import engine_named
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.provenance import document_head, origin_of, recorded
+from calibrant.data.streams.engines import engine_named
+from calibrant.findings.claims.cascade import cascade_claims
 from calibrant.metrics import calibrator_from_dict
 from calibrant.report.typed import CascadeResult
-from calibrant.verbs import _options as opt
+from calibrant.trust.deferral.answers import EVERY_QUESTION, Answers
+from calibrant.trust.deferral.strategies import STRATEGIES, StrategyOptions, Target
+from calibrant.trust.deferral.tournament import SplitPlan, tournament
+from calibrant.trust.loss.decision import CostMatrix
 from calibrant.verbs import deferring
 from calibrant.verbs._document import scores_document
+from calibrant.verbs.opening.open_input import only_of, read_scores
 
 _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
@@ -95,7 +95,7 @@ def cascade(
     threshold
         Where a confidence decides 1 (class only).
     costs
-        See `calibrant.epistemic.Cascade`.
+        See `calibrant.trust.Cascade`.
     recalibration
         How to recalibrate: platt, isotonic, beta or temperature.
     min_samples_leaf
@@ -140,7 +140,7 @@ def cascade(
     seed
         Seed of the splits.
     **table
-        How the table is read, see `calibrant.records.load_scores`.
+        How the table is read, see `calibrant.data.load_scores`.
 
     Returns
     -------

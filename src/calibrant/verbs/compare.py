@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Unpack
 
-from calibrant.claims.margins import COMPARISON_MARGIN
+from calibrant.comparison.parts import streamed_source
 from calibrant.comparison.pipeline import Options
+from calibrant.comparison.source import ComparisonRequest, table_source
+from calibrant.core import shared_options as opt
 from calibrant.core.verb import ADVANCED, INPUT, Option, Supplied, verb
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.compare_parts import streamed_source
-from calibrant.inputs.compare_source import ComparisonRequest, table_source
-from calibrant.inputs.door import open_input
-from calibrant.inputs.reading import ReadingOptions
-from calibrant.inputs.ways import is_large
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.findings.claims.margins import COMPARISON_MARGIN
 from calibrant.report.typed import CompareResult
-from calibrant.verbs import _options as opt
 from calibrant.verbs._document import with_rows
 from calibrant.verbs.compare_document import compare_document
+from calibrant.verbs.opening.choose_source import is_large
+from calibrant.verbs.opening.open_input import open_input
 
 # The paired bootstrap takes 4 kB per question in memory; larger tables are compared in parts.
 STREAM_ROWS = 1_000_000
@@ -88,7 +88,7 @@ def compare(
     watch
         Is told what is being done, how much is done, and of how much.
     **table
-        How the table is read, see `calibrant.records.load_scores`.
+        How the table is read, see `calibrant.data.load_scores`.
 
     Returns
     -------

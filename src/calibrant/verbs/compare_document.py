@@ -6,9 +6,9 @@ from typing import Any
 from calibrant.comparison.compare import Watch, compare_parts
 from calibrant.comparison.families import decide_document, document_claims
 from calibrant.comparison.pipeline import Options
+from calibrant.comparison.source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
-from calibrant.inputs.compare_source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
 from calibrant.report.typed import CompareResult
 
 

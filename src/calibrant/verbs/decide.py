@@ -11,28 +11,28 @@ import polars as pl
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from calibrant.claims.claim import Claim
-from calibrant.claims.decide import decide_claims
+from calibrant.answers.features import refuse_outcome, without_missing
+from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
-from calibrant.documents.decisions import DecideEntry
-from calibrant.epistemic.guard import ANSWER
-from calibrant.epistemic.selective.fit import Selective
-from calibrant.epistemic.selective.policy import SelectivePolicy
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.door import only_of, read_scores
-from calibrant.inputs.features import refuse_outcome, without_missing
-from calibrant.inputs.labelled_rows import Grades, study_grades
-from calibrant.inputs.provenance import document_head, input_files, origin_of, recorded, today
-from calibrant.records import ScoreBlock
+from calibrant.data import ScoreBlock
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.drawn_labels import Grades, study_grades
+from calibrant.data.sources.provenance import document_head, input_files, origin_of, recorded, today
+from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims.decide import decide_claims
+from calibrant.findings.documents.decisions import DecideEntry
+from calibrant.metrics.stats.graded.summary import grading_summary
 from calibrant.report.typed import DecideResult
-from calibrant.stats.graded.summary import grading_summary
-from calibrant.verbs import _options as opt
+from calibrant.trust.selective.fit import Selective
+from calibrant.trust.selective.policy import SelectivePolicy
+from calibrant.trust.traffic_shift import ANSWER
 from calibrant.verbs._document import scores_document, with_rows
 from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
+from calibrant.verbs.opening.open_input import only_of, read_scores
 
 _ONE_ROW = "keep one row of each question, chosen at random; {call} takes all of them as they are"
 
@@ -106,7 +106,7 @@ def decide(
     seed
         Seed of the labels that fit a score (a third, with `features`).
     **table
-        How the table is read, see `calibrant.records.load_scores`.
+        How the table is read, see `calibrant.data.load_scores`.
 
     Returns
     -------

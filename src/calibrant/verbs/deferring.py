@@ -7,25 +7,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.answers.features import vector_column
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call, Hint
-from calibrant.documents.decisions import CascadePolicy, CascadePromise, Guarantee
-from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers, every_question
-from calibrant.epistemic.deferral.choice import FEWEST, choose_policy, given_tolerance
-from calibrant.epistemic.deferral.policy import AlwaysOne, MixedPolicy
-from calibrant.epistemic.deferral.strategies import (
-    STRATEGIES,
-    ChosenPolicy,
-    StrategyOptions,
-    Target,
-)
-from calibrant.epistemic.guard import ANSWER, Profile
-from calibrant.epistemic.selective.labels import enough_labels
-from calibrant.inputs.features import vector_column
-from calibrant.inputs.provenance import today
-from calibrant.records import load_scores, source_name
+from calibrant.data import load_scores, source_name
+from calibrant.data.sources.provenance import today
+from calibrant.findings.documents.decisions import CascadePolicy, CascadePromise, Guarantee
+from calibrant.trust.deferral.answers import EVERY_QUESTION, Answers, every_question
+from calibrant.trust.deferral.choice import FEWEST, choose_policy, given_tolerance
+from calibrant.trust.deferral.policy import AlwaysOne, MixedPolicy
+from calibrant.trust.deferral.strategies import STRATEGIES, ChosenPolicy, StrategyOptions, Target
+from calibrant.trust.selective.labels import enough_labels
+from calibrant.trust.traffic_shift import ANSWER, Profile
 
 _DEAREST = 1e15
 
@@ -165,8 +160,8 @@ def how_asked(data: Any, method: str) -> dict[str, Any]:
         The confidence method of the policy.
     """
     # Loaded only where a policy is saved: deciding on a table needs nothing that asks models.
-    from calibrant.collect.recipe import study_recipe
-    from calibrant.confidence import METHODS
+    from calibrant.answers.confidence import METHODS
+    from calibrant.models.study.recipe import study_recipe
 
     return study_recipe(data, method, METHODS[method].needs if method in METHODS else ())
 

@@ -7,18 +7,18 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from calibrant.claims.next_step import step_of_grades
+from calibrant.answers.samples import GradedSamples, SampleColumns, grade_samples, read_samples
+from calibrant.answers.samples.source import JudgeChoice, judged_options, ledger_for
+from calibrant.answers.semantics import Grader
+from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.places import check_output_folder
 from calibrant.core.verb import OUTPUT, Option, verb
-from calibrant.inputs.provenance import document_head
-from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
-from calibrant.inputs.samples.source import JudgeChoice, judged_options, ledger_for
-from calibrant.records import Study
-from calibrant.records.mend_map import mended_columns
+from calibrant.data import Study
+from calibrant.data.mend.recalibration_map import mended_columns
+from calibrant.data.sources.provenance import document_head
+from calibrant.findings.claims.next_step import step_of_grades
 from calibrant.report.typed import GradeResult
-from calibrant.semantics import Grader
-from calibrant.verbs import _options as opt
 
 _TABLES = ("questions", "draws", "semantics", "scores")
 
@@ -63,7 +63,7 @@ def grade(
         Column of grades that are there already: 0 or 1 per draw, or a list of them beside the list
         of answers. Then no right answer is needed.
     references
-        File of questions with their right answers, in any layout of `calibrant.sources`.
+        File of questions with their right answers, in any layout of `calibrant.data.questions`.
     judge, judge_url, max_judge_calls
         Model that judges what rules leave open (``gpt-5-mini``, ``anthropic:NAME``,
         ``ollama:NAME``), where it is reached, and how often it may be asked. Its replies are kept

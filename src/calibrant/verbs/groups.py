@@ -7,26 +7,26 @@ from typing import Annotated, Any, Unpack
 
 import polars as pl
 
-from calibrant.claims.groups import groups_claims
+from calibrant.answers.features import embed_texts, features_hint, refuse_outcome, without_missing
+from calibrant.core import shared_options as opt
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
-from calibrant.documents.groups import GroupsEntry, Trend
-from calibrant.epistemic.audit import GroupOptions, across_models, groups_entry
-from calibrant.epistemic.loss.trend import size_trend, tuned_pairs
-from calibrant.epistemic.segments.confidence_groups import GroupCorrector
-from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.door import read_scores
-from calibrant.inputs.features import embed_texts, features_hint, refuse_outcome, without_missing
-from calibrant.inputs.provenance import document_head, origin_of, today
-from calibrant.records import ScoreBlock, Scores
+from calibrant.data import ScoreBlock, Scores
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.provenance import document_head, origin_of, today
+from calibrant.findings.claims.groups import groups_claims
+from calibrant.findings.documents.groups import GroupsEntry, Trend
 from calibrant.report.typed import GroupsResult
-from calibrant.verbs import _options as opt
+from calibrant.trust.audit import GroupOptions, across_models, groups_entry
+from calibrant.trust.loss.trend import size_trend, tuned_pairs
+from calibrant.trust.segments.confidence_groups import GroupCorrector
+from calibrant.trust.segments.texts import text_groups, vector_matrix, word_vectors
 from calibrant.verbs._document import scores_document, with_rows
+from calibrant.verbs.opening.open_input import read_scores
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
@@ -92,9 +92,9 @@ def groups(
     alpha
         Level of the flags.
 
-        See `calibrant.epistemic.ConfidenceGroups`.
+        See `calibrant.trust.ConfidenceGroups`.
     costs
-        See `calibrant.epistemic.DecisionRisk`.
+        See `calibrant.trust.DecisionRisk`.
     threshold
         Where the confidence decides; default: the optimum.
     level
@@ -103,8 +103,8 @@ def groups(
         Grouping loss: by boosted trees beyond a spline, and beside it as published, by
         honest trees or within bins.
 
-        ``"tree"`` and ``"binned"`` add ``published_loss``: `calibrant.epistemic.TreeGroupingLoss`
-        or `calibrant.epistemic.BinnedGroupingLoss`.
+        ``"tree"`` and ``"binned"`` add ``published_loss``: `calibrant.trust.TreeGroupingLoss`
+        or `calibrant.trust.BinnedGroupingLoss`.
     sizes
         Sizes of the models: does the grouping loss fall with size?
     tuned
@@ -114,13 +114,13 @@ def groups(
     save
         Write the corrected confidence as JSON.
 
-        `calibrant.epistemic.GroupCorrector.load` reads it.
+        `calibrant.trust.GroupCorrector.load` reads it.
     wrong
         List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed
         Seed of redrawn outcomes and folds.
     **table
-        How the table is read, see `calibrant.records.load_scores`.
+        How the table is read, see `calibrant.data.load_scores`.
 
     Returns
     -------

@@ -7,22 +7,22 @@ from typing import Annotated, Any
 
 import polars as pl
 
+from calibrant.answers.logs import ForeignTables, tables_of
+from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import check_output, check_output_folder
 from calibrant.core.verb import INPUT, Check, Option, verb
-from calibrant.documents.entries import ImportedLog
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.door import logs_in
-from calibrant.inputs.logs import ForeignTables, tables_of
-from calibrant.inputs.provenance import document_head
-from calibrant.records import Study
-from calibrant.records.convert.json_text import ReadOptions
-from calibrant.records.convert.log import ForeignLog
-from calibrant.records.convert.recognise import read_log
-from calibrant.records.tables import WRITERS, neutral_cells
+from calibrant.data import Study
+from calibrant.data.logs.json_text import ReadOptions
+from calibrant.data.logs.log import ForeignLog
+from calibrant.data.logs.recognise import read_log
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.provenance import document_head
+from calibrant.data.tables import WRITERS, neutral_cells
+from calibrant.findings.documents.entries import ImportedLog
 from calibrant.report.typed import ImportResult
-from calibrant.verbs import _options as opt
+from calibrant.verbs.opening.open_input import logs_in
 
 _PROBLEMS_SHOWN = 1_000
 
@@ -61,7 +61,7 @@ def import_logs(
         Logs of other tools, recognised by content.
 
         Inspect (``.eval``, JSON), lm-eval samples and the other kinds of
-        `calibrant.records.convert.recognise.READERS`.
+        `calibrant.data.logs.recognise.READERS`.
     out
         Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.
 

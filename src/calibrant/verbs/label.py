@@ -14,13 +14,13 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.loopback import announced, until_stopped
+from calibrant.core.shared_options import Table, source, written
 from calibrant.core.verb import Option, verb
+from calibrant.labels.page import batches
+from calibrant.labels.page import options as pools
+from calibrant.labels.page.grades import grades_document, open_grades
+from calibrant.labels.page.server import LabelServer, widest_block
 from calibrant.report.typed import LabelResult
-from calibrant.verbs._options import Table, source, written
-from calibrant.verbs.labelling import batches
-from calibrant.verbs.labelling import options as pools
-from calibrant.verbs.labelling.grades import grades_document, open_grades
-from calibrant.verbs.labelling.server import LabelServer, widest_block
 
 
 @verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=pools.LABELLING)
@@ -67,7 +67,7 @@ def label_next(
     seed
         The same seed gives the same batch.
     confidence, correct, model, method, question, answer, on_invalid
-        Column names and rules of the table, see `calibrant.records.load_scores`.
+        Column names and rules of the table, see `calibrant.data.load_scores`.
 
     Returns
     -------

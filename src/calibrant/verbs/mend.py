@@ -8,25 +8,25 @@ import numpy as np
 from msgspec import convert
 from msgspec.structs import replace
 
-from calibrant.claims.mend import mend_claims
+from calibrant.answers.features import beside_methods, refuse_outcome, without_missing
+from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
-from calibrant.documents.decisions import MendColumns, MendEntry, MendMeaning, MendPromise
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.door import only_of, read_scores
-from calibrant.inputs.features import beside_methods, refuse_outcome, without_missing
-from calibrant.inputs.objects import plain_input
-from calibrant.inputs.provenance import document_head, origin_of, recorded
-from calibrant.mending import Mend, MendMap
-from calibrant.mending.estimator import LEAST_LABELS, fit_columns
-from calibrant.mending.fit import Labels
-from calibrant.records import ScoreBlock
-from calibrant.records.mend_map import MENDED, save_maps
+from calibrant.data import ScoreBlock
+from calibrant.data.mend import Mend, MendMap
+from calibrant.data.mend.estimator import LEAST_LABELS, fit_columns
+from calibrant.data.mend.recalibration_map import MENDED, save_maps
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.objects import plain_input
+from calibrant.data.sources.provenance import document_head, origin_of, recorded
+from calibrant.findings.claims.mend import mend_claims
+from calibrant.findings.documents.decisions import MendColumns, MendEntry, MendMeaning, MendPromise
+from calibrant.metrics.recalibration.mend_fit import Labels
 from calibrant.report.typed import MendResult
-from calibrant.verbs import _options as opt
 from calibrant.verbs._document import scores_document
+from calibrant.verbs.opening.open_input import only_of, read_scores
 
 _VALUES = 12
 
@@ -73,7 +73,7 @@ def mend(
     seed
         Seed of the folds and of the draws behind the promise.
     **table
-        How the table is read, see `calibrant.records.load_scores`. Rows of one question count as
+        How the table is read, see `calibrant.data.load_scores`. Rows of one question count as
         one label as far as they are right and wrong together.
 
     Returns

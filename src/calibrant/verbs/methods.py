@@ -4,16 +4,16 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from calibrant.confidence import NEEDS, availability, compact_table
-from calibrant.confidence import methods as declared_methods
+from calibrant.answers.confidence import NEEDS, availability, compact_table
+from calibrant.answers.confidence import methods as declared_methods
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Call, Hint
+from calibrant.core.shared_options import source
 from calibrant.core.verb import Option, verb
-from calibrant.inputs.provenance import document_head
-from calibrant.records import Study
-from calibrant.records.formats import is_study
+from calibrant.data import Study
+from calibrant.data.formats import is_study
+from calibrant.data.sources.provenance import document_head
 from calibrant.report.typed import MethodsResult
-from calibrant.verbs._options import source
 
 
 @verb(example="calibrant methods study")

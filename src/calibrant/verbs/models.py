@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-from calibrant.clients.endpoints.weights import WEIGHTS, Weights, cache_folder, fetch
+from calibrant.core.shared_options import column
 from calibrant.core.verb import Option, verb
-from calibrant.inputs.provenance import document_head
+from calibrant.data.sources.provenance import document_head
+from calibrant.models.endpoints.weights import WEIGHTS, Weights, cache_folder, fetch
 from calibrant.report.typed import ModelsResult
-from calibrant.verbs._options import column
 
 
 @verb(example="calibrant models list", outputs=("json",))

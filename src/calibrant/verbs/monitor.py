@@ -7,20 +7,20 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from calibrant.claims.claim import Claim
-from calibrant.claims.monitor import late_warnings, monitor_claims, waiting_warnings
+from calibrant.core import shared_options as opt
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
-from calibrant.documents.fields import MonitorFields, typed
-from calibrant.documents.labels import MonitorEntry
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.provenance import document_head, input_files, recorded
-from calibrant.planning.watching.state import load_state, save_state
-from calibrant.planning.watching.watch import CalibrationWatch
-from calibrant.records import source_name
+from calibrant.data import source_name
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.provenance import document_head, input_files, recorded
+from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims.monitor import late_warnings, monitor_claims, waiting_warnings
+from calibrant.findings.documents.fields import MonitorFields, typed
+from calibrant.findings.documents.labels import MonitorEntry
+from calibrant.labels.watching.state import load_state, save_state
+from calibrant.labels.watching.watch import CalibrationWatch
 from calibrant.report.typed import MonitorResult
-from calibrant.verbs import _options as opt
 from calibrant.verbs import monitoring
 from calibrant.verbs.promised import Promise, require_watched
 
@@ -132,7 +132,7 @@ def monitor(
     stream
         How messages call tables that keep coming; rows are counted from the start of the stream.
     **table
-        How the tables are read, see `calibrant.records.load_scores`.
+        How the tables are read, see `calibrant.data.load_scores`.
 
     Returns
     -------

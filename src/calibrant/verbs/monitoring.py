@@ -10,22 +10,22 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.claims.data import data_warnings
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.documents.entries import DataWarning
-from calibrant.epistemic.guard import level_texts
-from calibrant.inputs.coverage import reading_warnings
-from calibrant.inputs.door import labels_of, read_scores
-from calibrant.inputs.labelled_rows import OpenLabels
-from calibrant.inputs.objects import as_table, is_row
-from calibrant.inputs.reading import ReadingOptions
-from calibrant.inputs.streams.row_streams import follow_file, read_stdin
-from calibrant.planning.watching.batch import Baseline, StreamBatch, days_since_1970, instants
-from calibrant.planning.watching.watch import CalibrationWatch
-from calibrant.records import Scores, load_scores, source_name
-from calibrant.records.label_schema import WEIGHT
-from calibrant.records.reading import Reading, joined_readings
+from calibrant.data import Scores, load_scores, source_name
+from calibrant.data.label_schema import WEIGHT
+from calibrant.data.reading import Reading, joined_readings
+from calibrant.data.sources.coverage import reading_warnings
+from calibrant.data.sources.objects import as_table, is_row
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.streams.row_streams import follow_file, read_stdin
+from calibrant.findings.claims.data import data_warnings
+from calibrant.findings.documents.entries import DataWarning
+from calibrant.labels.open_labels import OpenLabels
+from calibrant.labels.watching.batch import Baseline, StreamBatch, days_since_1970, instants
+from calibrant.labels.watching.watch import CalibrationWatch
+from calibrant.trust.traffic_shift import level_texts
+from calibrant.verbs.opening.open_input import labels_of, read_scores
 
 _STREAM_ROWS = 100
 MOST_ROWS = 10**12

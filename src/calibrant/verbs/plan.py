@@ -9,26 +9,26 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from calibrant.claims.plan import (
+from calibrant.core import shared_options as opt
+from calibrant.core.errors import InputError, error_source
+from calibrant.core.hints import Hint
+from calibrant.core.verb import Option, verb
+from calibrant.data import Scores, source_name
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.provenance import document_head
+from calibrant.findings.claims.plan import (
     labelled_warning,
     leaderboard_claims,
     no_error_warning,
     plan_claims,
 )
-from calibrant.core.errors import InputError, error_source
-from calibrant.core.hints import Hint
-from calibrant.core.verb import Option, verb
-from calibrant.documents.entries import DataWarning
-from calibrant.documents.fields import typed
-from calibrant.inputs.audit_source import table_settings
-from calibrant.inputs.provenance import document_head
-from calibrant.planning import Goal, plan_document
-from calibrant.planning.labelling.claim_plan import claim_entries, parse_claim
-from calibrant.planning.subjects import subject_rankings
-from calibrant.planning.theory import Theory, theory_document
-from calibrant.records import Scores, source_name
+from calibrant.findings.documents.entries import DataWarning
+from calibrant.findings.documents.fields import typed
+from calibrant.labels import Goal, plan_document
+from calibrant.labels.labelling.claim_plan import claim_entries, parse_claim
+from calibrant.labels.subjects import subject_rankings
+from calibrant.labels.theory import Theory, theory_document
 from calibrant.report.typed import PlanResult
-from calibrant.verbs import _options as opt
 from calibrant.verbs import plan_table
 
 _LEAST_SHARE = 1e-9
@@ -146,11 +146,11 @@ def plan(
     two_phase
         Lay out the published two-phase audit of these labels.
 
-        These further worst-case rates: see `calibrant.planning.theory.Theory`.
+        These further worst-case rates: see `calibrant.labels.theory.Theory`.
     seed
         The same input and seed give the same file.
     **table
-        How the table is read, see `calibrant.records.load_scores`.
+        How the table is read, see `calibrant.data.load_scores`.
 
     Returns
     -------

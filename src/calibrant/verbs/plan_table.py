@@ -10,23 +10,25 @@ import numpy as np
 import polars as pl
 from msgspec.structs import asdict
 
-from calibrant.claims.data import LEAST_ONE_SIDED, unranked_warning
-from calibrant.claims.margins import ERROR_MARGIN
-from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.comparison.questions import align_models
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import as_generator, named_stream
-from calibrant.documents.audits import Significance
-from calibrant.documents.entries import DataWarning
-from calibrant.inputs.door import open_input
-from calibrant.inputs.labelled_rows import OpenLabels, block_of
-from calibrant.inputs.reading import ReadingOptions
-from calibrant.planning import leaderboard, self_evaluation, temperature_error, verification_block
-from calibrant.planning.formulas import pipeline_lipschitz
-from calibrant.planning.published import enough_bins
-from calibrant.records import ScoreBlock, Scores, load_scores
-from calibrant.records.limits import FEW_UNGRADED
+from calibrant.data import ScoreBlock, Scores, load_scores
+from calibrant.data.limits import FEW_UNGRADED
+from calibrant.data.sources.drawn_labels import block_of
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.findings.claims.data import LEAST_ONE_SIDED, unranked_warning
+from calibrant.findings.claims.margins import ERROR_MARGIN
+from calibrant.findings.claims.significance import adjust_p_values, block_tests
+from calibrant.findings.documents.audits import Significance
+from calibrant.findings.documents.entries import DataWarning
+from calibrant.findings.verification.block import verification_block
+from calibrant.labels import leaderboard, self_evaluation, temperature_error
+from calibrant.labels.formulas import pipeline_lipschitz
+from calibrant.labels.open_labels import OpenLabels
+from calibrant.labels.published import enough_bins
+from calibrant.verbs.opening.open_input import open_input
 
 # Bins of the ECE that the verification block speaks of.
 _BINS = 15

@@ -8,11 +8,11 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.epistemic.guard import ANSWER, GuardCheck
-from calibrant.epistemic.policies import load_policy
-from calibrant.epistemic.selective.policy import SelectivePolicy
-from calibrant.planning.watching.promise import PromiseWatch
-from calibrant.planning.watching.watch import CalibrationWatch
+from calibrant.labels.watching.promise import PromiseWatch
+from calibrant.labels.watching.watch import CalibrationWatch
+from calibrant.trust.policies import load_policy
+from calibrant.trust.selective.policy import SelectivePolicy
+from calibrant.trust.traffic_shift import ANSWER, GuardCheck
 from calibrant.verbs.monitoring import ALONE
 
 # Rows of traffic that are held against a policy: the most recent ones.

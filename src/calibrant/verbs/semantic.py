@@ -11,13 +11,14 @@ import polars as pl
 from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import require_known
 from calibrant.core.rng import named_stream
-from calibrant.inputs.audit_source import AuditOptions
-from calibrant.inputs.draws import class_numbers
-from calibrant.inputs.streams.engines import engine_named
+from calibrant.data.sources.audit_options import AuditOptions
+from calibrant.data.sources.draws import class_numbers
+from calibrant.data.streams.engines import engine_named
+from calibrant.findings.sem_ece import sem_ece_block
 from calibrant.metrics import semantic
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.stats.splits import exact_cost
+from calibrant.metrics.stats.splits import exact_cost
 
 _ANSWERS_SHOWN = 5
 # Multiplications up to which the law of all splits is worked out: a few seconds.
@@ -64,9 +65,7 @@ def _semantic_block(
     names = ("sem_ece", model) if group is None else ("sem_ece", model, *group.items())
     draws = _Draws(rows, options, named_stream(options.seed, *names))
     splits, unlimited = _splits(*draws.columns), options.unlimited_draws
-    block = semantic.sem_ece_block(
-        *draws.columns, splits=splits, unlimited_draws=unlimited, **draws.how
-    )
+    block = sem_ece_block(*draws.columns, splits=splits, unlimited_draws=unlimited, **draws.how)
     _show_answers(block["hardest"], rows)
     more = {
         "ver": draws.stated(),

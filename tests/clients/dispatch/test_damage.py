@@ -5,8 +5,8 @@ import sqlite3
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.records.ledger import Ledger
-from calibrant.records.ledger.repair import ledger_error, repair_ledger
+from calibrant.models.ledger import Ledger
+from calibrant.models.ledger.repair import ledger_error, repair_ledger
 from clients.sessions import Session, questions, texts
 from support import break_page
 

@@ -5,9 +5,9 @@ import contextlib
 
 import pytest
 
-from calibrant.clients import Ask, Caps, Dispatcher, Price
 from calibrant.core.errors import BudgetError, CapabilityError
-from calibrant.records.ledger import Ledger
+from calibrant.models import Ask, Caps, Dispatcher, Price
+from calibrant.models.ledger import Ledger
 from clients.server import error
 from clients.sessions import Session, client_of, question, questions, texts
 from ledgers import in_flight

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from calibrant.clients import Ask, Dispatcher, EndpointRefusedError, Message, Request
-from calibrant.clients.endpoints.provider import ProviderClient
-from calibrant.clients.protocol import TransientClientError
-from calibrant.records.ledger import Ledger
+from calibrant.models import Ask, Dispatcher, EndpointRefusedError, Message, Request
+from calibrant.models.endpoints.provider import ProviderClient
+from calibrant.models.ledger import Ledger
+from calibrant.models.protocol import TransientClientError
 from clients.faults import FAULTS, KEPT, KEY, NAMED, SAME, STOPS
 from clients.server import Behaviour, Endpoint
 from ledgers import in_flight

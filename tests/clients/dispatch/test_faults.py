@@ -2,7 +2,7 @@
 
 import pytest
 
-from calibrant.clients import EndpointRefusedError
+from calibrant.models import EndpointRefusedError
 from clients.server import error, half_json, half_written, reset, silence, web_page
 from clients.sessions import questions, texts
 from ledgers import failures, in_flight
@@ -15,7 +15,7 @@ def undisturbed(server, session):
     """What a good endpoint answers to ASKS; the server counts from 0 again."""
 
     def answer(tmp_path):
-        from calibrant.records.ledger import Ledger
+        from calibrant.models.ledger import Ledger
         from clients.sessions import Session
 
         with Ledger(tmp_path / "undisturbed.sqlite") as ledger:

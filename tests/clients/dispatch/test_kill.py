@@ -3,7 +3,7 @@
 import os
 import signal
 
-from calibrant.records.ledger import Ledger
+from calibrant.models.ledger import Ledger
 from clients.killable import ASKS, Starter, in_flight_draws, is_running, wait_until
 from clients.sessions import Session, texts
 from ledgers import in_flight

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from calibrant.clients.dispatch.limit import AdaptiveLimit
+from calibrant.models.dispatch.limit import AdaptiveLimit
 
 
 async def settle():

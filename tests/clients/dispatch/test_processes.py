@@ -5,9 +5,9 @@ import signal
 
 import pytest
 
-from calibrant.clients import Caps
 from calibrant.core.errors import BudgetError
-from calibrant.records.ledger import Claim, DrawRow, Ledger, LedgerKey, Refusal
+from calibrant.models import Caps
+from calibrant.models.ledger import Claim, DrawRow, Ledger, LedgerKey, Refusal
 from clients.killable import ASKS, Starter, in_flight_draws, is_running, wait_until
 from clients.sessions import Session
 from ledgers import in_flight

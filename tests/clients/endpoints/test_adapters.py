@@ -5,11 +5,11 @@ import logging
 
 import pytest
 
-from calibrant.clients import Ask, Message, Request, open_client
-from calibrant.clients.answers.chat import read_answer, typed_answer
-from calibrant.clients.capabilities import PRESETS
-from calibrant.clients.endpoints.wires import read_response, write_request
 from calibrant.core.errors import CapabilityError, InputError, TransientClientError
+from calibrant.models import Ask, Message, Request, open_client
+from calibrant.models.capabilities import PRESETS
+from calibrant.models.endpoints.wires import read_response, write_request
+from calibrant.models.replies.chat import read_answer, typed_answer
 from clients.server import error
 from clients.sessions import Session
 

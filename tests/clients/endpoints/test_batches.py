@@ -6,9 +6,9 @@ import json
 import pytest
 from aiohttp import web
 
-from calibrant.clients import Ask, Dispatcher, Message, Request, open_client
-from calibrant.clients.endpoints import batches
-from calibrant.records.ledger import Ledger
+from calibrant.models import Ask, Dispatcher, Message, Request, open_client
+from calibrant.models.endpoints import batches
+from calibrant.models.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
@@ -199,8 +199,8 @@ def test_a_call_that_is_refused_sets_its_question_aside(kind, tmp_path):
 
 
 def test_a_setting_of_a_study_that_halves_the_price(tmp_path):
-    from calibrant.collect.config import parse_config
-    from calibrant.collect.prices import study_prices
+    from calibrant.models.study.config import parse_config
+    from calibrant.models.study.prices import study_prices
 
     def prices(**more):
         model = {"name": "m", "client": "openai", "model": "gpt-4.1-mini", **more}

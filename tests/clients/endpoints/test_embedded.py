@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from calibrant.clients import Ask, Dispatcher, Message, Request, open_client, open_embedder
-from calibrant.clients.endpoints.embedded import PrefixCache
 from calibrant.core.errors import CapabilityError, MissingDependencyError
-from calibrant.records.ledger import Ledger
+from calibrant.models import Ask, Dispatcher, Message, Request, open_client, open_embedder
+from calibrant.models.endpoints.embedded import PrefixCache
+from calibrant.models.ledger import Ledger
 from support import need_small_model
 
 MODEL = "smollm2-135m-instruct"
@@ -223,7 +223,7 @@ def test_an_answer_that_cannot_be_trusted_is_computed_again_as_a_whole(timings, 
 
 def test_threads_wait_passively():
     code = (
-        "import os; from calibrant.clients import open_client; open_client({'kind': 'embedded'});"
+        "import os; from calibrant.models import open_client; open_client({'kind': 'embedded'});"
         "print(os.environ['OMP_WAIT_POLICY'])"
     )
     environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}

@@ -9,12 +9,12 @@ from urllib.parse import quote
 import pytest
 from aiohttp import web
 
-from calibrant.clients import EndpointRefusedError
-from calibrant.clients.endpoints.factory import open_client
-from calibrant.clients.endpoints.provider import ProviderClient
-from calibrant.clients.endpoints.refused import retry_after_s
-from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.core.errors import InputError
+from calibrant.models import EndpointRefusedError
+from calibrant.models.endpoints.factory import open_client
+from calibrant.models.endpoints.provider import ProviderClient
+from calibrant.models.endpoints.refused import retry_after_s
+from calibrant.models.endpoints.secrets import KeyFinder
 from clients.server import Endpoint, error
 from clients.sessions import Session, client_of, questions
 from ledgers import failures

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from calibrant.clients import Dispatcher, open_client
 from calibrant.core.errors import InputError
-from calibrant.records.ledger import Ledger
+from calibrant.models import Dispatcher, open_client
+from calibrant.models.ledger import Ledger
 from clients.server import Behaviour, Endpoint, error
 from clients.sessions import client_of, questions, texts
 
@@ -140,7 +140,7 @@ def test_a_pool_that_is_none_is_refused(urls):
 def test_a_waiting_user_is_told_which_endpoint_fails_and_when_it_is_tried_again(
     monkeypatch, server, ledger
 ):
-    monkeypatch.setattr("calibrant.clients.dispatch.limit.AFTER_S", 0.02)
+    monkeypatch.setattr("calibrant.models.dispatch.limit.AFTER_S", 0.02)
     notices = []
     server.behaviour.fault = lambda number, _: error(503, "warming up") if number <= 12 else None
     outcomes, _ = ask(

@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from calibrant.clients import Ask, Dispatcher, EndpointRefusedError, Message, Request, open_client
-from calibrant.clients.answers.chat import read_answer, typed_answer
-from calibrant.clients.endpoints.refused import Refusals
 from calibrant.core.errors import CapabilityError, InputError
-from calibrant.records import Study
-from calibrant.records.ledger import Ledger
-from calibrant.workflows.run import run
+from calibrant.data import Study
+from calibrant.models import Ask, Dispatcher, EndpointRefusedError, Message, Request, open_client
+from calibrant.models.endpoints.refused import Refusals
+from calibrant.models.ledger import Ledger
+from calibrant.models.replies.chat import read_answer, typed_answer
+from calibrant.verbs.run import run
 from clients.strict import Strict, few_alternatives, gpt5, mistral, no_seed
 from collect.studies import QUESTIONS, write_study
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from calibrant.clients import open_client
 from calibrant.core.errors import InputError
-from calibrant.records.ledger import Ledger
+from calibrant.models import open_client
+from calibrant.models.ledger import Ledger
 from clients.sessions import Session, client_of, questions
 
 

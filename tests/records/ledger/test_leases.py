@@ -2,8 +2,8 @@
 
 import pytest
 
-from calibrant.records.ledger import Ledger, LedgerKey
-from calibrant.records.ledger import leases as leases_module
+from calibrant.models.ledger import Ledger, LedgerKey
+from calibrant.models.ledger import leases as leases_module
 from ledgers import claim
 
 

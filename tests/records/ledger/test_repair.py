@@ -6,11 +6,11 @@ import sqlite3
 
 import pytest
 
-from calibrant.clients.answers.codec import encode_completion
-from calibrant.clients.protocol import Completion, Usage
 from calibrant.core.errors import InputError
-from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
-from calibrant.records.ledger.repair import repair_ledger
+from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
+from calibrant.models.ledger.repair import repair_ledger
+from calibrant.models.protocol import Completion, Usage
+from calibrant.models.replies.codec import encode_completion
 from ledgers import start_attempt
 
 REQUESTS, DRAWS = 70, 4

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.core.errors import SchemaError
-from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
+from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
 from ledgers import add_draws, claim, failures, in_flight, start_attempt
 
 

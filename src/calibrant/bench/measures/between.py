@@ -13,7 +13,7 @@ from scipy import special
 from calibrant.bench.measures.leaves import ScoreRows
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.stats.multiplicity import holm
+from calibrant.metrics.stats.multiplicity import holm
 
 
 def between_models(

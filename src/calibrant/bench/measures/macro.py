@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.stats import intervals, ranking
+from calibrant.metrics.stats import intervals, ranking
 
 _LEAST_RARER = 5
 _USUAL = 0.95

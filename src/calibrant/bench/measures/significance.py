@@ -17,8 +17,8 @@ from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator, named_stream
-from calibrant.stats.bootstrap import percentile_interval
-from calibrant.stats.multiplicity import holm
+from calibrant.metrics.stats.bootstrap import percentile_interval
+from calibrant.metrics.stats.multiplicity import holm
 
 
 @dataclass(frozen=True, slots=True)

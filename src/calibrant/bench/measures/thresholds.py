@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from calibrant.answers.confidence import METHODS, DrawTable, class_mass, score_table
 from calibrant.bench.measures.leaves import ScoreRows, mixes_of
 from calibrant.bench.measures.macro import macro_auroc
-from calibrant.confidence import METHODS, DrawTable, class_mass, score_table
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
@@ -29,7 +29,7 @@ def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:
 
     Examples
     --------
-    >>> from calibrant.confidence import Question, table_of
+    >>> from calibrant.answers.confidence import Question, table_of
     >>> logs = [[float(np.log(p))] for p in (0.4, 0.4, 0.1, 0.02)]
     >>> mass_grid(table_of([Question(classes=[0, 0, 1, 2], token_logprobs=logs)]), points=3)
     (0.0, 0.02, 0.1, 0.8)
@@ -61,7 +61,7 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, object
 
     Examples
     --------
-    >>> from calibrant.confidence import Question, table_of
+    >>> from calibrant.answers.confidence import Question, table_of
     >>> logs = [[float(np.log(p))] for p in (0.6, 0.6, 0.3, 0.02)]
     >>> asked = Question(
     ...     classes=[0, 0, 1, 2], correct=[1, 1, 0, 0], token_logprobs=logs, model="m"

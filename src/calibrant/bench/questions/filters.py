@@ -16,7 +16,7 @@ from calibrant.bench.questions.triples import DOMAIN_RELATION, Triple
 from calibrant.bench.questions.wording import WORDINGS
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.records import read_table
+from calibrant.data import read_table
 
 _BARE_ID = re.compile(r"[QLP]\d+")
 _FIRST_YEAR, _LAST_YEAR = 1800, 2023

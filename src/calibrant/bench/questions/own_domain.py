@@ -32,10 +32,10 @@ from typing import Any
 from calibrant.bench.questions.facts import Fact, FactSet, by_subject
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import WORDINGS, Unit, Wording
-from calibrant.collect.settings import Settings
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError, error_source
-from calibrant.records import read_table
+from calibrant.data import read_table
+from calibrant.models.study.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

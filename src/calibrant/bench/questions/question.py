@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
+from calibrant.answers.semantics.text.encoding import strip_accents
 from calibrant.core.errors import InputError
-from calibrant.records import read_table, source_name
-from calibrant.semantics.text.encoding import strip_accents
+from calibrant.data import read_table, source_name
 
 _NOT_WORD = re.compile(r"[^\w]+", flags=re.UNICODE)
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import Any
 
+from calibrant.answers.semantics.text.encoding import strip_accents
 from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.question import Question, named_answer, normalised
 from calibrant.bench.questions.shipped_facts import (
@@ -18,7 +19,6 @@ from calibrant.bench.questions.shipped_facts import (
 )
 from calibrant.bench.questions.wording import WORDS
 from calibrant.core.errors import MissingDependencyError
-from calibrant.semantics.text.encoding import strip_accents
 
 _EMPTY_LAND = frozenset(normalised(name) for name in WORDS["uninhabited"])
 _UNKNOWN = re.compile(

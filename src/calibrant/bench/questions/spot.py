@@ -10,12 +10,12 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.answers.semantics.grading.agreement import cohen_kappa
 from calibrant.bench.questions.question import Question
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.records import read_table
-from calibrant.records.tables import neutral_cells
-from calibrant.semantics.grading.agreement import cohen_kappa
+from calibrant.data import read_table
+from calibrant.data.tables import neutral_cells
 
 _COLUMNS = ("question_id", "text", "right_answers", "verdict")
 _RIGHT = frozenset({"right", "r", "ok", "yes", "1", "true"})

@@ -10,7 +10,7 @@ import orjson
 from calibrant.bench.questions.wording import WORDINGS
 from calibrant.core.errors import InputError, did_you_mean, error_source
 from calibrant.core.hints import Hint
-from calibrant.records import read_table
+from calibrant.data import read_table
 
 _ENTITY = "http://www.wikidata.org/entity/"
 _VALUES = {

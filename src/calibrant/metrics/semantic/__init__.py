@@ -8,12 +8,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.adaptive import AdaptiveRule as AdaptiveRule
     from calibrant.metrics.semantic.adaptive import adaptive_scores as adaptive_scores
     from calibrant.metrics.semantic.adaptive import best_selection_size as best_selection_size
-    from calibrant.metrics.semantic.block import boundary_alignment as boundary_alignment
-    from calibrant.metrics.semantic.block import leading_answer as leading_answer
-    from calibrant.metrics.semantic.block import margin_strata as margin_strata
-    from calibrant.metrics.semantic.block import regime_plane as regime_plane
-    from calibrant.metrics.semantic.block import regime_summary as regime_summary
-    from calibrant.metrics.semantic.block import sem_ece_block as sem_ece_block
     from calibrant.metrics.semantic.chance import noise_floor as noise_floor
     from calibrant.metrics.semantic.convergence import convergence_curve as convergence_curve
     from calibrant.metrics.semantic.convergence import gap_slope as gap_slope

@@ -13,8 +13,8 @@ from msgspec import Struct
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.pool import DrawPool
-from calibrant.stats.binning import width_edges
-from calibrant.stats.splits import exact_cost, sample_splits, split_law
+from calibrant.metrics.stats.binning import width_edges
+from calibrant.metrics.stats.splits import exact_cost, sample_splits, split_law
 
 # Multiplications up to which the law of the splits is worked out: about two seconds.
 _AFFORDABLE = 2e9

@@ -15,8 +15,8 @@ from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
 from calibrant.metrics.semantic.theory import regimes, standardised_margin
-from calibrant.stats.binning import width_edges
-from calibrant.stats.splits import SplitLaw, sample_splits, split_law
+from calibrant.metrics.stats.binning import width_edges
+from calibrant.metrics.stats.splits import SplitLaw, sample_splits, split_law
 
 Scored: TypeAlias = tuple[Floats, Floats]
 

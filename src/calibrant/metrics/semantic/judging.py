@@ -19,7 +19,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.estimators import Bootstrap, QuestionScores, Splits, question_scores
 from calibrant.metrics.semantic.pool import DrawPool, meanings, pool_draws
-from calibrant.stats.binning import width_edges
+from calibrant.metrics.stats.binning import width_edges
 
 # Ways in which each question may be wrong, of each kind of error.
 _VARIANTS = 4

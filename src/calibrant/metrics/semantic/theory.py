@@ -6,7 +6,7 @@ from scipy.special import gammaln, ndtr
 
 from calibrant.core.arrays import Array, Floats, Ints, MaybeArray
 from calibrant.metrics.semantic.pool import DrawPool
-from calibrant.stats.binning import width_edges
+from calibrant.metrics.stats.binning import width_edges
 
 JENSEN_BOUNDARY = 0.30600159048124065
 

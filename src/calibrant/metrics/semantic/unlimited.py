@@ -17,8 +17,8 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.theory import regimes
-from calibrant.stats.binning import width_edges
-from calibrant.stats.splits import sample_splits
+from calibrant.metrics.stats.binning import width_edges
+from calibrant.metrics.stats.splits import sample_splits
 
 _FINITE = (
     (1, 1.0), (2, 1.0), (2, 5.0), (4, 0.4), (4, 3.0),

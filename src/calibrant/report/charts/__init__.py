@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from calibrant.documents.fields import Fields, typed
+from calibrant.findings.documents.fields import Fields, typed
 from calibrant.report.charts.chart import Chart
 
 __all__ = ["Chart", "answer_of", "charts_of", "further_of"]

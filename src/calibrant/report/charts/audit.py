@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from calibrant.claims import Claim
 from calibrant.core.method_words import method_legend, method_name, method_words
-from calibrant.documents.audits import AuditBlock
-from calibrant.documents.entries import EstimateEntry
-from calibrant.documents.fields import AuditFields
+from calibrant.findings.claims import Claim
+from calibrant.findings.documents.audits import AuditBlock
+from calibrant.findings.documents.entries import EstimateEntry
+from calibrant.findings.documents.fields import AuditFields
 from calibrant.report import answers
 from calibrant.report.charts import chart
 from calibrant.report.charts.meanings import meaning_charts, meaning_reliability

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from calibrant.documents.entries import EstimateEntry
+from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.report.cells import Estimated
 from calibrant.report.charts.scales import percent
 

@@ -3,10 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from calibrant.claims import Claim
 from calibrant.core.method_words import method_name
-from calibrant.documents.entries import League, PairEntry, SharedAnswers, Standing, WinMatrix
-from calibrant.documents.fields import CompareFields
+from calibrant.findings.claims import Claim
+from calibrant.findings.documents.entries import (
+    League,
+    PairEntry,
+    SharedAnswers,
+    Standing,
+    WinMatrix,
+)
+from calibrant.findings.documents.fields import CompareFields
 from calibrant.report.answers import headline
 from calibrant.report.charts import chart
 from calibrant.report.charts.scales import count_words, in_points, points

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from calibrant.documents import decisions
-from calibrant.documents.fields import CascadeFields, DecideFields, MendFields
+from calibrant.findings.documents import decisions
+from calibrant.findings.documents.fields import CascadeFields, DecideFields, MendFields
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts.chart import TONES, Axis, Band, Chart, Dot, Line, Mark, Rule, between
 from calibrant.report.charts.scales import percent

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from calibrant.core.method_words import method_words
-from calibrant.documents.fields import GroupsFields
-from calibrant.documents.groups import GroupEntry, GroupsEntry
+from calibrant.findings.documents.fields import GroupsFields
+from calibrant.findings.documents.groups import GroupEntry, GroupsEntry
 from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Names, between, bounds
 from calibrant.report.charts.scales import percent, points
 

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from calibrant.documents import audits
-from calibrant.documents.entries import EstimateEntry
+from calibrant.findings.documents import audits
+from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
 from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Label, Line, Mark, Rule, bounds
 from calibrant.report.charts.reliability import diagram_of_series

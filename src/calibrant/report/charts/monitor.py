@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from calibrant.documents.fields import LabelFields, MonitorFields
-from calibrant.documents.labels import GapCell, LabelEntry, MonitorEntry, WatchedBatch
+from calibrant.findings.documents.fields import LabelFields, MonitorFields
+from calibrant.findings.documents.labels import GapCell, LabelEntry, MonitorEntry, WatchedBatch
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import entry_name
 from calibrant.report.cells import turned

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from calibrant.documents.entries import EstimateEntry, Verification
-from calibrant.documents.fields import LeaderboardFields, PlanFields, typed
-from calibrant.documents.plans import RankedModel
+from calibrant.findings.documents.entries import EstimateEntry, Verification
+from calibrant.findings.documents.fields import LeaderboardFields, PlanFields, typed
+from calibrant.findings.documents.plans import RankedModel
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts import chart
 from calibrant.report.charts.scales import in_points, percent, short_number

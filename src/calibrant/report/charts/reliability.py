@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from calibrant.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityCurve
+from calibrant.findings.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityCurve
 from calibrant.report.charts.chart import Axis, Band, Chart, Counts, Dot, Label, Legend, Line, Mark
 from calibrant.report.charts.scales import percent
 

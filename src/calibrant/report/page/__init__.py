@@ -12,9 +12,9 @@ from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup
 from msgspec.structs import asdict
 
-import calibrant
 from calibrant.core.document import plain
-from calibrant.documents.fields import typed
+from calibrant.core.version import __version__
+from calibrant.findings.documents.fields import typed
 from calibrant.report.glossary import glossary
 from calibrant.report.page.island import confidences, frames, metric_columns, policies
 from calibrant.report.page.parts import (
@@ -75,7 +75,7 @@ def render_html(
         .render(
             screen=screen,
             title=screen.title if screen else (title or "calibrant"),
-            version=calibrant.__version__,
+            version=__version__,
             picture=None if screen is None or screen.chart is None else drawn(screen.chart),
             policy=_policy(script),
             css=Markup(page_asset("page.css") + page_asset("picture.css")),

@@ -6,12 +6,12 @@ from typing import Any
 from markupsafe import Markup
 from msgspec.structs import astuple
 
-from calibrant.claims import Claim
 from calibrant.core.method_words import method_words
-from calibrant.documents.audits import AuditBlock
-from calibrant.documents.decisions import ThresholdPoint
-from calibrant.documents.entries import UNDEFINED, EstimateEntry
-from calibrant.documents.fields import AuditFields, DecideFields, Fields
+from calibrant.findings.claims import Claim
+from calibrant.findings.documents.audits import AuditBlock
+from calibrant.findings.documents.decisions import ThresholdPoint
+from calibrant.findings.documents.entries import UNDEFINED, EstimateEntry
+from calibrant.findings.documents.fields import AuditFields, DecideFields, Fields
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import claim_tone, claims_by_entry, entry_tone, group_words, key_of
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line

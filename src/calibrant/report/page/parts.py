@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 from markupsafe import Markup
 
-from calibrant.claims import Claim
 from calibrant.core.document import kind_of
+from calibrant.findings.claims import Claim
 from calibrant.report.answers import claim_tone, headline
 from calibrant.report.blocks import Block, Paragraph, Table
 from calibrant.report.cells import Cell, Name, Number, Text

@@ -7,10 +7,10 @@ from functools import reduce
 from itertools import accumulate
 from typing import Any
 
-from calibrant.claims import Claim
-from calibrant.claims.next_step import Step, next_step
 from calibrant.core.document import kind_of
-from calibrant.documents.fields import typed
+from calibrant.findings.claims import Claim
+from calibrant.findings.claims.next_step import Step, next_step
+from calibrant.findings.documents.fields import typed
 from calibrant.report.answers import Badge, badge_of, claims_of, headline, rows_apart, warnings_of
 from calibrant.report.charts import Chart, answer_of
 from calibrant.report.shown_command import without_folders

@@ -4,9 +4,9 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.claims import Claim
 from calibrant.core.errors import SchemaError, did_you_mean
-from calibrant.documents.fields import typed
+from calibrant.findings.claims import Claim
+from calibrant.findings.documents.fields import typed
 from calibrant.report.answers import claims_of
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.tables.remarks import wrong_table

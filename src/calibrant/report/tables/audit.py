@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from calibrant.core.hints import Hint
-from calibrant.documents.audits import AuditBlock
-from calibrant.documents.fields import AuditFields
-from calibrant.metrics.families import Metric
+from calibrant.findings.documents.audits import AuditBlock
+from calibrant.findings.documents.fields import AuditFields
+from calibrant.metrics.blocks.families import Metric
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import graded_without, headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of

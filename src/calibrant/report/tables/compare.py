@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from calibrant.core.method_words import method_name
-from calibrant.documents import entries
-from calibrant.documents.fields import CompareFields
+from calibrant.findings.documents import entries
+from calibrant.findings.documents.fields import CompareFields
 from calibrant.report import cells
 from calibrant.report.answers import headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from calibrant.core.estimate import EstimateEntry
-from calibrant.documents.decisions import CascadeEntry, DecideEntry
-from calibrant.documents.fields import CascadeFields, DecideFields, MendFields
+from calibrant.findings.documents.decisions import CascadeEntry, DecideEntry
+from calibrant.findings.documents.fields import CascadeFields, DecideFields, MendFields
 from calibrant.report.blocks import (
     Block,
     Columns,

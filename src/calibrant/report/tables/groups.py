@@ -2,8 +2,14 @@
 
 from collections.abc import Iterator
 
-from calibrant.documents.fields import GroupsFields
-from calibrant.documents.groups import GroupAcross, GroupDecision, GroupEntry, GroupsEntry, Trend
+from calibrant.findings.documents.fields import GroupsFields
+from calibrant.findings.documents.groups import (
+    GroupAcross,
+    GroupDecision,
+    GroupEntry,
+    GroupsEntry,
+    Trend,
+)
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Table, claims_first, entry_name, table_of
 from calibrant.report.tables.remarks import rows_left_out

@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from calibrant.core.hints import Hint
-from calibrant.documents import fields
-from calibrant.documents.entries import ImportedLog
+from calibrant.findings.documents import fields
+from calibrant.findings.documents.entries import ImportedLog
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, number_cell, said_cell
 from calibrant.report.glossary import kind_words

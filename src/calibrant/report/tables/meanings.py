@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from calibrant.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
-from calibrant.documents.audits import HardQuestion, SemanticEntry
-from calibrant.documents.fields import GradeFields, SemanticsFields
+from calibrant.findings.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
+from calibrant.findings.documents.audits import HardQuestion, SemanticEntry
+from calibrant.findings.documents.fields import GradeFields, SemanticsFields
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from calibrant.claims.words import count, percent, subject_name
-from calibrant.documents import labels
-from calibrant.documents.entries import EstimateEntry
-from calibrant.documents.fields import LabelFields, MonitorFields
+from calibrant.findings.claims.words import count, percent, subject_name
+from calibrant.findings.documents import labels
+from calibrant.findings.documents.entries import EstimateEntry
+from calibrant.findings.documents.fields import LabelFields, MonitorFields
 from calibrant.report import cells
 from calibrant.report.blocks import (
     Block,

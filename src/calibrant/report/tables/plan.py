@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from calibrant.claims.words import count, percent, points, points_range
 from calibrant.core.hints import Hint
-from calibrant.documents import plans as entries
-from calibrant.documents.fields import LeaderboardFields, PlanFields, typed
+from calibrant.findings.claims.words import count, percent, points, points_range
+from calibrant.findings.documents import plans as entries
+from calibrant.findings.documents.fields import LeaderboardFields, PlanFields, typed
 from calibrant.report import cells
 from calibrant.report.answers import warnings_of
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, entry_name, table_of

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from calibrant.documents.entries import Multiplicity
+from calibrant.findings.documents.entries import Multiplicity
 from calibrant.report.blocks import Columns, Paragraph, Table, cut_text, table_of
 from calibrant.report.cells import Cell, Text, share_cell
 
@@ -29,7 +29,7 @@ def rows_left_out(document: Mapping[str, Any]) -> list[Paragraph]:
 
 def _meaning(rule: str) -> str:
     # Loaded here: the rules bring polars, and most documents name none of them.
-    from calibrant.records.rules import RULES
+    from calibrant.data.rules import RULES
 
     entry = RULES.get(rule)
     return "" if entry is None else f" ({entry.sentence})"
@@ -43,7 +43,7 @@ def correction_sentence(rule: Multiplicity) -> str:
 
     Examples
     --------
-    >>> from calibrant.documents.entries import Family
+    >>> from calibrant.findings.documents.entries import Family
     >>> print(correction_sentence(Multiplicity(control="holm", alpha=0.05, whole=Family(tests=4))))
     Verdicts rest on three tests of each confidence (calibration, mean gap, separation). All 4 \
 tests share one level: the chance of any false verdict is at most 5 %.
@@ -66,7 +66,7 @@ def pairs_rule(rule: Multiplicity) -> str:
 
     Examples
     --------
-    >>> from calibrant.documents.entries import Family
+    >>> from calibrant.findings.documents.entries import Family
     >>> print(pairs_rule(Multiplicity(control="holm", alpha=0.02, whole=Family(pairs=26))))
     Which model is better is corrected by Holm's rule for 26 pairs: the chance of any false claim \
 is at most 2 %. Other verdicts are of each pair by itself.

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from calibrant.claims.words import count as counted
 from calibrant.core.hints import Hint
-from calibrant.documents.fields import RunFields, StudyFields
+from calibrant.findings.claims.words import count as counted
+from calibrant.findings.documents.fields import RunFields, StudyFields
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, estimate_cell, money_cell, number_cell
 

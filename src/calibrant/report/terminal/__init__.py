@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from calibrant.documents.fields import typed
+from calibrant.findings.documents.fields import typed
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import written
 from calibrant.report.tables import document_blocks

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from calibrant.claims.claim import Claim
-from calibrant.claims.next_step import next_step
-from calibrant.claims.words import count as counted
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
-from calibrant.documents.fields import AuditFields, Fields
+from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims.next_step import next_step
+from calibrant.findings.claims.words import count as counted
+from calibrant.findings.documents.fields import AuditFields, Fields
 from calibrant.report.answers import (
     badge_of,
     claim_tone,

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.method_words import method_legend
-from calibrant.documents.audits import AuditBlock
-from calibrant.documents.fields import AuditFields
+from calibrant.findings.documents.audits import AuditBlock
+from calibrant.findings.documents.fields import AuditFields
 from calibrant.metrics.registry import METRICS
 from calibrant.report import answers
 from calibrant.report.blocks import Table

@@ -1,0 +1,1 @@
+"""From drawn answers to meanings, grades and confidences."""

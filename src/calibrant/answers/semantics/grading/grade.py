@@ -1,0 +1,330 @@
+"""Grades: which answers are right, decided by rules and words, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from calibrant.answers.semantics.extract import extract_letter, not_attempted
+from calibrant.answers.semantics.grading import doubt
+from calibrant.answers.semantics.grading.evidence import (
+    NO_COMMON_WORD,
+    BagReader,
+    evidence,
+    other_date,
+    phrase_probability,
+    repeats_figure,
+    words_of,
+)
+from calibrant.answers.semantics.same.forms import Cues, Form, FormReader, read_cues
+from calibrant.answers.semantics.same.rules import relate, why_same
+from calibrant.answers.semantics.text.encoding import clean_text
+from calibrant.answers.semantics.text.normalise import Normaliser, strip_lead_in
+from calibrant.answers.semantics.typed import Relation
+from calibrant.answers.semantics.typed.wording import unexplained
+from calibrant.core import InputError
+
+References = str | Sequence[str] | Sequence[Sequence[str]] | None
+_SHORT, _SHORT_NAME = 6, 9
+_TRUE_WORDS = frozenset(["true", "yes", "correct", "right", "1"])
+_FALSE_WORDS = frozenset(["false", "no", "incorrect", "wrong", "0"])
+_FIRM = frozenset(
+    (
+        "number", "date", "year", "figures", "name", "opposed", "mark", "yes or no", "mathematics",
+        "unit", "missing unit", "range", "era", "numeral", "interval", "set", "sequence",
+        "complexity", "formula", "list", "negation", "country", "language",
+        "look-alike",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """One verdict.
+
+    Parameters
+    ----------
+    correct
+        True, False, or None where nothing was attempted or there is nothing to grade by.
+    grader
+        The rule or grader that decided.
+    reason
+        attempted, refusal, empty, unparsed or no reference.
+    probability
+        The chance that people would accept the answer: of the phrase model, or of the rule.
+    """
+
+    correct: bool | None
+    grader: str
+    reason: str = "attempted"
+    probability: float | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a judge or a person should look at it: people may well see it otherwise."""
+        return doubt.is_doubtful(self.correct, self.probability)
+
+
+def flatten_references(references: References) -> list[str]:
+    """Return all aliases of all right answers as one list.
+
+    Examples
+    --------
+    >>> flatten_references([["USA", "United States"], ["France"]])
+    ['USA', 'United States', 'France']
+    >>> flatten_references("Paris"), flatten_references(None)
+    (['Paris'], [])
+    """
+    if references is None:
+        return []
+    entries = [references] if isinstance(references, str) else references
+    answers = ([entry] if isinstance(entry, str) else entry or () for entry in entries)
+    return [alias for aliases in answers for alias in aliases if alias is not None]
+
+
+class Grader:
+    """Grade answers against references by rules first and shared words last.
+
+    Parameters
+    ----------
+    normaliser
+        The steps that make spellings alike.
+    tolerance
+        Relative tolerance of numbers.
+    math
+        Whether formulas are compared by computer algebra (extra ``math``).
+
+    Examples
+    --------
+    >>> grader = Grader()
+    >>> grader.grade("The capital is Paris.", ["Paris"]).correct
+    True
+    >>> grader.grade("17", ["13"]).grader
+    'number'
+    >>> grader.grade("I don't know", ["Paris"])
+    Grade(correct=None, grader='refusal', reason='refusal', probability=None)
+    """
+
+    def __init__(
+        self, normaliser: Normaliser | None = None, *, tolerance: float = 1e-9, math: bool = False
+    ) -> None:
+        if not 0.0 <= tolerance < 1.0:
+            raise InputError(f"the tolerance of numbers lies in [0, 1), got {tolerance}")
+        self.normaliser = normaliser or Normaliser()
+        self.tolerance = tolerance
+        self.math = math
+        self.reader = FormReader(self.normaliser)
+        self._bag = BagReader(self.normaliser)
+
+    def grade(
+        self,
+        answer: str | bytes | None,
+        references: References,
+        *,
+        question: str | None = None,
+        kind: str = "open",
+        choices: Sequence[str] | None = None,
+        siblings: Sequence[str] = (),
+    ) -> Grade:
+        """Return the grade of one answer.
+
+        `siblings` are names known not to be right, such as the other things of a benchmark's
+        list: an answer that is one of them is wrong, however alike it looks.
+        """
+        text = clean_text(answer)[0]
+        aliases = [clean_text(alias)[0] for alias in flatten_references(references)]
+        missing = not_attempted(text)
+        if missing == "empty":
+            return Grade(None, "empty", "empty")
+        aliases = [alias for alias in aliases if alias.strip()]
+        if not aliases:
+            return Grade(None, "none", missing or "no reference")
+        if choices:
+            return self._choice(text, aliases, choices)
+        if kind == "binary":
+            ruled = _binary(text, aliases, self.normaliser)
+            if ruled is not None:
+                return ruled
+        if siblings and self._is_sibling(text, aliases, siblings):
+            return _ruled(False, "sibling")
+        verdict = self._open(text, aliases, question)
+        if missing and not verdict.correct:
+            return Grade(None, "refusal", "refusal")
+        return verdict
+
+    def why(
+        self, answer: str, references: References, *, question: str | None = None
+    ) -> dict[str, Any]:
+        """Say what a grade rests on: the nearest reference, its words, the table that knows both.
+
+        Examples
+        --------
+        >>> found = Grader().why("It was Burma.", ["Laos", "Myanmar"])
+        >>> found["reference"], found["rule"], found["known_as"]
+        ('Myanmar', 'exact', 'country: myanmar (known_names.txt)')
+        >>> found = Grader().why("Tom Hanks", ["Tom Cruise"])
+        >>> found["shared"], found["missing"], found["doubtful"]
+        (['tom'], ['cruise'], True)
+        """
+        grade, bag = self.grade(answer, references, question=question), self._bag(answer)
+
+        def nearness(alias: str) -> tuple[bool, float]:
+            alone = self.grade(answer, alias, question=question)
+            return bool(alone.correct), alone.probability or 0.0
+
+        reference = max(flatten_references(references), key=nearness, default="")
+        words = self._bag(reference).content
+        known_as = why_same(strip_lead_in(answer).rstrip("."), reference, question)["known_as"]
+        return {
+            "correct": grade.correct,
+            "rule": grade.grader,
+            "chance": grade.probability,
+            "doubtful": grade.doubtful,
+            "reference": reference,
+            "shared": [word for word in words if bag.has(word)],
+            "missing": [word for word in words if not bag.has(word)],
+            "known_as": known_as,
+        }
+
+    def _open(self, text: str, aliases: list[str], question: str | None) -> Grade:
+        echoed = [alias for alias in aliases if self._is_echo(alias, question)]
+        plain = [alias for alias in aliases if alias not in echoed]
+        verdict: Grade | None = None
+        if plain:
+            ruled = self.by_rules(text, plain, read_cues(question))
+            verdict = ruled.grade or self._by_words(text, ruled, question)
+        if echoed and not (verdict and verdict.correct):
+            exact = self._with_endings._open(text, echoed, question)
+            verdict = exact if exact.correct or verdict is None else verdict
+        assert verdict is not None
+        return verdict
+
+    @cached_property
+    def _with_endings(self) -> Grader:
+        return Grader(self.normaliser.without("plurals"), tolerance=self.tolerance, math=self.math)
+
+    def _is_echo(self, alias: str, question: str | None) -> bool:
+        """Return whether the question names the alias but for its plural ending.
+
+        'Lao' in the question is no answer 'Laos': endings must count there.
+        """
+        if question is None or "plurals" not in self.normaliser.steps:
+            return False
+        if not self._bag(question).known.issuperset(words_of(self.normaliser(alias))):
+            return False
+        exact = self._with_endings.normaliser
+        return not set(exact(alias).split()) <= set(exact(question).split())
+
+    def _is_sibling(self, text: str, aliases: list[str], siblings: Sequence[str]) -> bool:
+        answer = self.reader(text).key
+        right = {self.reader(alias).key for alias in aliases}
+        return answer not in right and any(self.reader(name).key == answer for name in siblings)
+
+    def _choice(self, text: str, aliases: list[str], choices: Sequence[str]) -> Grade:
+        letter = extract_letter(text, choices)
+        if letter is None:
+            return Grade(None, "letter", "unparsed")
+        wanted = {extract_letter(alias, choices) for alias in aliases} - {None}
+        if not wanted:
+            raise InputError(
+                f"the reference {aliases[0]!r} is neither an option letter nor an option's text",
+                hint="options: " + "; ".join(choices),
+            )
+        return _ruled(letter in wanted, "letter")
+
+    def by_rules(self, text: str, aliases: Sequence[str], cues: Cues) -> Ruled:
+        """Return the grade where rules decide, else the aliases that stay possible."""
+        answer = self.reader(text)
+        # What has a type is compared by it: '[0, 1)' is not '[0, 1]', though both have one key.
+        untyped = not answer.types or text in aliases
+        if untyped and any(self.normaliser(alias) == answer.key for alias in aliases):
+            return Ruled(_ruled(True, "exact"))
+        forms = [self.reader(alias) for alias in aliases]
+        if untyped and any(form.bare == answer.key for form in forms):
+            return Ruled(_ruled(True, "exact"))
+        possible: list[str] = []
+        against: set[str] = set()
+        left_open = False
+        for alias, form in zip(aliases, forms, strict=True):
+            relation, rule = relate(answer, form, cues, tolerance=self.tolerance, math=self.math)
+            if relation is Relation.SAME:
+                unsure = rule == "name" and unexplained(answer.words, form.words)
+                return Ruled(_ruled(True, unsure or rule))
+            left_open |= relation is Relation.UNSURE and rule in doubt.OPEN
+            refuted = _refuting_rule(answer, relation, rule)
+            if refuted is None:
+                possible.append(alias)
+            else:
+                against.add(refuted)
+        if not possible:
+            # The least sure of several rules speaks for all.
+            rule = min(against, key=lambda rule: (doubt.RULES.get(rule, doubt.SURE), rule))
+            return Ruled(_ruled(False, rule))
+        return Ruled(None, possible, left_open)
+
+    def _by_words(self, text: str, ruled: Ruled, question: str | None) -> Grade:
+        aliases = ruled.possible
+        answer, asked = self._bag(text), self._bag(question or "")
+        # People still accept some answers that share no word with a reference: the base rate.
+        best = NO_COMMON_WORD
+        for alias in aliases:
+            reference = self._bag(alias)
+            if repeats_figure(answer, reference, asked):
+                continue
+            features = evidence(answer, reference, asked, aliases=len(aliases))
+            if features is not None:
+                best = max(best, phrase_probability(features))
+        accepted = best >= 0.5
+        signs = accepted and not doubt.SIGNS.isdisjoint(answer.words)
+        meant = doubt.stance(text, aliases, question) if signs else None
+        if meant == "denied":
+            return _ruled(False, "denied")
+        reply = self.reader(text)
+        names = reply.named and any(
+            ref.named and unexplained(reply.words, ref.words) for ref in map(self.reader, aliases)
+        )
+        # 'May 5, 2004' and '2004' are right: 'June 6, 2004' names the year alone.
+        other_day = any(other_date(answer, self._bag(alias)) for alias in aliases)
+        another = accepted and doubt.opens_with_another(text, aliases, question or "")
+        if ruled.left_open or meant == "open" or another or names or other_day:
+            best = doubt.kept_open(best)
+        return Grade(best >= 0.5, "phrase", probability=best)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What rules say: a grade, or the aliases left, and whether a type could not decide."""
+
+    grade: Grade | None
+    possible: list[str] = field(default_factory=list)
+    left_open: bool = False
+
+
+def _ruled(correct: bool, rule: str) -> Grade:
+    return Grade(correct, rule, probability=doubt.rule_probability(correct, rule))
+
+
+def _refuting_rule(answer: Form, relation: Relation, rule: str) -> str | None:
+    """Return the rule by which a short answer cannot mean this alias, or None.
+
+    A long answer may hold the right figure or name among others: words decide there.
+    """
+    if len(answer.words) > (_SHORT_NAME if answer.named else _SHORT):
+        return None
+    if relation is Relation.DIFFERENT and rule in _FIRM:
+        return rule
+    return "clash" if rule == "clash" else None
+
+
+def _binary(text: str, aliases: list[str], normaliser: Normaliser) -> Grade | None:
+    def side(value: str) -> bool | None:
+        words = normaliser(value).split()
+        first = words[0] if words else ""
+        return True if first in _TRUE_WORDS else False if first in _FALSE_WORDS else None
+
+    answered, wanted = side(text), {side(alias) for alias in aliases} - {None}
+    if answered is None or not wanted:
+        return None
+    return _ruled(answered in wanted, "binary")

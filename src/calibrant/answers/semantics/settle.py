@@ -1,0 +1,205 @@
+"""Classes and grades of one question's distinct answers; many questions side by side."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from calibrant.answers.semantics.grading.grade import Grade, Grader, References, flatten_references
+from calibrant.answers.semantics.judge import Docket, GradeQuery, mask_instructions
+from calibrant.answers.semantics.options import Options
+from calibrant.answers.semantics.same.cluster import Clusters, cluster_exact
+from calibrant.answers.semantics.same.hybrid import (
+    Similarity,
+    Steps,
+    hybrid_steps,
+    is_phrase,
+    run_steps,
+)
+from calibrant.answers.semantics.text.normalise import Normaliser
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The distinct answers of one question and model, in order of first appearance."""
+
+    answers: list[str]
+    counts: list[int]
+    question: str = ""
+    references: References = None
+    kind: str = "open"
+    choices: Sequence[str] | None = None
+    siblings: Sequence[str] = ()
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """Names that mean different things: the known siblings, and each right answer's own name.
+
+        Examples
+        --------
+        >>> Group([], [], references=[["Minsk Region", "Minsk oblast"]], siblings=["Minsk"]).apart
+        ('Minsk', 'Minsk Region')
+        """
+        if not self.siblings:
+            return ()
+        entries = [self.references] if isinstance(self.references, str) else self.references or ()
+        names = (name for entry in entries for name in flatten_references([entry])[:1])
+        return (*self.siblings, *names)
+
+
+@dataclass(slots=True)
+class Settled:
+    """Classes of a group's distinct answers, and the grades of those that speak for the others.
+
+    `spoken_for_by` holds for each answer the place of the one whose grade it has.
+    """
+
+    clusters: Clusters
+    spoken_for_by: list[int]
+    verdicts: dict[int, Grade]
+    mixed_classes: int = 0
+    masked: list[str] = field(default_factory=list)
+
+    @property
+    def grades(self) -> list[Grade]:
+        """The grade of each distinct answer."""
+        return [self.verdicts[place] for place in self.spoken_for_by]
+
+
+class Settler:
+    """Settle groups: cluster them, grade one answer per class, let the others inherit.
+
+    Examples
+    --------
+    >>> settler = Settler(Options())
+    >>> group = Group(["Paris.", "Rome", "paris"], [3, 1, 1], references=["Paris"])
+    >>> settled = settler.settle([group])[0]
+    >>> settled.clusters.ids, [grade.correct for grade in settled.grades]
+    ([0, 1, 0], [True, False, True])
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.grader = Grader(
+            Normaliser(options.steps), tolerance=options.tolerance, math=options.math
+        )
+        self.docket: Docket | None = None
+        if options.judge is not None:
+            self.docket = Docket(options.judge, options.max_judge_calls, options.check_symmetry)
+        self.similarity: Similarity | None = None
+        if (model := options.compare) is not None:
+            self.similarity = Similarity(model, options.same_cosine, options.different_cosine)
+
+    def settle(self, groups: Sequence[Group]) -> list[Settled]:
+        """Return classes and grades of all groups."""
+        clusters = run_steps([self._steps(group) for group in groups], self.docket)
+        settled = [self._grade(group, split) for group, split in zip(groups, clusters, strict=True)]
+        self._by_embeddings(groups, settled)
+        self._by_judge(groups, settled)
+        return settled
+
+    def _steps(self, group: Group) -> Steps:
+        how = self.options.clustering
+        if how == "exact" or group.choices:
+            return _at_once(cluster_exact(group.answers, reader=self.grader.reader))
+        return hybrid_steps(
+            group.answers,
+            question=group.question,
+            reader=self.grader.reader,
+            similarity=self.similarity if how in ("hybrid", "embeddings") else None,
+            mode=self.options.judge_mode,
+            ask=self.docket is not None and how in ("hybrid", "judge"),
+            rules=how != "judge",
+            tolerance=self.options.tolerance,
+            counts=group.counts,
+            math=self.options.math,
+            siblings=group.apart,
+        )
+
+    def _grade(self, group: Group, clusters: Clusters) -> Settled:
+        ids = clusters.ids
+        heaviest = _heaviest(ids, group.counts)
+        speakers = [heaviest[class_id] for class_id in ids]
+        if self.options.per_draw:
+            speakers = list(range(len(ids)))
+        places = dict.fromkeys(speakers)
+        verdicts = {place: self._one(group, group.answers[place]) for place in places}
+        outcomes = {(ids[place], grade.correct) for place, grade in verdicts.items()}
+        mixed = Counter(class_id for class_id, _ in outcomes)
+        return Settled(clusters, speakers, verdicts, sum(each > 1 for each in mixed.values()))
+
+    def _one(self, group: Group, answer: str) -> Grade:
+        grade = self.grader.grade(
+            answer,
+            group.references,
+            question=group.question,
+            kind=group.kind,
+            choices=group.choices,
+            siblings=group.siblings,
+        )
+        if self.options.grading == "exact" and grade.grader not in ("exact", "letter", "empty"):
+            return Grade(None if grade.correct is None else False, "exact", grade.reason)
+        return grade
+
+    def _by_embeddings(self, groups: Sequence[Group], settled: list[Settled]) -> None:
+        """Accept a phrase that words left open and whose cosine with a reference is clear."""
+        model = self.options.compare
+        if model is None or self.options.grading not in ("embeddings", "hybrid"):
+            return
+        read = self.grader.reader
+        open_pairs = [
+            (result, place, (group.question, group.answers[place], alias))
+            for group, result in zip(groups, settled, strict=True)
+            for place in self._open_places(result)
+            if not result.verdicts[place].correct and is_phrase(read(group.answers[place]))
+            for alias in flatten_references(group.references)
+            if is_phrase(read(alias))
+        ]
+        scores = model.scores([pair for _, _, pair in open_pairs])
+        for (result, place, _), score in zip(open_pairs, map(float, scores), strict=True):
+            if score >= self.options.same_cosine:
+                result.verdicts[place] = Grade(True, "embedding", probability=score)
+
+    def _by_judge(self, groups: Sequence[Group], settled: list[Settled]) -> None:
+        if self.docket is None or self.options.grading not in ("hybrid", "judge"):
+            return
+        wanted: list[tuple[Settled, int, GradeQuery]] = []
+        for group, result in zip(groups, settled, strict=True):
+            references = tuple(filter(str.strip, flatten_references(group.references)))
+            for place in self._open_places(result):
+                masked = mask_instructions(group.answers[place])
+                result.masked.extend(masked.removed)
+                # An answer that is nothing but an instruction is never shown to a judge.
+                if references and masked.text:
+                    query = GradeQuery(group.question, references, masked.text)
+                    wanted.append((result, place, query))
+        replies = self.docket.ask_all([query for _, _, query in wanted])
+        name = self.docket.judge.name
+        for (result, place, _), reply in zip(wanted, replies, strict=True):
+            if reply == "NOT_ATTEMPTED":
+                result.verdicts[place] = Grade(None, name, "refusal")
+            elif isinstance(reply, str):
+                result.verdicts[place] = Grade(reply == "CORRECT", name)
+
+    def _open_places(self, result: Settled) -> list[int]:
+        """Return the answers to look at again: those that only words have decided."""
+        everything = self.options.grading == "judge"
+        return [
+            place
+            for place, grade in result.verdicts.items()
+            if grade.reason == "attempted" and (everything or grade.doubtful)
+        ]
+
+
+def _at_once(clusters: Clusters) -> Steps:
+    """Return a clustering that asks nothing."""
+    yield from ()
+    return clusters
+
+
+def _heaviest(ids: Sequence[int], counts: Sequence[int]) -> dict[int, int]:
+    """Return the place of the most frequent form of each class (the first, where they tie)."""
+    best: dict[int, int] = {}
+    for place, class_id in enumerate(ids):
+        if class_id not in best or counts[place] > counts[best[class_id]]:
+            best[class_id] = place
+    return best

@@ -1,0 +1,196 @@
+"""Formulas with the same value everywhere, and code that parses to one tree.
+
+'(x+1)^2' and 'x^2+2x+1' are the same, and so are pieces of code that differ in blanks alone.
+"""
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from calibrant.answers.semantics.typed.relation import Relation, Verdict
+
+_POINTS, _ENOUGH = 8, 3
+_HIGHEST = 12.0
+_SIGNS = str.maketrans({"−": "-", "·": "*", "×": "*", "÷": "/", "²": "^2", "³": "^3", " ": ""})
+# '2^2 or 3^2' are two answers, not a product of o and r.
+_SMALL_WORD = re.compile(r"\b(?:or|is|in|to|by|of|at|on|it|as|if|no|so|an|and)\b", re.I)
+_FRAC = re.compile(r"\\d?frac\{([^{}]+)\}\{([^{}]+)\}")
+_LEFT_SIDE = re.compile(r"^[a-zA-Z](?:\([a-z]\))?=")
+_READABLE = re.compile(r"[a-zA-Z0-9+\-*/^().]+")
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|\.\d+|sqrt|sin|cos|tan|log|ln|exp|abs|pi|[a-zA-Z]|[-+*/^()]")
+_NAMES = re.compile("sqrt|sin|cos|tan|log|ln|exp|abs|pi")
+_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "log": math.log,
+    "ln": math.log, "exp": math.exp, "abs": abs,
+}  # fmt: skip
+_ROOTS = tuple(map(math.sqrt, (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)))
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """What a formula is worth for given letters, and its letters."""
+
+    value: Callable[[Mapping[str, float]], float]
+    letters: frozenset[str]
+
+
+def read_formula(text: str) -> Formula | None:
+    r"""Read a formula of letters, numbers and common functions; None where it is none.
+
+    Examples
+    --------
+    >>> read_formula("y = 3x + 1").value({"x": 2.0}), read_formula(r"\frac{x}{2}").value({"x": 3.0})
+    (7.0, 1.5)
+    >>> read_formula("well-known") is None, read_formula("x") is None
+    (True, True)
+    """
+    if _SMALL_WORD.search(text):
+        return None
+    plain = text.strip().strip("$.").translate(_SIGNS)
+    plain = _FRAC.sub(r"((\1)/(\2))", plain).replace("\\cdot", "*").replace("\\left", "")
+    plain = plain.replace("\\right", "").replace("**", "^").replace("\\", "")
+    plain = _LEFT_SIDE.sub("", plain.replace("{", "(").replace("}", ")"))
+    if not re.search(r"[-+*/^]|\d[a-zA-Z(]", plain[1:]) or not _READABLE.fullmatch(plain):
+        return None
+    tokens = _TOKEN.findall(plain)
+    letters = frozenset(token for token in tokens if len(token) == 1 and token.isalpha())
+    # Words of other texts fall into single letters: a formula has few.
+    if not letters or len(letters) > 6 or re.search(r"[a-zA-Z]{3}", _NAMES.sub("", plain)):
+        return None
+    try:
+        tree = ast.parse(_as_python(tokens), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return Formula(partial(_value, tree), letters)
+
+
+def _as_python(tokens: list[str]) -> str:
+    """Return the formula as Python writes it: what stands side by side is multiplied."""
+    written: list[str] = []
+    for token in tokens:
+        before = written[-1] if written else ""
+        if before in _FUNCTIONS and token != "(":
+            if token in (*_PYTHON, *_FUNCTIONS, ")"):
+                raise ValueError("a function of nothing")
+            written += ["(", _operand(token), ")"]
+            continue
+        if before and before not in (*_FUNCTIONS, *_PYTHON, "(") and token not in (*_PYTHON, ")"):
+            written.append("*")
+        written.append(_operand(token))
+    if tokens[-1] in _FUNCTIONS:
+        raise ValueError("a function of nothing")
+    return " ".join(_PYTHON.get(token, token) for token in written)
+
+
+def _operand(token: str) -> str:
+    return repr(float(token)) if token[0].isdigit() or token[0] == "." else token
+
+
+def _value(node: ast.AST, at: Mapping[str, float]) -> float:
+    match node:
+        case ast.Constant(value=float(number)):
+            return number
+        case ast.Name(id=name):
+            return math.pi if name == "pi" else at[name]
+        case ast.UnaryOp(op=op, operand=inner):
+            return -_value(inner, at) if isinstance(op, ast.USub) else _value(inner, at)
+        case ast.Call(func=ast.Name(id=name), args=[inner]):
+            return _FUNCTIONS[name](_value(inner, at))
+        case ast.BinOp(left=left, op=op, right=right):
+            return _SIGNED[type(op)](_value(left, at), _value(right, at))
+    raise ValueError("no formula")
+
+
+def _power(base: float, exponent: float) -> float:
+    if abs(exponent) > _HIGHEST:
+        raise ValueError("the exponent is too large to compare")
+    power = base**exponent
+    if isinstance(power, complex):
+        raise ValueError("a root of a negative number")
+    return float(power)
+
+
+_PYTHON = {"+": "+", "-": "-", "*": "*", "/": "/", "^": "**"}
+_SIGNED: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: _power,
+}
+
+
+def compare_formulas(a: Formula, b: Formula) -> Verdict:
+    """Compare two formulas at some points; in doubt where too few of them can be worked out.
+
+    Examples
+    --------
+    >>> compare_formulas(read_formula("(x+1)^2"), read_formula("x^2+2x+1"))[0].value
+    'same'
+    >>> compare_formulas(read_formula("a-b"), read_formula("b-a"))[0].value
+    'different'
+    """
+    letters = sorted(a.letters | b.letters)
+    agreed = 0
+    for point in range(1, _POINTS + 1):
+        # Multiples of roots of primes, no two of which stand in a simple ratio.
+        at = {x: 0.5 + 2.0 * (point * root % 1.0) for x, root in zip(letters, _ROOTS, strict=False)}
+        try:
+            x, y = a.value(at), b.value(at)
+        except (ArithmeticError, ValueError):
+            continue
+        if not math.isclose(x, y, rel_tol=1e-8, abs_tol=1e-9):
+            return Relation.DIFFERENT, "formula"
+        agreed += 1
+    return (Relation.SAME if agreed >= _ENOUGH else Relation.UNSURE), "formula"
+
+
+_CODE = re.compile(
+    r"[{};]\s{0,3}$|^\s{0,8}(?:def|return|import|for|while|if|function|var|let|const)\b[^\n]{0,80}[=(:]"
+    r"|\bprint\(|\blambda\s\w|\bSELECT\s[^\n]{1,80}\sFROM\s|\w\[[^\]\n]{1,40}\]|=>|==|\w\.\w{1,30}\(",
+    re.MULTILINE,
+)
+_CODE_TOKEN = re.compile(r"^[ \t]+|\w+|[^\w\s]", re.MULTILINE)
+# Reading these makes Python print warnings of its own.
+_NOISY = re.compile(r"\\|\d[A-Za-z_]")
+
+
+def read_code(text: str) -> str | None:
+    """Return the code without a fence, or None where the text does not look like code.
+
+    Examples
+    --------
+    >>> read_code("y = x[0]"), read_code("Paris")
+    ('y = x[0]', None)
+    """
+    plain = text.strip().strip("`").strip().rstrip(";")
+    return plain if _CODE.search(plain) else None
+
+
+def compare_code(a: str, b: str) -> Verdict:
+    """Compare two pieces of code; other code may still do the same, so that stays in doubt.
+
+    Examples
+    --------
+    >>> compare_code("x = [1,2]; y = x[0]", "x = [1, 2]; y = x[0]")[0].value
+    'same'
+    >>> compare_code("range(1, n) == m", "range(n, 1) == m")[0].value
+    'unsure'
+    """
+    if _CODE_TOKEN.findall(a) == _CODE_TOKEN.findall(b):
+        return Relation.SAME, "code"
+    first, second = _tree(a), _tree(b)
+    return (Relation.SAME if first and first == second else Relation.UNSURE), "code"
+
+
+def _tree(text: str) -> str | None:
+    if _NOISY.search(text):
+        return None
+    try:
+        return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

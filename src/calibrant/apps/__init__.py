@@ -1,0 +1,1 @@
+"""Calibrant inside what keeps running: browser app, serving front, Inspect, pytest."""

@@ -1,0 +1,320 @@
+"""The tabs of the app: which verb each calls, with what, and what is shown of its document."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from markupsafe import Markup
+
+import calibrant
+from calibrant.apps.browser.opened import AppData, Job
+from calibrant.apps.browser.state import State
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Call
+from calibrant.core.method_words import method_words
+from calibrant.core.verb import COMPUTE, Parameter, declaration
+from calibrant.data.guesses import usual_columns
+from calibrant.data.sources.rows import RowQuery
+from calibrant.findings.documents.audits import AuditBlock
+from calibrant.findings.documents.entries import EstimateEntry
+from calibrant.findings.documents.fields import typed
+from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, key_of
+from calibrant.report.charts import answer_of
+from calibrant.report.charts.draw import draw
+from calibrant.report.charts.plane import MEDIUM, draw_plane
+from calibrant.report.charts.reliability import reliability_chart
+from calibrant.report.charts.scales import percent, points
+from calibrant.report.page.parts import document_part, drawn, safe_json
+from calibrant.report.page.screen import first_screen
+from calibrant.report.result import Result
+
+_LIMIT = 0.1
+_MOST_FEATURES = 6
+_MOST_LACKING = 0.2
+# Chosen by the picker or a chart, not typed into a form.
+_ALSO_ASKED = ("time", "baseline_rows")
+_PICKED = ("models", "only_model", "only_method", "by", "save", "wrong")
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A tab: its place in the address, its title, the verb behind it and what that does."""
+
+    name: str
+    title: str
+    verb: str = ""
+    working: str = ""
+
+
+TABS = (
+    Tab("overview", "Overview", "audit", "Auditing"),
+    Tab("compare", "Compare", "compare", "Comparing"),
+    Tab("groups", "Groups", "groups", "Looking for groups"),
+    Tab("decide", "Decide", "decide", "Looking for a threshold"),
+    Tab("mend", "Meaning", "mend", "Learning what a confidence means"),
+    Tab("questions", "Questions"),
+    Tab("labels", "Labels", "label status", "Reading the labels"),
+    Tab("watch", "Watch", "monitor", "Watching"),
+)
+
+
+def tab_of(name: str) -> Tab:
+    """Return the tab of this name."""
+    match = next((tab for tab in TABS if tab.name == name), None)
+    if match is None:
+        raise InputError(f"there is no tab {name!r}")
+    return match
+
+
+@cache
+def parameters(verb: str) -> Mapping[str, Parameter]:
+    """Return the options of a verb, from its declaration."""
+    function: Callable[..., Any] = getattr(calibrant, verb.replace(" ", "_"))
+    return declaration(function).parameters
+
+
+def focused(state: State, data: AppData) -> State:
+    """Return the state with one model and method in focus: by default the most over-confident."""
+    rows = data.rows()
+    method = state.method or rows.methods[0]
+    if state.model is not None:
+        return replace(state, method=method)
+    gaps = rows.gaps(method)
+    able = [name for name in state.models or rows.models if name in gaps] or rows.models
+    return replace(state, model=max(able, key=lambda name: gaps.get(name, 0.0)), method=method)
+
+
+def call_of(tab: Tab, state: State, data: AppData) -> Call:
+    """Return the call of the verb behind a tab: what was picked, then what was typed."""
+    picked: dict[str, object] = {}
+    if tab.name == "overview" and state.group and state.group[0] in data.rows().facets:
+        picked = {"by": [state.group[0]]}
+    elif tab.name == "compare" and state.models:
+        picked = {"models": list(state.models)}
+    elif tab.name == "groups":
+        picked = _groups(state, data)
+    elif tab.name == "decide":
+        picked = _decide(state, data)
+    elif tab.name == "mend":
+        picked = _one(state, data)
+    return Call(tab.verb, **{**picked, **state.settings(tab.verb, parameters(tab.verb))})
+
+
+def _groups(state: State, data: AppData) -> dict[str, object]:
+    rows, state = data.rows(), focused(state, data)
+    lacking = {name: rows.index[name].null_count() for name in rows.facets}
+    facets = [name for name, lost in lacking.items() if lost <= _MOST_LACKING * rows.height]
+    if not facets:
+        raise InputError(
+            "no column puts the rows into groups",
+            hint="add a column such as topic or language to the table",
+        )
+    one = {"models": [state.model]} if len(rows.models) > 1 else {}
+    features = facets[:_MOST_FEATURES]
+    # Rows without a group are left out and counted, where they are few.
+    left = {"on_invalid": "drop"} if any(lacking[name] for name in features) else {}
+    return {"features": features, **one, **left}
+
+
+def _decide(state: State, data: AppData) -> dict[str, object]:
+    typed = {name.partition(".")[2] for name, text in state.options.items() if text.strip()}
+    limit = {} if {"costs", "max_error"} & typed else {"max_error": _LIMIT}
+    return {**limit, **_one(state, data)}
+
+
+def _one(state: State, data: AppData) -> dict[str, object]:
+    """Return the model and the method in focus, where there are several."""
+    rows, state = data.rows(), focused(state, data)
+    one = {"only_model": state.model} if len(rows.models) > 1 else {}
+    return {**one, **({"only_method": state.method} if len(rows.methods) > 1 else {})}
+
+
+def command_of(call: Call, data: AppData) -> dict[str, str]:
+    """Return the command and the Python call that make what a tab shows."""
+    settings = {**data.table, **call.settings}
+    source = repr(data.paths[0] if len(data.paths) == 1 else data.paths)
+    shell = Call(call.verb, *data.paths, **settings).shell()
+    return {"shell": shell, "python": Call(call.verb, source, **settings).python()}
+
+
+# -- what is shown ------------------------------------------------------------------------
+
+
+def shown_of(tab: Tab, state: State, job: Job) -> dict[str, object]:
+    """Return what the template of a tab takes; `state` has one model and method in focus.
+
+    What does not depend on the focus is made once for a document: a click has to be quick.
+    """
+    document = job.result
+    assert document is not None
+    if not job.shown:
+        job.shown.update(_of_document(document))
+    shown = {**job.shown, "tab": tab, "form": form_of(tab, state)}
+    if tab.name == "overview":
+        entry = focus_entry(state, document)
+        shown["focus"] = None if entry is None else _focus(entry, document)
+        if len(document["results"]) == 1:
+            shown["summary"] = None
+    else:
+        shown.pop("summary")
+    if tab.name in ("groups", "decide", "mend"):
+        shown |= {"model": state.model, "method": _method_words(str(state.method))}
+    if tab.name == "decide":
+        shown |= _decision(document)
+    if tab.name == "mend":
+        shown["entry"] = document["results"][0]
+    return shown
+
+
+def _of_document(document: Result) -> dict[str, object]:
+    screen = first_screen(document)
+    # How the table was read stands beside its name already.
+    sentence = (document.get("reading") or {}).get("sentence")
+    warnings = [text for text in [*screen.warnings, *screen.more_warnings] if text != sentence]
+    chart = screen.chart
+    return {
+        "screen": replace(screen, warnings=warnings[:1], more_warnings=warnings[1:]),
+        "picture": None if chart is None else drawn(chart),
+        "summary": None if chart is None else Markup(draw(chart, wide=False)),
+        "part": document_part(document, 0, leads=True),
+    }
+
+
+def focus_entry(state: State, document: Result) -> AuditBlock | None:
+    """Return the confidence in focus; where there is none, the first that has a diagram."""
+    able = [e for e in typed(document).blocks if e.reliability and e.probability]
+    group = None if state.group is None else {state.group[0]: state.group[1]}
+    fits = [e for e in able if (e.group or None) == group and e.model == state.model]
+    exact = [e for e in fits if e.method == state.method]
+    return next(iter([*exact, *fits, *able]), None)
+
+
+def _focus(entry: AuditBlock, document: Result) -> dict[str, object]:
+    about = claims_by_entry(claims_of(document))
+    tone, metrics = entry_tone(entry, about), entry.metrics
+    group = ", ".join((entry.group or {}).values())
+    words = _method_words(entry.method)
+    names = [entry.model if len(document["results"]) > 1 else "", words, group]
+    title = ", ".join(filter(None, names))
+    assert entry.reliability is not None
+    chart = reliability_chart(entry.reliability, tone, title)
+    key = key_of(entry)
+    tiles = [
+        (title, *_value_and_interval(metrics[name], unit))
+        for title, name, unit in (
+            ("says", "mean_confidence", "share"),
+            ("is right", "accuracy", "share"),
+            ("gap, in points", "confidence_gap", "points"),
+            ("calibration error, in points", "error" if "error" in metrics else "ece", "points"),
+            ("tells right from wrong (AUROC)", "auroc", ""),
+        )
+        if metrics.get(name)
+    ]
+    return {
+        "key": key,
+        "model": entry.model,
+        "method": entry.method,
+        "title": f"{title}: where on the scale",
+        "diagram": Markup(draw_plane(chart, MEDIUM).svg()),
+        "caption": chart.caption,
+        "tiles": tiles,
+        "claims": [claim.text for claim in about.get(key, ())][:3],
+    }
+
+
+def _method_words(name: str) -> str:
+    return method_words(name) or name.replace("_", " ")
+
+
+def _value_and_interval(estimate: EstimateEntry, unit: str) -> tuple[str, str]:
+    writers = {"points": lambda value: points(value).lstrip("+"), "share": percent}
+    write = writers.get(unit, "{:.2f}".format)
+    value, low, high = estimate.value, estimate.low, estimate.high
+    interval = "" if low is None or high is None else f"{write(low)} to {write(high)}"
+    return "–" if value is None else write(value), interval
+
+
+def _decision(document: Result) -> dict[str, object]:
+    """Return the curve as numbers, so that a limit can be tried before it is asked for."""
+    entry = next((e for e in document["results"] if e.get("curve")), None)
+    if entry is None:
+        return {"entry": None}
+    chart = answer_of(document)
+    curve = [
+        [point["threshold"], point["share"], point["error"]["value"], point["error"]["n"]]
+        for point in entry["curve"]
+        if point["share"] is not None and point["error"]["value"] is not None
+    ]
+    return {
+        "entry": entry,
+        "chart": None if chart is None else Markup(draw_plane(chart, MEDIUM).svg()),
+        "curve": safe_json(sorted(curve, key=lambda point: point[1])),
+        "limit": entry.get("max_error"),
+        "at": entry.get("max_error") or (entry.get("error") or {}).get("value"),
+        "costs": (document.get("settings") or {}).get("costs") or {},
+    }
+
+
+def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
+    """Return the fields of a tab's settings: the options of its verb that say what to compute."""
+    fields = []
+    for name, parameter in parameters(tab.verb).items():
+        option = parameter.option
+        asked = option.group == COMPUTE or name in _ALSO_ASKED
+        if not asked or name in _PICKED or option.argument:
+            continue
+        typed = state.options.get(f"{tab.verb}.{name}", "")
+        fields.append(
+            {
+                "name": f"{tab.verb}.{name}",
+                "words": parameter.word.replace("-", " "),
+                "help": option.help,
+                "hint": option.metavar,
+                "choices": option.choices,
+                "flag": parameter.base is bool,
+                "value": typed,
+                "default": "" if parameter.default in (None, (), False) else parameter.default,
+            }
+        )
+    return fields
+
+
+_ROLES = {"confidence": "confidence", "correct": "right or wrong", "model": "model",
+          "question": "question", "scale": "scale of the confidence"}  # fmt: skip
+
+
+def reading_of(data: AppData) -> list[dict[str, object]]:
+    """Return the fields that say which column is what; none where the input is no table."""
+    names = data.columns()
+    if not names:
+        return []
+    likely = usual_columns("confidence", names)
+    every = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
+    offered = {"scale": [("fraction", "0 to 1"), ("percent", "0 to 100")]}
+    return [
+        {
+            "name": role,
+            "words": words,
+            "choices": offered.get(role, [*(every if role == "confidence" else ()),
+                                          *((name, name) for name in names)]),
+            "value": data.table.get(role, ""),
+        }
+        for role, words in _ROLES.items()
+    ]  # fmt: skip
+
+
+def picker(data: AppData, state: State) -> dict[str, object]:
+    """Return what the picker offers: models, methods and groups of the rows."""
+    rows = data.rows()
+    gaps = rows.gaps(state.method or rows.methods[0])
+    gap_texts = {name: points(gap) for name, gap in gaps.items() if abs(gap) <= 1}
+    return {
+        "models": [(name, gap_texts.get(name, "")) for name in rows.models],
+        "methods": [(name, _method_words(name)) for name in rows.methods],
+        "facets": {name: rows.values(name) for name in rows.facets},
+        "state": state,
+        "name": data.name,
+        "answers": rows.page(RowQuery(methods=(rows.methods[0],), size=0)).total,
+        "sentence": rows.sentence,
+    }

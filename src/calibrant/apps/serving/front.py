@@ -1,0 +1,246 @@
+"""The front: an OpenAI-compatible address that answers what the policy allows."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import orjson
+from aiohttp import web
+from msgspec.structs import replace
+
+from calibrant.apps.serving.engine import Engine, Reply
+from calibrant.apps.serving.measure import PassedOn, UpstreamError
+from calibrant.apps.serving.shapes import Answer, as_chat, asked_of
+from calibrant.apps.serving.watching import Watch
+from calibrant.core.errors import InputError
+from calibrant.core.loopback import Loopback
+
+_MOST_BODY = 4 * 1024 * 1024
+_DRAIN_S = 30.0
+# What an endpoint says about the caller's own request is handed on; the rest is a bad gateway.
+_IN_HEADERS = (
+    "decision", "probability", "interval", "policy", "method", "promise", "days_left", "shift",
+    "answered_by",
+)  # fmt: skip
+_HANDED_ON = frozenset({400, 408, 413, 415, 422, 429, 503, 504})
+
+
+@dataclass
+class Front:
+    """Serve a policy in front of its models.
+
+    Parameters
+    ----------
+    engine
+        Asks and decides.
+    token
+        Secret that every request must carry.
+    defer
+        ``status`` (409), ``text:..`` (that text), or the name of `fallback`.
+    fallback
+        Another model that answers what is deferred.
+    watch
+        Looks whether what is served is still what was certified.
+    log_requests
+        Write one JSON line per request to standard error, without texts.
+    """
+
+    engine: Engine
+    token: str
+    defer: str = "status"
+    fallback: PassedOn | None = None
+    log_requests: bool = False
+    watch: Watch | None = None
+    _door: Loopback | None = field(default=None, repr=False)
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listen and return the base address."""
+        await self.engine.open()
+        self._door = Loopback(
+            self.token, "calibrant serve", say=_error, drain_s=_DRAIN_S, public=("/health",)
+        )
+        app = self._door.app(most_body=_MOST_BODY)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/responses", self._respond)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/v1/calibrant", self._totals)
+        app.router.add_get("/health", self._health)
+        app.router.add_get("/metrics", self._metrics)
+        try:
+            bound = await self._door.listen(app, (port,), host=host)
+        except InputError:
+            await self.stop()
+            raise
+        if self.watch is not None:
+            self.watch.start()
+        return f"http://{host}:{bound}/v1"
+
+    async def stop(self) -> None:
+        """Stop listening; requests under way are finished first."""
+        if self.watch is not None:
+            await self.watch.stop()
+        if self._door is not None:
+            await self._door.stop()
+        if self.fallback is not None:
+            await self.fallback.close()
+        await self.engine.close()
+
+    # -- requests --------------------------------------------------------------------------
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        return await self._served(request, await _body(request), Answer.as_chat, Answer.chat_events)
+
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
+        """Answer in the shape of the Responses interface; texts only."""
+        body = await _body(request)
+        asked = {**as_chat(body), "stream": body.get("stream")}
+        return await self._served(request, asked, Answer.as_response, Answer.response_events)
+
+    async def _served(
+        self,
+        request: web.Request,
+        body: Mapping[str, object],
+        shape: Callable[[Answer], Mapping[str, object]],
+        events: Callable[[Answer], Iterator[bytes]],
+    ) -> web.StreamResponse:
+        began = time.perf_counter()
+        try:
+            reply, answer = await self._answer(body)
+        except UpstreamError as error:
+            return _failed(error)
+        headers = _headers(reply)
+        if answer is None:
+            message = "The policy leaves this question to somebody else."
+            refusal = {"message": message, "type": "deferred", "code": "deferred"}
+            return _json({"error": refusal, "calibrant": reply.said}, 409, headers)
+        if not body.get("stream"):
+            return _json(shape(answer), 200, headers)
+        response = web.StreamResponse(
+            headers={**headers, "Content-Type": "text/event-stream; charset=utf-8"}
+        )
+        await response.prepare(request)
+        self.engine.counts["streams"] += 1
+        self.engine.first_words += time.perf_counter() - began
+        for event in events(answer):
+            await response.write(event)
+        await response.write_eof()
+        return response
+
+    async def _answer(self, body: Mapping[str, object]) -> tuple[Reply, Answer | None]:
+        """Return what became of a request, and the answer; None where it is deferred by status."""
+        started = time.perf_counter()
+        asked = asked_of(body)
+        try:
+            reply = await self.engine.ask(asked)
+            number = self.engine.counts["questions"]
+            answer = None
+            if reply.decision != "defer":
+                answer = Answer(reply, reply.answer or "", reply.response, number)
+            elif self.defer.startswith("text:"):
+                answer = Answer(reply, self.defer.removeprefix("text:"), None, number)
+            elif self.fallback is not None:
+                other = await self.fallback.measure(asked)
+                by_other = replace(reply, answered_by=self.defer)
+                answer = Answer(by_other, other.answer or "", other.response, number)
+        except UpstreamError as error:
+            self._log(started, "failed", None, str(error))
+            raise
+        self._log(started, reply.decision, reply, reply.degraded)
+        return reply, answer
+
+    def _log(self, started: float, decision: str, reply: Reply | None, failure: str | None) -> None:
+        if not self.log_requests:
+            return
+        fields = {name: getattr(reply, name, None) for name in ("model", "confidence", "cost")}
+        seconds = round(time.perf_counter() - started, 4)
+        line = {"time": time.time(), "decision": decision, **fields, "seconds": seconds}
+        sys.stderr.buffer.write(orjson.dumps({**line, "failure": failure}) + b"\n")
+        sys.stderr.flush()
+
+    # -- about the front -------------------------------------------------------------------
+
+    async def _models(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        names = ["calibrant", *self.engine.measures]
+        return _json({"object": "list", "data": [{"id": n, "object": "model"} for n in names]})
+
+    async def _totals(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        return _json(self.engine.totals())
+
+    async def _health(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        now = time.monotonic()
+        left_alone = [n for n, b in self.engine.breakers.items() if b.closed_for(now) > 0]
+        status = "degraded" if left_alone else "ok"
+        return _json({"status": status, "policy": self.engine.policy.id, "failing": left_alone})
+
+    async def _metrics(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        engine, now = self.engine, time.monotonic()
+        lines = ["# TYPE calibrant_questions_total counter"]
+        lines += [
+            f'calibrant_questions_total{{decision="{name}"}} {engine.counts[name]}'
+            for name in ("answer", "defer", "degraded")
+        ]
+        for name, kind, value in (
+            ("upstream_failures_total", "counter", engine.counts["failures"]),
+            ("upstream_calls_total", "counter", engine.counts["calls"]),
+            ("cost_total", "counter", engine.cost),
+            ("request_seconds_total", "counter", engine.seconds),
+            ("streams_total", "counter", engine.counts["streams"]),
+            ("first_words_seconds_total", "counter", engine.first_words),
+        ):
+            lines += [f"# TYPE calibrant_{name} {kind}", f"calibrant_{name} {value}"]
+        for name, on in (("shifted", engine.shift), ("promise_expired", engine.expired)):
+            lines += [f"# TYPE calibrant_{name} gauge", f"calibrant_{name} {int(on is not None)}"]
+        lines.append("# TYPE calibrant_endpoint_up gauge")
+        for model, breaker in engine.breakers.items():
+            up = int(breaker.closed_for(now) == 0)
+            lines.append(f"calibrant_endpoint_up{{model={orjson.dumps(model).decode()}}} {up}")
+        return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
+
+
+def _headers(reply: Reply) -> dict[str, str]:
+    said = ((name, getattr(reply, name)) for name in _IN_HEADERS)
+    return {
+        f"X-Calibrant-{name.replace('_', '-').title()}": _header(value)
+        for name, value in said
+        if value is not None
+    }
+
+
+def _header(value: object) -> str:
+    text = " to ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    return " ".join(text.encode("ascii", "replace").decode().split())
+
+
+def _failed(error: UpstreamError) -> web.Response:
+    """Return the answer to a request whose model could not be asked."""
+    status = error.status if error.status in _HANDED_ON else 502
+    said = {"message": str(error), "type": "upstream", "code": error.status}
+    wait = error.retry_after
+    headers = None if wait is None else {"Retry-After": str(max(1, round(wait)))}
+    return _json({"error": said}, status or 502, headers)
+
+
+async def _body(request: web.Request) -> dict[str, object]:
+    try:
+        body = orjson.loads(await request.read())
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"the request is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise InputError("the request must be a JSON object")
+    return body
+
+
+def _json(
+    value: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(value, default=str),
+        status=status,
+        headers=headers,
+        content_type="application/json",
+    )
+
+
+def _error(status: int, message: str) -> web.Response:
+    return _json({"error": {"message": message, "type": "calibrant"}}, status)

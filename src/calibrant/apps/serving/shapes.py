@@ -1,0 +1,193 @@
+"""Questions and answers in the shapes that callers know: chats, responses, and their streams."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+from msgspec import Struct, convert
+
+from calibrant.apps.serving.engine import Reply
+from calibrant.apps.serving.measure import Asked
+from calibrant.core.errors import InputError
+from calibrant.trust.policy_file import Cell
+
+_PIECE = 24
+"""Characters of a stream that go together."""
+
+
+class _Choice(Struct):
+    message: dict[str, object]
+    finish_reason: object = None
+
+
+class _Choices(Struct):
+    """What is read of a chat completion; the rest is passed on."""
+
+    choices: list[_Choice]
+
+
+class Answer:
+    """A chat completion with the field ``calibrant``; an endpoint's own answer is kept.
+
+    Parameters
+    ----------
+    reply
+        What became of the question.
+    text
+        The answer.
+    response
+        The endpoint's own answer, where there is one.
+    number
+        Counts the answers.
+    """
+
+    def __init__(
+        self, reply: Reply, text: str, response: Mapping[str, object] | None, number: int
+    ) -> None:
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        completion = {
+            "id": f"calibrant-{number}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "choices": [choice],
+        }
+        verdict = {"model": reply.model, "calibrant": reply.said}
+        self.body: dict[str, object] = {**(response or completion), **verdict}
+
+    @property
+    def _choice(self) -> _Choice:
+        return convert(self.body, _Choices).choices[0]
+
+    def as_chat(self) -> dict[str, object]:
+        """Return it as it is."""
+        return self.body
+
+    def chat_events(self) -> Iterator[bytes]:
+        """Yield it as the events of a stream."""
+        head = {k: self.body.get(k) for k in ("id", "created", "model")}
+        head["object"] = "chat.completion.chunk"
+        choice = self._choice
+        yield _chunk(head, {**choice.message, "role": "assistant", "content": ""})
+        for piece in _pieces(_content(choice)):
+            yield _chunk(head, {"content": piece})
+        last = {"calibrant": self.body["calibrant"], "usage": self.body.get("usage")}
+        yield _chunk({**head, **last}, {}, choice.finish_reason or "stop")
+        yield b"data: [DONE]\n\n"
+
+    def as_response(self) -> dict[str, object]:
+        """Return it in the shape of the Responses interface."""
+        return self._response(self._item(_part(_content(self._choice))))
+
+    def _item(self, part: Mapping[str, object]) -> dict[str, object]:
+        return {
+            "id": f"msg_{self.body.get('id')}",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        }
+
+    def _response(self, item: Mapping[str, object]) -> dict[str, object]:
+        used = convert(self.body.get("usage") or {}, dict[str, object])
+        names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+        return {
+            "id": self.body.get("id"),
+            "object": "response",
+            "created_at": self.body.get("created"),
+            "status": "completed",
+            "model": self.body.get("model"),
+            "output": [item],
+            "usage": {new: used.get(old, 0) for new, old in names.items()},
+            "calibrant": self.body["calibrant"],
+        }
+
+    def response_events(self) -> Iterator[bytes]:
+        """Yield it as the events of a stream of the Responses interface."""
+        text = _content(self._choice)
+        part = _part(text)
+        item = self._item(part)
+        whole = self._response(item)
+        begun = {**whole, "status": "in_progress", "output": []}
+        place = {"item_id": item["id"], "output_index": 0, "content_index": 0}
+        events: list[tuple[str, dict[str, object]]] = [
+            ("response.created", {"response": begun}),
+            ("response.output_item.added", {"output_index": 0, "item": {**item, "content": []}}),
+            ("response.content_part.added", {**place, "part": _part("")}),
+            *(("response.output_text.delta", {**place, "delta": piece}) for piece in _pieces(text)),
+            ("response.output_text.done", {**place, "text": text}),
+            ("response.content_part.done", {**place, "part": part}),
+            ("response.output_item.done", {"output_index": 0, "item": item}),
+            ("response.completed", {"response": whole}),
+        ]
+        for number, (name, event) in enumerate(events):
+            data = orjson.dumps({"type": name, "sequence_number": number, **event})
+            yield b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def _content(choice: _Choice) -> str:
+    return str(choice.message.get("content") or "")
+
+
+def _part(text: str) -> dict[str, object]:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+def _chunk(head: Mapping[str, object], delta: Mapping[str, object], finish: object = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return b"data: " + orjson.dumps({**head, "choices": [choice]}) + b"\n\n"
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for start in range(0, len(text), _PIECE):
+        yield text[start : start + _PIECE]
+
+
+def as_chat(body: Mapping[str, object]) -> dict[str, object]:
+    """Return a request of the Responses interface as a chat request."""
+    given = body.get("input")
+    if isinstance(given, str):
+        messages: list[dict[str, object]] = [{"role": "user", "content": given}]
+    elif isinstance(given, list) and all(isinstance(item, dict) for item in given):
+        messages = [{"role": i.get("role"), "content": _texts(i.get("content"))} for i in given]
+    else:
+        raise InputError("input is a text or a list of messages")
+    if isinstance(instructions := body.get("instructions"), str):
+        messages.insert(0, {"role": "system", "content": instructions})
+    kept = {k: body[k] for k in ("temperature", "top_p", "metadata", "calibrant") if k in body}
+    most = body.get("max_output_tokens")
+    return {**kept, **({} if most is None else {"max_tokens": most}), "messages": messages}
+
+
+def _texts(content: object) -> object:
+    """Return the texts of a content that has parts; another one as it is."""
+    if not isinstance(content, list):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+
+
+def text_of(body: Mapping[str, object]) -> str:
+    """Return the question: what the user said last."""
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise InputError("a request needs a list of messages")
+    asked = [m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user"]
+    if not asked:
+        raise InputError("a question needs a message of the role 'user'")
+    text = _texts(asked[-1])
+    return text if isinstance(text, str) else ""
+
+
+def asked_of(body: Mapping[str, Any]) -> Asked:
+    """Return the question that a request asks, with what the caller says about it."""
+    about: dict[str, Cell] = {}
+    for name in ("metadata", "calibrant"):
+        stated = body.get(name) or {}
+        if not isinstance(stated, dict):
+            raise InputError(f"{name} is an object, got {type(stated).__name__}")
+        about |= stated
+    if body.get("n") not in (None, 1):
+        raise InputError("one answer is judged at a time, so n is 1")
+    stripped = ("calibrant", "stream", "stream_options", "model")
+    return Asked({k: v for k, v in body.items() if k not in stripped}, text_of(body), about)

@@ -1,8 +1,0 @@
-"""Every sentence about data: the hypothesis, the test, the correction for number, the words.
-
-A file per verb. `declared` lists all rules once `calibrant.claims.catalogue` is loaded.
-"""
-
-from calibrant.claims.claim import ALPHA, OUTCOMES, Claim, ClaimRule, Outcome, declare, declared
-
-__all__ = ["ALPHA", "OUTCOMES", "Claim", "ClaimRule", "Outcome", "declare", "declared"]

@@ -1,0 +1,290 @@
+"""Run folders of HELM, and details of LightEval: a parquet file per task.
+
+HELM grades the first completion of a request; the others are further draws, and so is a training
+trial; a perturbed instance is a question of its own. LightEval keeps the log-likelihood of every
+option of a choice: the softmax of the most likely one is the confidence. Of written answers it
+keeps no probabilities. Two layouts are read: that of 0.9 and later, and the flat one before it.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.data.logs import exchange, json_text
+from calibrant.data.logs.exchange import Exchange, Grade, NoAnswerError, Raw
+from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
+from calibrant.data.tables import UNREADABLE, reason_of
+
+_STATE, _STATS = "scenario_state.json", "per_instance_stats.json"
+_HELM_GRADES = [f"{how}exact_match" for how in ("", "quasi_", "prefix_", "final_number_")]
+_NOT_GRADED = Grade(None, "not graded")
+_Key = tuple[str, str, int]
+
+
+def read_helm(log: ForeignLog) -> None:
+    """Read a run folder."""
+    path = log.path
+    requests = _loaded(path / _STATE, log, rows="request_states")
+    if not requests:
+        raise InputError("no request of the run can be read", source=str(path / _STATE))
+    whole = not log.problems
+    grades, task = _grades(path / _STATS, log), _task(path, log)
+    log.expected, log.expected_unit = len(requests) if whole else None, "requests"
+    seen: set[_Key] = set()
+
+    def exchanges(request: Raw) -> Iterator[Exchange]:
+        instance, trial = request["instance"], int(request["train_trial_index"])
+        key = _key({**instance, "train_trial_index": trial}, instance["id"])
+        seen.add(key)
+        yield from _completions(request, key, grades.get(key, _NOT_GRADED), task)
+
+    rows = json_text.numbered("request", requests)
+    exchange.read_exchanges(log, rows, exchanges)
+    for key in grades if not whole else ():
+        if key not in seen:
+            name, perturbation, trial = key
+            place = f"instance {name}{f':{perturbation}' if perturbation else ''}, trial {trial}"
+            log.problem(place, f"graded, but not in {_STATE}")
+
+
+def _loaded(path: Path, log: ForeignLog, *, rows: str = "") -> list[Any]:
+    """Return the rows of a JSON file; of a damaged one those before the damage."""
+    content = json_text.read_json(path, log, rows=rows)
+    content = content.get(rows) if rows and isinstance(content, dict) else content
+    return content if isinstance(content, list) else []
+
+
+def _task(path: Path, log: ForeignLog) -> str:
+    place = path / "run_spec.json"
+    if place.is_file():
+        try:
+            return str(json_text.load_json(place.read_bytes())["name"])
+        except (ValueError, KeyError, TypeError) as error:
+            log.note(f"run_spec.json cannot be read ({error!r:.60}): the folder names the task")
+    return path.name
+
+
+def _grades(path: Path, log: ForeignLog) -> dict[_Key, Grade]:
+    if not path.is_file():
+        log.problem(_STATS, "not in the folder: nothing is graded")
+        return {}
+    names = [log.options.grade] if log.options.grade else _HELM_GRADES
+    grades: dict[_Key, Grade] = {}
+    for row, entry in enumerate(_loaded(path, log), start=1):
+        try:
+            means = {stat["name"]["name"]: stat.get("mean") for stat in entry["stats"]}
+            key = _key(entry, entry["instance_id"])
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            log.problem(f"{_STATS}, row {row}", f"not the layout of grades: {error!r}")
+            continue
+        grade = exchange.first_grade(means, names)
+        if grades.setdefault(key, _NOT_GRADED) is _NOT_GRADED and grade.correct is not None:
+            grades[key] = grade
+    return grades
+
+
+def _key(entry: Raw, instance: Any) -> _Key:
+    perturbation = (entry.get("perturbation") or {}).get("name", "")
+    return str(instance), str(perturbation), int(entry["train_trial_index"])
+
+
+def _completions(request: Raw, key: _Key, grade: Grade, task: str) -> Iterator[Exchange]:
+    name, perturbation, trial = key
+    if request.get("reference_index") is not None:
+        raise NoAnswerError(f"instance {name}: options asked one by one are not read")
+    result = request.get("result") or {}
+    if not result.get("success", True):
+        raise NoAnswerError(f"instance {name}: the request failed: {result.get('error')}")
+    mapping = request.get("output_mapping") or {}
+    instance, completions = request["instance"], result.get("completions") or []
+    for place, completion in enumerate(completions):
+        text = str(completion["text"])
+        yield Exchange(
+            question_id=f"{name}:{perturbation}" if perturbation else name,
+            question=instance["input"].get("text", ""),
+            text=text,
+            answer=mapping.get(text.strip(), text.strip()),
+            model=str(request["request"]["model"]),
+            draw=trial * len(completions) + place,
+            grade=Grade(None, FILTERED_ONLY) if place else grade,
+            tokens=completion.get("tokens"),
+            task=task,
+            references=[
+                str(reference["output"].get("text"))
+                for reference in instance.get("references") or []
+                if "correct" in (reference.get("tags") or [])
+            ],
+            choices=list(mapping.values()),
+        )
+
+
+NESTED_COLUMNS = frozenset({"doc", "model_response", "metric"})
+FLAT_COLUMNS = frozenset({"full_prompt", "predictions", "metrics", "gold_index"})
+_METRICS = ("acc", "em", "exact_match", "qem", "extractive_match", "pem", "pqem")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What both layouts say about a question."""
+
+    question: str
+    choices: Sequence[str]
+    gold: Sequence[int]
+    texts: Sequence[str]
+    logs: Sequence[float]
+    metrics: Raw
+    name: str | None = None
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What all rows together show."""
+
+    spread: bool = False
+    chosen: int = 0
+    other_grade: int = 0
+
+
+def read_lighteval(log: ForeignLog) -> None:
+    """Read the details of one task."""
+    path, grade = log.path, log.options.grade
+    try:
+        table = pl.read_parquet(path)
+    except UNREADABLE as error:
+        raise InputError(
+            f"the details of LightEval are cut or damaged: {reason_of(error)}",
+            hint="a parquet file has its index at its end: fetch or write the file again",
+        ) from None
+    nested = set(table.columns) >= NESTED_COLUMNS
+    if not nested and not set(table.columns) >= FLAT_COLUMNS:
+        raise InputError("not the columns of LightEval's details")
+    log.expected = table.height
+    model, task = _model_and_task(path)
+    seen = _Seen()
+
+    def exchanges(numbered: tuple[int, Raw]) -> Iterator[Exchange]:
+        number, values = numbered
+        row = _nested(values) if nested else _flat(values)
+        about = Exchange(
+            question_id=row.name or f"row {number}",
+            question=row.question,
+            answer=None,
+            model=model,
+            task=task,
+            references=[row.choices[at].strip() for at in row.gold if 0 <= at < len(row.choices)],
+        )
+        if row.choices and len(row.logs) >= len(row.choices) > 1:
+            yield _choice(about, row, seen, grade)
+        elif row.texts:
+            graded = replace(about, grade=_metric_grade(row, grade))
+            yield from (replace(graded, answer=text.strip()) for text in row.texts)
+        else:
+            raise NoAnswerError("neither a written answer nor log-likelihoods of several options")
+
+    rows = enumerate(table.iter_rows(named=True), start=1)
+    exchange.read_exchanges(log, ((f"row {row[0]}", row) for row in rows), exchanges)
+    if seen.other_grade:
+        log.note(
+            f"{seen.other_grade} of {seen.chosen} questions have another grade in LightEval, whose "
+            "metric may normalise by length: here the most likely option is graded"
+        )
+    if seen.chosen and not seen.spread:
+        # The same number for every option of every question was never computed by a model.
+        log.note(
+            "all options have the same log-likelihood, which is a placeholder of the writer; it "
+            "is not read as a confidence"
+        )
+        log.finish()
+        log.scores = log.scores.filter(pl.col("method") != "option_softmax")
+
+
+def _nested(values: Raw) -> _Row:
+    doc, reply = values["doc"], values["model_response"]
+    return _Row(
+        question=str(doc["query"]),
+        choices=[str(one) for one in doc.get("choices") or ()],
+        gold=_places(doc.get("gold_index")),
+        texts=[str(one) for one in reply.get("text_post_processed") or reply.get("text") or ()],
+        logs=[float(one) for one in reply.get("logprobs") or ()],
+        metrics=values["metric"] or {},
+        name=str(doc["id"]) if doc.get("id") not in (None, "") else None,
+    )
+
+
+def _flat(values: Raw) -> _Row:
+    choices = [str(one) for one in _listed(values.get("choices"))]
+    predictions = _listed(values["predictions"])
+    likely = [_loglikelihood(one) for one in predictions] if len(choices) > 1 else []
+    return _Row(
+        question=str(values.get("example") or values["full_prompt"]),
+        choices=choices,
+        gold=_places(_listed(values.get("gold_index"))),
+        texts=[] if likely and None not in likely else [str(one) for one in predictions],
+        logs=[one for one in likely if one is not None] if None not in likely else [],
+        metrics=values["metrics"] or {},
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list; some versions wrote lists as their text."""
+    if isinstance(value, str):
+        value = ast.literal_eval(value) if value.lstrip().startswith(("[", "(")) else [value]
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _loglikelihood(value: Any) -> float | None:
+    """Return the log-likelihood of a prediction: a number, or the first of (number, greedy)."""
+    if isinstance(value, str) and value.lstrip().startswith(("[", "(")):
+        value = ast.literal_eval(value)
+    if isinstance(value, Mapping):
+        value = next(iter(value.values()), None)
+    if isinstance(value, list | tuple):
+        value = value[0] if value else None
+    return json_text.finite_number(value)
+
+
+def _places(value: Any) -> list[int]:
+    return [int(one) for one in (value if isinstance(value, list | tuple) else [value])]
+
+
+def _model_and_task(path: Path) -> tuple[str, str]:
+    """Return the names in ``details/MODEL/DATE/details_TASK_DATE.parquet``."""
+    date = path.parent.name
+    task = path.stem.removeprefix("details_").removesuffix(f"_{date}")
+    parts = path.parts
+    if "details" in parts[:-2]:
+        place = len(parts) - 1 - parts[::-1].index("details")
+        named = "/".join(parts[place + 1 : -2])
+        return named or "model", task
+    return "model", task
+
+
+def _choice(about: Exchange, row: _Row, seen: _Seen, grade: str | None) -> Exchange:
+    # Twice as many: those behind are the options without the question.
+    logs = row.logs[: len(row.choices)]
+    chosen, share = exchange.most_likely(logs)
+    correct = float(chosen in row.gold)
+    theirs = exchange.grade_value(row.metrics.get(grade or "acc"))
+    seen.chosen += 1
+    seen.spread |= max(logs) != min(logs)
+    seen.other_grade += theirs is not None and theirs != correct
+    return replace(
+        about,
+        answer=row.choices[chosen].strip(),
+        grade=Grade(correct, None, "gold_index"),
+        choices=[option.strip() for option in row.choices],
+        scores={"option_softmax": share},
+    )
+
+
+def _metric_grade(row: _Row, name: str | None) -> Grade:
+    if len(row.texts) > 1:
+        # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
+        return Grade(None, FILTERED_ONLY)
+    names = [one for one in _METRICS if one in row.metrics]
+    return exchange.first_grade(row.metrics, [name] if name else names or row.metrics)

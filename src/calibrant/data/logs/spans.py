@@ -1,0 +1,209 @@
+"""Spans of OpenTelemetry with gen_ai attributes, and runs as tracers of LangChain keep them.
+
+A span is read as its SDK prints it (`to_json`, the console exporter) or as OTLP writes it in JSON.
+Content is taken where the instrumentation recorded it: attributes or events, by the convention of
+today or the one before. What people and judges said are events `gen_ai.evaluation.result`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from calibrant.data.logs import exchange
+from calibrant.data.logs.json_text import ReadOptions, joined_objects, numbered
+from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
+
+_OWN = "calibrant."
+"""Before the method in the name of an evaluation that calibrant itself wrote."""
+_MODELS = ("gen_ai.response.model", "gen_ai.request.model")
+
+
+class _Span(NamedTuple):
+    """A span: its trace, its own id, and its attributes with those of its events."""
+
+    trace: str
+    id: str
+    held: dict[str, object]
+    events: list[tuple[str, dict[str, object]]]
+
+
+def read_otel(log: ForeignLog) -> None:
+    """Read spans; the same input asked again is another draw of it."""
+    spans = [span for row in joined_objects(log.path, log) for span in _spans(row)]
+    answers = [span for span in spans if _replies(span)]
+    said, options = _by_span(answers, spans, log), log.options
+    rows = numbered("answer", answers)
+    exchange.read_exchanges(log, rows, lambda span: _exchanges(span, said[span.id], options))
+
+
+def _spans(row: exchange.Raw) -> Iterator[_Span]:
+    for resource in row.get("resourceSpans") or ():
+        for scope in resource.get("scopeSpans") or ():
+            for span in scope.get("spans") or ():
+                yield _span(span["traceId"], span["spanId"], span)
+    if isinstance(row.get("context"), Mapping):
+        yield _span(row["context"]["trace_id"], row["context"]["span_id"], row)
+
+
+def _span(trace: Any, span_id: Any, row: exchange.Raw) -> _Span:
+    events = row.get("events") or ()
+    named = [(str(event["name"]), _attributes(event.get("attributes"))) for event in events]
+    return _Span(str(trace), str(span_id), _attributes(row.get("attributes")), named)
+
+
+def _attributes(attributes: Any) -> dict[str, object]:
+    """Return attributes by name; OTLP lists them, each value under the name of its type."""
+    if isinstance(attributes, Mapping):
+        return dict(attributes)
+    return {str(one["key"]): next(iter(one["value"].values()), None) for one in attributes or ()}
+
+
+def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) -> list[Any]:
+    """Return messages: one attribute, attributes with a number each, or events."""
+    everywhere = [span.held, *(body for _, body in span.events)]
+    whole = next((body[attribute] for body in everywhere if body.get(attribute)), None)
+    if whole is not None:
+        messages = exchange.json_in(whole) if isinstance(whole, str) else whole
+        return messages if isinstance(messages, list) else [whole]
+    numbers = (f"{older}.{number}.content" for number in range(len(span.held)))
+    listed = [span.held[name] for name in numbers if span.held.get(name)]
+    return listed or [
+        body.get("message") or body.get("content") for name, body in span.events if name in events
+    ]
+
+
+def _replies(span: _Span) -> list[str]:
+    messages = _messages(span, "gen_ai.output.messages", "gen_ai.completion", ("gen_ai.choice",))
+    return [text for text in map(exchange.plain_text, messages) if text]
+
+
+def _evaluations(span: _Span) -> Iterator[tuple[object, str, object]]:
+    """Yield the id of a reply that an evaluation names, and its own name and value."""
+    for name, body in span.events:
+        if name == "gen_ai.evaluation.result" and "gen_ai.evaluation.name" in body:
+            values = (body.get(f"gen_ai.evaluation.score.{part}") for part in ("value", "label"))
+            value = next((value for value in values if value is not None), None)
+            yield body.get("gen_ai.response.id"), str(body["gen_ai.evaluation.name"]), value
+
+
+def _by_span(
+    answers: list[_Span], spans: list[_Span], log: ForeignLog
+) -> Mapping[str, dict[str, object]]:
+    """Return what was said of each answer: in its span, of its id, or in a trace with it alone."""
+    said: dict[str, dict[str, object]] = defaultdict(dict)
+    of_trace: dict[str, list[str]] = defaultdict(list)
+    for span in answers:
+        of_trace[span.trace].append(span.id)
+    by_reply = {span.held.get("gen_ai.response.id"): span.id for span in answers}
+    lost = 0
+    for span in spans:
+        inside = of_trace[span.trace]
+        alone = inside[0] if len(inside) == 1 else None
+        here = span.id if span.id in inside else alone
+        for reply, name, value in _evaluations(span):
+            place = here if reply is None else by_reply.get(reply, here)
+            if place is None:
+                lost += 1
+            else:
+                said[place][name] = value
+    if lost:
+        log.note(f"{lost} evaluations name no answer, and their trace has none or several")
+    return said
+
+
+def _exchanges(
+    span: _Span, said: exchange.Raw, options: ReadOptions
+) -> Iterator[exchange.Exchange]:
+    events = ("gen_ai.user.message", "gen_ai.prompt")
+    asked = _messages(span, "gen_ai.input.messages", "gen_ai.prompt", events)
+    own = {
+        name.removeprefix(_OWN): number
+        for name, value in said.items()
+        if name.startswith(_OWN) and (number := exchange.number_in(value)) is not None
+    }
+    others = {name: value for name, value in said.items() if not name.startswith(_OWN)}
+    stated = others.pop(exchange.CONFIDENCE, None)
+    replies, grade = _replies(span), exchange.grade_among(others, options.grade)
+    only = len(replies) == 1
+    for reply in replies:
+        yield exchange.Exchange(
+            question=exchange.plain_text(asked[-1]) if asked else "",
+            answer=reply,
+            model=str(exchange.first_of(span.held, _MODELS) or "model"),
+            grade=grade if only else exchange.Grade(None, FILTERED_ONLY),
+            confidence=stated if only else None,
+            scores=own if only else {},
+        )
+
+
+# -- runs of LangChain -----------------------------------------------------------------------------
+
+
+_RUN_MODELS = ("model_name", "ls_model_name")
+
+
+def read_langchain(log: ForeignLog) -> None:
+    """Read runs, with their children inside or as rows of their own: one answer per whole run."""
+    traces: dict[str, list[exchange.Raw]] = defaultdict(list)
+    for _, row in exchange.log_rows(log):
+        for run in _inside(row):
+            traces[str(run.get("trace_id") or run.get("id"))].append(run)
+    rows = numbered("run", traces.values())
+    exchange.read_exchanges(log, rows, lambda runs: [_run(runs, log.options)])
+
+
+def _inside(run: exchange.Raw) -> Iterator[exchange.Raw]:
+    yield run
+    for child in run.get("child_runs") or ():
+        yield from _inside(child)
+
+
+def _run(runs: list[exchange.Raw], options: ReadOptions) -> exchange.Exchange:
+    whole = next((run for run in runs if not run.get("parent_run_id")), runs[0])
+    exchange.refuse_failed(whole, "run")
+    calls = [run for run in runs if run["run_type"] in ("llm", "chat_model") and run["outputs"]]
+    generation = _generation(calls[-1]["outputs"]) if calls else {}
+    message = _unwrapped(generation.get("message") or {})
+    about = exchange.mapping_in(message.get("response_metadata"))
+    outputs = exchange.mapping_in(whole["outputs"])
+    extra, inner = (exchange.mapping_in(x) for x in (whole.get("extra"), outputs.get("output")))
+    values = {**exchange.mapping_in(extra.get("metadata")), **_feedback(whole)}
+    stated = exchange.first_of({**outputs, **inner}, (exchange.CONFIDENCE,))
+    return exchange.Exchange(
+        question=_words(whole["inputs"]),
+        answer=_words(generation if whole in calls else outputs),
+        model=str(exchange.first_of({**values, **about}, _RUN_MODELS) or "model"),
+        grade=exchange.grade_among(values, options.grade),
+        confidence=values.get(exchange.CONFIDENCE, stated),
+        tokens=exchange.response_logprobs(exchange.mapping_in(generation.get("generation_info")))
+        or exchange.response_logprobs(about),
+    )
+
+
+def _generation(outputs: Any) -> exchange.Raw:
+    """Return the first generation of a call, of which a list of lists is kept."""
+    calls = exchange.mapping_in(outputs).get("generations") or [{}]
+    return exchange.mapping_in(calls[0][0] if isinstance(calls[0], list) else calls[0])
+
+
+def _feedback(run: exchange.Raw) -> dict[str, object]:
+    """Return what LangSmith adds to a run: means of feedback by name."""
+    means = exchange.mapping_in(run.get("feedback_stats"))
+    return {name: exchange.mapping_in(one).get("avg") for name, one in means.items()}
+
+
+def _unwrapped(message: Any) -> exchange.Raw:
+    """Return the fields of a message, which LangChain keeps as the arguments of its class."""
+    fields = exchange.mapping_in(message)
+    return exchange.mapping_in(fields.get("kwargs")) or fields
+
+
+def _words(value: Any) -> str:
+    """Return the words of inputs or outputs: of the last message, however it is wrapped."""
+    if isinstance(value, list) and value:
+        return _words(value[-1])
+    if not isinstance(value, Mapping):
+        return exchange.plain_text(value)
+    fields = _unwrapped(value)
+    inner = exchange.first_of(fields, ("messages", "output", "input"))
+    return exchange.plain_text(fields) if inner is None else _words(inner)

@@ -1,0 +1,222 @@
+"""Runners whose grade is that a test passed, or a judge said yes: promptfoo, DeepEval, HLE.
+
+A test without assertions passes by default: it has no grade. The score of a metric is the opinion
+of a judge about the answer, never the confidence of the model that gave it; a confidence is the
+probability of the reply's tokens, or a number that stands in the metadata as ``confidence``. The
+judge of HLE reads a confidence in the response, and is told to write 100 where there is none: a
+100 that the response does not contain is no confidence.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.data.logs import exchange, json_text
+from calibrant.data.logs.log import ForeignLog, stated_percent
+from calibrant.data.logs.recognise import ROWS, fits, kind_of_row
+
+_ERROR = 2
+"""`failureReason` of a call that failed; 0 is a pass, 1 a failed assertion."""
+
+
+_NOT_CORRECTNESS = frozenset(json_text.KINDS["promptfoo"]["others"].split())
+"""Assertions about how fast, dear or well formed an answer is, not about whether it is right."""
+
+
+# -- promptfoo eval -o out.json, or out.jsonl ------------------------------------------------------
+
+
+def read_promptfoo(log: ForeignLog) -> None:
+    """Read results; repeats of a test are draws of one question."""
+    rows = _results(log.path, log)
+    several = len({str(row.get("promptIdx")) for _, row in rows if isinstance(row, dict)}) > 1
+
+    def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
+        response = row.get("response") or {}
+        if row.get("failureReason") == _ERROR or response.get("error"):
+            why = response.get("error") or row.get("error")
+            raise exchange.NoAnswerError(f"the call failed: {why!r:.120}")
+        if response.get("cached"):
+            log.note("some replies come from promptfoo's cache: repeats of those are copies")
+        yield _result(row, response, log.options.grade, several_prompts=several)
+
+    exchange.read_exchanges(log, rows, exchanges)
+
+
+def _results(path: Path, log: ForeignLog) -> list[tuple[str, Any]]:
+    data = path.read_bytes()
+    first = json_text.json_or_none(data.partition(b"\n")[0])
+    if isinstance(first, dict) and fits(first, ROWS["promptfoo"]):
+        return list(json_text.named_lines(path, log))
+    try:
+        document = json_text.load_json(data)
+    except ValueError as error:
+        raise InputError(
+            f"the JSON of promptfoo is cut or damaged: {error}",
+            hint="write it again: promptfoo export eval EVAL_ID -o FILE.json",
+        ) from None
+    results = document.get("results") if isinstance(document, Mapping) else None
+    if not isinstance(results, Mapping) or not isinstance(results.get("results"), list):
+        raise InputError("promptfoo's results are missing: not its layout")
+    stats = results.get("stats") or {}
+    log.expect_sum([stats.get(name) for name in ("successes", "failures", "errors")])
+    return list(json_text.numbered("result", results["results"]))
+
+
+def _result(
+    row: exchange.Raw, response: exchange.Raw, grade: str | None, *, several_prompts: bool
+) -> exchange.Exchange:
+    provider = row["provider"]
+    name = provider if isinstance(provider, str) else provider.get("label") or provider["id"]
+    tokens, usage = response.get("logProbs"), response.get("tokenUsage") or {}
+    details = {"prompt_tokens": usage.get("prompt"), "completion_tokens": usage.get("completion")}
+    return exchange.Exchange(
+        question_id=json.dumps(row.get("vars") or {}, sort_keys=True, ensure_ascii=False),
+        question=str((row.get("prompt") or {}).get("raw") or ""),
+        answer=json_text.as_text(response.get("output")) or "",
+        model=f"{name} (prompt {row['promptIdx']})" if several_prompts else str(name),
+        grade=exchange.Grade(*_test_grade(row, grade), "assertions"),
+        confidence=(response.get("metadata") or {}).get(exchange.CONFIDENCE),
+        tokens=tokens if isinstance(tokens, list) else None,
+        details=details,
+    )
+
+
+def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
+    graded = row.get("gradingResult") or {}
+    if name is not None:
+        value = json_text.finite_number((row.get("namedScores") or {}).get(name))
+        return (value, None) if value is not None else (None, f"no score named {name!r}")
+    assertions = graded.get("componentResults")
+    if not assertions:
+        # promptfoo lets a test without assertions pass; nobody looked at the answer.
+        return None, "the test has no assertion"
+    kinds = [str((one.get("assertion") or {}).get("type") or "") for one in assertions]
+    about = [kind.removeprefix("not-") not in _NOT_CORRECTNESS for kind in kinds]
+    if not any(about):
+        return None, f"no assertion is about the answer being right: {', '.join(kinds)}"
+    if all(about):
+        return float(bool(row["success"])), None
+    passed = [bool(one["pass"]) for one, says in zip(assertions, about, strict=True) if says]
+    return float(all(passed)), None
+
+
+# -- DEEPEVAL_RESULTS_FOLDER and .deepeval ---------------------------------------------------------
+
+
+def read_deepeval(log: ForeignLog) -> None:
+    """Read a test run; cases with the same input are draws of one question."""
+    content = json_text.read_json(log.path, log, rows="testCases")
+    # The folder .deepeval wraps the run.
+    run = content.get("testRunData", content) if isinstance(content, Mapping) else None
+    if not isinstance(run, Mapping) or not isinstance(run.get("testCases"), list):
+        raise InputError("a test run of DeepEval has a list of test cases")
+    log.expect_sum([run.get("testPassed"), run.get("testFailed")])
+    if run.get("conversationalTestCases"):
+        count = len(run["conversationalTestCases"])
+        log.problem("conversationalTestCases", f"{count} conversations have no single answer")
+    settings = run.get("hyperparameters")
+    model = settings.get("model") if isinstance(settings, Mapping) else None
+    exchange.read_exchanges(
+        log,
+        json_text.numbered("test case", run["testCases"]),
+        lambda case: [_case(case, str(model or "model"), log.options.grade)],
+    )
+
+
+def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchange:
+    expected = json_text.as_text(case.get("expectedOutput"))
+    metadata = case.get("metadata") or case.get("additionalMetadata") or {}
+    return exchange.Exchange(
+        question=str(case["input"]),
+        answer=json_text.as_text(case.get("actualOutput")) or "",
+        model=model,
+        grade=exchange.Grade(*_case_grade(case, grade), grade or "all metrics"),
+        confidence=metadata.get(exchange.CONFIDENCE),
+        references=() if expected is None else [expected],
+    )
+
+
+def _case_grade(case: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
+    metrics = case.get("metricsData") or []
+    chosen = [one for one in metrics if name is None or one.get("name") == name]
+    if not chosen:
+        names = ", ".join(str(one.get("name")) for one in metrics) or "none"
+        return None, "no metric was run" if name is None else f"no metric {name!r}; it has: {names}"
+    failed = next((one for one in chosen if one.get("error")), None)
+    if failed is not None:
+        return None, f"the metric {failed.get('name')} failed: {failed['error']!r:.80}"
+    return float(all(bool(one["success"]) for one in chosen)), None
+
+
+_DEFAULT = 100.0
+"""What the judge writes where a response states no confidence."""
+
+
+def read_hle(log: ForeignLog) -> None:
+    """Read judged answers; entries that the judge has not answered are listed."""
+
+    def exchanges(row: tuple[str, Any]) -> Iterator[exchange.Exchange]:
+        question, entry = row
+        judged = entry.get("judge_response") if isinstance(entry, Mapping) else None
+        if not isinstance(judged, Mapping):
+            raise exchange.NoAnswerError("not judged")
+        yield _answer(log, question, entry, judged)
+
+    entries = _entries(log.path, log)
+    rows = ((f"question {name}", (name, entry)) for name, entry in entries.items())
+    exchange.read_exchanges(log, rows, exchanges)
+
+
+def _entries(path: Path, log: ForeignLog) -> dict[str, object]:
+    """Return the entries by question; of a damaged file those before the damage."""
+    data = path.read_bytes()
+    # A file of lines begins with a whole entry.
+    first = json_text.json_or_none(data.partition(b"\n")[0])
+    if isinstance(first, dict) and kind_of_row(first) == "hle":
+        lines = json_text.named_lines(path, log)
+        entries: dict[str, object] = {str(row.get("id", place)): row for place, row in lines}
+        log.expected = len(entries) + len(log.problems)
+        return entries
+    content = json_text.read_json(path, log)
+    if isinstance(content, list):
+        rows = [one for one in content if isinstance(one, dict)]
+        content = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
+    if not isinstance(content, dict) or not content:
+        raise InputError("no entry of the file can be read")
+    if not log.problems:
+        log.expected = len(content)
+    else:
+        read = sum(isinstance(one, dict) and "judge_response" in one for one in content.values())
+        lost = data.count(b'"judge_response"') - read
+        if lost:
+            log.problem(path.name, f"at least {lost} of its entries cannot be read")
+    return content
+
+
+def _answer(
+    log: ForeignLog, question: str, entry: exchange.Raw, judged: exchange.Raw
+) -> exchange.Exchange:
+    correct, text = exchange.grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
+    confidence = json_text.finite_number(judged.get("confidence"))
+    reference = judged.get("correct_answer")
+    made_up = confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None
+    reason = None if correct is not None else f"the judge says {judged.get('correct')!r:.40}"
+    if confidence is None:
+        log.problem(f"question {question}", "the judge gives no confidence")
+    elif made_up:
+        why = "the response states no confidence; the judge writes 100 there, which is not read"
+        log.problem(f"question {question}", why)
+    return exchange.Exchange(
+        question_id=question,
+        question=str(entry.get("question", "")),
+        text=text,
+        answer=str(judged.get("model_answer", text)),
+        model=str(entry.get("model", "model")),
+        draw=0,
+        grade=exchange.Grade(correct, reason, "judge"),
+        scores={} if confidence is None or made_up else {"verb": confidence / 100.0},
+        references=[str(reference)] if reference is not None else (),
+    )

@@ -1,0 +1,268 @@
+"""Exports of Phoenix and other tools that speak OpenInference, and of Langfuse.
+
+Of Phoenix are read the runs of an experiment (``/v1/experiments/ID/json``), a table of spans, and
+a folder with that table and the one of its annotations. Of Langfuse the answers of its API, the
+tables that its pages export, and a folder of the scheduled export.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.data.formats import entries_below
+from calibrant.data.logs import exchange
+from calibrant.data.logs.json_text import KINDS, as_text, json_or_none, json_rows, numbered
+from calibrant.data.logs.log import ForeignLog
+from calibrant.data.logs.recognise import ROWS, fits
+from calibrant.data.tables import read_table
+
+_SPAN = "context.span_id"
+_KIND = ("span_kind", "attributes.openinference.span.kind")
+_TABLES = (".parquet", ".csv", ".jsonl")
+
+
+def _named(path: Path, stem: str) -> Path | None:
+    places = (path / f"{stem}{ending}" for ending in _TABLES)
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_phoenix(log: ForeignLog) -> None:
+    """Read spans or runs; the same input asked again is another draw of it."""
+    rows, annotations = _content(log)
+
+    def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
+        if fits(row, ROWS["phoenix"]):
+            yield _run(row, log.options.grade)
+        elif _is_reply(row):
+            yield _span(row, annotations, log.options.grade)
+
+    exchange.read_exchanges(log, rows, exchanges)
+
+
+def _content(
+    log: ForeignLog,
+) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, exchange.Raw]]:
+    """Return the rows, and the annotations by span."""
+    if (path := log.path).is_dir():
+        spans, notes = _named(path, "spans"), _named(path, "annotations")
+        if spans is None or notes is None:
+            raise InputError(
+                "a folder of Phoenix holds a table `spans` and a table `annotations`",
+                hint="write both with the client of Phoenix, as parquet, csv or jsonl",
+            )
+        return numbered("row", read_table(spans).iter_rows(named=True)), _by_span(notes)
+    return exchange.log_rows(log), {}
+
+
+def _by_span(path: Path) -> dict[str, dict[str, object]]:
+    annotations: dict[str, dict[str, object]] = {}
+    for row in read_table(path).iter_rows(named=True):
+        name = as_text(row.get("annotation_name") or row.get("name"))
+        span = as_text(row.get("span_id") or row.get(_SPAN))
+        if name is not None and span is not None:
+            annotations.setdefault(span, {})[name] = _opinion(row, "result.")
+    return annotations
+
+
+def _opinion(row: exchange.Raw, before: str = "") -> Any:
+    """Return the score of an annotation, or its label where it has none."""
+    score = row.get(f"{before}score", row.get("score"))
+    return row.get(f"{before}label", row.get("label")) if score is None else score
+
+
+def _is_reply(row: exchange.Raw) -> bool:
+    kind = next((row[name] for name in _KIND if row.get(name)), "LLM")
+    return kind == "LLM" and row.get("attributes.output.value") not in (None, "")
+
+
+def _span(
+    row: exchange.Raw, annotations: Mapping[str, exchange.Raw], grade: str | None
+) -> exchange.Exchange:
+    values = dict(annotations.get(str(row.get(_SPAN)), {}))
+    for name, value in row.items():
+        base, _, last = name.rpartition(".")
+        if name.startswith("eval.") and last in ("score", "label") and value is not None:
+            values.setdefault(base.removeprefix("eval."), value)
+    stated = values.pop(exchange.CONFIDENCE, _metadata(row).get(exchange.CONFIDENCE))
+    output = row["attributes.output.value"]
+    return exchange.Exchange(
+        question=exchange.plain_text(row.get("attributes.input.value")),
+        answer=exchange.plain_text(output),
+        model=str(row.get("attributes.llm.model_name") or "model"),
+        grade=exchange.grade_among(values, grade),
+        confidence=stated,
+        tokens=exchange.response_logprobs(output),
+    )
+
+
+def _metadata(row: exchange.Raw) -> exchange.Raw:
+    inner = {
+        name.removeprefix("attributes.metadata."): value
+        for name, value in row.items()
+        if name.startswith("attributes.metadata.") and value is not None
+    }
+    return {**exchange.mapping_in(row.get("attributes.metadata")), **inner}
+
+
+def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
+    exchange.refuse_failed(row, "run")
+    values = {
+        str(one["name"]): _opinion(one)
+        for one in row["annotations"] or ()
+        if isinstance(one, Mapping) and "name" in one
+    }
+    output, right = row["output"], row.get("reference_output")
+    beside = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
+    stated = values.pop(exchange.CONFIDENCE, None)
+    return exchange.Exchange(
+        question_id=str(row["example_id"]),
+        question=exchange.plain_text(row.get("input")),
+        answer=exchange.plain_text(output),
+        grade=exchange.grade_among(values, grade),
+        confidence=beside if stated is None else stated,
+        tokens=exchange.response_logprobs(output),
+        references=[exchange.plain_text(right)] if right else (),
+    )
+
+
+_ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})
+_TRACE_FIELDS = frozenset(KINDS["langfuse"]["others"].split())
+
+
+def read_langfuse(log: ForeignLog) -> None:
+    """Read an export; the same input asked again is another draw of it."""
+    if log.path.is_dir():
+        rows = _scheduled(log)
+    else:
+        rows = [_unfolded(row) for row in _rows(log.path, log)]
+    answers = [(row, _scores(row)) for row in rows if _is_answer(row)]
+    if not answers:
+        raise InputError("no answer of a model is in this export of Langfuse")
+    _require_zeros(answers, log)
+    grade = log.options.grade
+    exchange.read_exchanges(log, numbered("answer", answers), lambda one: [_exchange(grade, *one)])
+
+
+# -- what the files hold --------------------------------------------------------------------------
+
+
+def _rows(path: Path, log: ForeignLog) -> list[exchange.Raw]:
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            return [dict(row) for row in csv.DictReader(file)]
+    return [row for _, row in json_rows(path, log)]
+
+
+def _unfolded(row: exchange.Raw) -> exchange.Raw:
+    """Return the answer of a trace: itself, or its generation where it has no output."""
+    inner = row.get("observations")
+    observations = [one for one in inner or () if isinstance(one, Mapping)]
+    generations = [one for one in observations if one.get("type") == "GENERATION"]
+    if not generations:
+        return row
+    last = generations[-1]
+    model = last.get("model") or last.get("providedModelName")
+    filled = {**row, "model": row.get("model") or model, "answer_of": last.get("output")}
+    if row.get("output") in (None, ""):
+        filled |= {"input": row.get("input") or last.get("input"), "output": last.get("output")}
+    return filled
+
+
+def _scheduled(log: ForeignLog) -> list[exchange.Raw]:
+    """Join the observations of a scheduled export with their scores, or those of their trace."""
+    path, scores = log.path, dict[str, dict[str, object]]()
+    for row in _all_rows(path / "scores", log):
+        name, value = row.get("name"), row.get("value")
+        if row.get("data_type") not in ("NUMERIC", None) and row.get("string_value"):
+            value = row["string_value"]
+        key = str(row.get("observation_id") or row.get("trace_id"))
+        scores.setdefault(key, {})[str(name)] = value
+    rows: list[exchange.Raw] = []
+    # The enriched table has every observation of the plain one.
+    folders = (path / name for name in ("observations_v2", "observations"))
+    for row in _all_rows(next((one for one in folders if one.is_dir()), path), log):
+        inner = row.get("parent_observation_id")
+        of_trace = {} if inner else scores.get(str(row.get("trace_id")), {})
+        rows.append({**row, "scores": of_trace | scores.get(str(row.get("id")), {})})
+    return rows
+
+
+def _all_rows(folder: Path, log: ForeignLog) -> list[exchange.Raw]:
+    files = [file for file in entries_below(folder) if file.is_file()]
+    return [row for file in files for row in _rows(file, log)]
+
+
+# -- what a row says ------------------------------------------------------------------------------
+
+
+def _is_answer(row: exchange.Raw) -> bool:
+    return row.get("type") in (None, *_ANSWERS) and row.get("output") not in (None, "")
+
+
+def _scores(row: exchange.Raw) -> dict[str, object]:
+    """Return the scores by name: a list of objects, a mapping, or a column each."""
+    recorded = row.get("scores")
+    scores: dict[str, object] = {}
+    if isinstance(recorded, list):
+        for one in recorded:
+            if isinstance(one, Mapping) and "name" in one:
+                text = one.get("stringValue") or one.get("string_value")
+                kind = one.get("dataType") or one.get("data_type")
+                scores[str(one["name"])] = text if text and kind != "NUMERIC" else one.get("value")
+        return scores
+    if isinstance(recorded, Mapping):
+        scores |= {str(name): _single(value) for name, value in recorded.items()}
+    for name, value in row.items():
+        if name not in _TRACE_FIELDS and (value is None or isinstance(value, list | str)):
+            single = _single(value)
+            if not isinstance(single, str) or len(single) <= 40:
+                scores.setdefault(name, single)
+    return scores
+
+
+def _single(value: Any) -> Any:
+    """Return the one value of a score; in a CSV its list is JSON text."""
+    if isinstance(value, str) and value.startswith("["):
+        listed = json_or_none(value.encode())
+        value = value if listed is None else listed
+    if isinstance(value, list):
+        return value[0] if len(value) == 1 else None
+    return None if value == "" else value
+
+
+def _require_zeros(answers: Sequence[tuple[exchange.Raw, exchange.Raw]], log: ForeignLog) -> None:
+    """Refuse grades of a table from which the scores of 0 are missing.
+
+    The pages of Langfuse leave a numeric score of 0 out of their tables. What is left are the right
+    answers, and nothing tells a wrong one from one that was never graded.
+    """
+    if log.path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
+        return
+    every = [exchange.grade_among(scores, log.options.grade) for _, scores in answers]
+    grades = [one.correct for one in every if one.correct is not None]
+    names = {one.grader for one in every if one.grader is not None}
+    values = (scores.get(name) for _, scores in answers for name in names)
+    numbers = any(exchange.number_in(value) is not None for value in values)
+    if numbers and 0 < len(grades) < len(every) and min(grades) > 0:
+        raise InputError(
+            f"every value of {next(iter(names))} is above 0 and {len(every) - len(grades)} are "
+            "missing: the tables of Langfuse leave scores of 0 out, so wrong answers cannot be "
+            "told from ungraded ones",
+            hint="export by the API or the scheduled export, or make the score a boolean one",
+        )
+
+
+def _exchange(grade: str | None, row: exchange.Raw, scores: exchange.Raw) -> exchange.Exchange:
+    metadata = exchange.mapping_in(row.get("metadata"))
+    graded = {name: value for name, value in scores.items() if name != exchange.CONFIDENCE}
+    model = row.get("model") or row.get("provided_model_name") or row.get("providedModelName")
+    return exchange.Exchange(
+        question=exchange.plain_text(row.get("input")),
+        answer=exchange.plain_text(row["output"]),
+        model=str(model or metadata.get("model") or "model"),
+        grade=exchange.grade_among(graded, grade),
+        confidence=scores.get(exchange.CONFIDENCE, metadata.get(exchange.CONFIDENCE)),
+        tokens=exchange.response_logprobs(row.get("answer_of") or row["output"]),
+    )

@@ -1,0 +1,244 @@
+"""The rules a row of scores must keep, and what a reader is told of rows that break one."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from msgspec import Struct
+
+from calibrant.core.arrays import Array
+from calibrant.core.errors import InputError, OutOfRangeError
+from calibrant.core.hints import Call, Hint
+from calibrant.core.imports import data_beside
+from calibrant.data.batches import Batch, ScoredRows, number_array
+
+
+class Rule(Struct, frozen=True):
+    """A rule with the sentence and the hint that a reader sees."""
+
+    name: str
+    sentence: str
+    hint: str
+
+
+_DROP = Hint("use {on_invalid} to leave such rows out and have them counted", on_invalid="drop")
+
+PERCENTAGES = Hint("if the column holds percentages, use {scale}", scale="percent")
+"""What to do with confidences from 0 to 100."""
+
+
+def _rule(name: str, entry: Mapping[str, Any]) -> Rule:
+    values = dict(entry.get("with", {}))
+    if "call" in values:
+        values["call"] = Call(values["call"], "TABLE")
+    hint = Hint(entry.get("hint", ""), **values)
+    return Rule(name, entry["sentence"], hint + _DROP if entry.get("drop", True) else hint)
+
+
+RULES = {name: _rule(name, entry) for name, entry in data_beside(__file__, "rules.toml").items()}
+MISSING = frozenset(
+    {"row_empty", "confidence_missing", "confidence_nan", "confidence_minus_one", "answer_missing"}
+)
+"""Rules of rows that say nothing, and not something wrong: they are left out and counted."""
+UNSCORED = tuple(name for name in RULES if name.startswith("confidence_"))
+"""Rules of rows whose grade counts although their confidence does not."""
+
+
+def rule_checks(
+    *, non_probability: frozenset[str], graded: bool, labels: bool, answer: bool
+) -> dict[str, pl.Expr]:
+    """Return, by rule, an expression that says which rows break it; the gravest rules first.
+
+    Parameters
+    ----------
+    non_probability
+        Methods whose score is no probability: their range is not checked.
+    graded
+        Whether outcomes between 0 and 1 are allowed.
+    labels
+        Whether an outcome is required in each row.
+    answer
+        Whether an answer is required in each row.
+    """
+    confidence, correct, weights = pl.col("confidence"), pl.col("correct"), pl.col("weights")
+    bounded = confidence.is_finite()
+    if non_probability:
+        bounded &= ~pl.col("method").is_in(list(non_probability))
+    no_grade = correct.is_null() | correct.is_nan()
+    blank = confidence.is_null() & correct.is_null()
+    for name in ("confidence", "correct"):
+        blank &= pl.col(f"_{name}_text").is_null()
+    checks = {
+        "row_empty": blank if labels else pl.lit(False),
+        "model_missing": _is_blank("model"),
+        "method_missing": _is_blank("method"),
+        "question_missing": _is_blank("question_id"),
+        "confidence_not_number": pl.col("_confidence_text").is_not_null(),
+        "confidence_missing": confidence.is_null() & pl.col("_confidence_text").is_null(),
+        "confidence_nan": confidence.is_nan(),
+        "confidence_infinite": confidence.is_infinite(),
+        "confidence_minus_one": bounded & (confidence == -1),
+        "confidence_below_0": bounded & (confidence < 0) & (confidence != -1),
+        "confidence_above_1": bounded & (confidence > 1),
+        "correct_not_number": pl.col("_correct_text").is_not_null(),
+        "correct_missing": (no_grade if labels else correct.is_nan())
+        & pl.col("_correct_text").is_null(),
+        "correct_not_binary": (~correct.is_between(0, 1) if graded else ~correct.is_in([0.0, 1.0]))
+        & correct.is_not_nan(),
+        "weights_not_number": pl.col("_weights_text").is_not_null(),
+        "weights_invalid": (weights.is_null() & pl.col("_weights_text").is_null())
+        | ~weights.is_finite()
+        | (weights < 0),
+    }
+    if answer:
+        checks["answer_missing"] = pl.col("answer").is_null()
+    return {name: broken.fill_null(False) for name, broken in checks.items()}
+
+
+def broken_masks(frame: pl.DataFrame, **checks: pl.Expr) -> dict[str, pl.Series]:
+    """Return, by rule, which rows break it; a row may break several, an empty one that alone."""
+    masks = frame.select(**checks)
+    empty = masks["row_empty"]
+    masks = masks.with_columns(pl.exclude("row_empty") & ~empty)
+    return {mask.name: mask for mask in masks if mask.any()}
+
+
+def broken_rule(checks: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return an expression with the name of the first rule that each row breaks, or null."""
+    return pl.coalesce([pl.when(broken).then(pl.lit(name)) for name, broken in checks.items()])
+
+
+def _is_blank(column: str) -> pl.Expr:
+    return pl.col(column).is_null() | (pl.col(column) == "")
+
+
+_OUT_OF_RANGE = ("confidence_below_0", "confidence_above_1")
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Return how many rows break which rule, most first."""
+    return ", ".join(f"{name} {n}" for name, n in counts.items())
+
+
+def row_error(
+    bad: pl.DataFrame,
+    source: str,
+    *,
+    faults: Collection[str],
+    counts: Mapping[str, int],
+    total: int,
+) -> InputError:
+    """Return the error that names the first broken row; a repeated question goes first.
+
+    Parameters
+    ----------
+    bad
+        The rows that break a rule, with the columns ``rule`` and ``_row``.
+    source
+        What messages call the table.
+    faults
+        The rules that must not be broken.
+    counts
+        Rows by rule.
+    total
+        Rows of the whole table.
+    """
+    wanted = ["duplicate_row"] if "duplicate_row" in faults else list(faults)
+    first = next(bad.filter(pl.col("rule").is_in(wanted)).iter_rows(named=True), None)
+    first = bad.row(0, named=True) if first is None else first
+    rule = RULES[first["rule"]]
+    column = rule.name.split("_")[0]
+    shown = {
+        "duplicate": f"question_id = {first['question_id']!r}, model = {first['model']!r}, "
+        f"method = {first['method']!r}",
+        "answer": "answer = null",
+    }.get(column) or f"{column} = {_value_shown(column, first)}"
+    kind = OutOfRangeError if rule.name in _OUT_OF_RANGE else InputError
+    return kind(
+        f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: "
+        f"{counts_text(counts)}",
+        source=source,
+        row=first["_row"],
+        hint=rule.hint,
+    )
+
+
+def _value_shown(column: str, row: Mapping[str, object]) -> str:
+    """Return the value as it was given: text that is no number, or the number that was read."""
+    value = row.get(f"_{column}_text")
+    value = row.get("question_id" if column == "question" else column) if value is None else value
+    return repr(value) if isinstance(value, str) else "null" if value is None else str(value)
+
+
+_NUMBERS = ("confidence", "correct", "weights")
+
+
+def broken_rows(rows: ScoredRows, *, model: str | None, method: str | None) -> dict[str, Array]:
+    """Return, by rule and in order of first appearance, the rows that break it.
+
+    Parameters
+    ----------
+    rows
+        The rows of a batch.
+    model, method
+        Columns of their names, or None where all rows share one.
+    """
+    batch = rows.batch
+    frame = pl.DataFrame(
+        {
+            "confidence": _with_nulls(rows.confidence, batch.confidence[rows.name]),
+            "correct": _with_nulls(rows.correct, batch.correct),
+            "weights": np.ones(batch.rows),
+        }
+    ).with_columns(
+        _names(batch, model).alias("model"),
+        _names(batch, method).alias("method"),
+        # Ids are looked at where questions are matched; a sum does not need them.
+        pl.lit("row").alias("question_id"),
+        *(pl.lit(None, pl.String).alias(f"_{role}_text") for role in _NUMBERS),
+    )
+    if batch.answer is not None:
+        frame = frame.with_columns(answer=pl.Series(~_null(batch.answer)).replace(False, None))
+    checks = rule_checks(
+        non_probability=frozenset(), graded=False, labels=True, answer=batch.answer is not None
+    )
+    broken = {r: np.flatnonzero(m.to_numpy()) for r, m in broken_masks(frame, **checks).items()}
+    return dict(sorted(broken.items(), key=lambda item: int(item[1][0])))
+
+
+def may_be_left_out(on_invalid: str) -> Collection[str]:
+    """Return the rules that rows may break and are then left out; a part knows no shares."""
+    ways = {"error": (), "missing": (*MISSING, *UNSCORED, "correct_missing"), "drop": RULES}
+    return ways[on_invalid]
+
+
+def first_broken(rows: ScoredRows, broken: dict[str, Array], file: str) -> InputError:
+    """Return the error that names the first row that breaks a rule."""
+    name = min(broken, key=lambda rule: int(broken[rule][0]))
+    rule, at, batch = RULES[name], int(broken[name][0]), rows.batch
+    column, shown = rule.name.split("_")[0], "null"
+    stored = {"confidence": batch.confidence[rows.name], "correct": batch.correct}.get(column)
+    if stored is not None and not (stored.null_count and _null(stored)[at]):
+        shown = str(float((rows.confidence if column == "confidence" else rows.correct)[at]))
+    text, row = f"{rule.sentence} ({column} = {shown})", batch.first_row + at
+    return InputError(text, source=file, row=row, hint=rule.hint)
+
+
+def _names(batch: Batch, column: str | None) -> pl.Series:
+    codes, values = (None, ["given"]) if column is None else batch.labels[column]
+    texts = pl.Series(values, dtype=pl.String)
+    return texts.gather(np.zeros(batch.rows, np.intp) if codes is None else codes)
+
+
+def _null(column: Any) -> Array:
+    return number_array(column.is_null())
+
+
+def _with_nulls(values: Array, column: Any) -> pl.Series:
+    """Return the numbers with what is missing as null, not as NaN."""
+    series = pl.Series(values.astype(np.float64))
+    if not column.null_count:
+        return series
+    empty = pl.Series(_null(column))
+    return pl.select(pl.when(~empty).then(series)).to_series()

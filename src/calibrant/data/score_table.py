@@ -1,0 +1,373 @@
+"""A checked scores table: whole, in blocks, made of several, with mended confidences."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from msgspec import structs
+
+from calibrant.core.arrays import Floats, Ints
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.places import bare_name
+from calibrant.data.guesses import require_column
+from calibrant.data.mend.recalibration_map import MENDED, MendMap, load_maps, names_of
+from calibrant.data.reading import Reading, joined_readings
+from calibrant.data.rules import RULES
+
+CLUSTER = "cluster_id"
+"""Column that says which rows depend on each other, where one was named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBlock:
+    """The rows of one model, method and group, as arrays.
+
+    `units` holds an integer code per question where a question has several rows, or per cluster
+    where rows of one depend on each other, else None. `cluster` holds the codes of clusters alone.
+    `unscored` holds the grades of rows without a confidence: they count for the accuracy.
+    """
+
+    keys: Mapping[str, str]
+    confidence: npt.NDArray[np.floating[Any]]
+    correct: Floats
+    weights: Floats | None
+    units: Ints | None
+    frame: pl.DataFrame
+    cluster: Ints | None = None
+    unscored: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    @property
+    def graded(self) -> ScoreBlock:
+        """All rows that have a grade, with a confidence or without; that is 0 everywhere."""
+        rows = pl.concat([self.frame, self.unscored], how="diagonal_relaxed")
+        return _block(rows.with_columns(confidence=pl.lit(0.0)), (), pl.DataFrame(), unique=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A checked scores table.
+
+    `dropped` counts rows left out by rule, `dropped_rows` names the first few of each
+    (1-based data rows), `rejected` holds all of them with the column ``rule`` (and text that is
+    no number in ``confidence_text``, ``correct_text`` or ``weights_text``). `assumed` lists
+    the roles that no column filled: the question id is then the row number, the model
+    ``"model"`` and the method the name of the confidence column. `reading` says which column
+    plays which role, and what was guessed. `unscored` holds rows that are graded and have no
+    confidence (NaN), with the columns of `frame`. `weightless` holds the rows of weight 0, which
+    are not there for any question about the table. `paired_by_row`: the tables have no
+    ids, and row 1 of each is taken as one question. `likely_weights` names a column that is called
+    as if it held weights, which nobody said it does.
+    """
+
+    frame: pl.DataFrame
+    source: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped_rows: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
+    assumed: tuple[str, ...] = ()
+    reading: Reading = field(default_factory=Reading)
+    unscored: pl.DataFrame = field(default_factory=pl.DataFrame)
+    weightless: pl.DataFrame = field(default_factory=pl.DataFrame)
+    paired_by_row: bool = False
+    likely_weights: str | None = None
+
+    @property
+    def graded(self) -> pl.DataFrame:
+        """All rows that have a grade; the confidence is NaN where it is missing."""
+        parts = [part for part in (self.frame, self.unscored) if part.height]
+        return pl.concat(parts, how="diagonal_relaxed") if len(parts) > 1 else self.frame
+
+    @property
+    def emptied(self) -> list[str]:
+        """Models of which every row was left out; their count alone would not name them."""
+        out = [part for part in (self.rejected, self.weightless) if "model" in part.columns]
+        named = {str(name) for part in out for name in part["model"].drop_nulls().unique()}
+        return sorted(named - {*map(str, self.frame["model"].unique())})
+
+    def only(self, **wanted: Collection[str] | None) -> Scores:
+        """Return the rows of some models or methods, `None` for all; so of those left out."""
+        chosen = {column: list(names) for column, names in wanted.items() if names is not None}
+        if not chosen:
+            return self
+
+        def kept(part: pl.DataFrame) -> pl.DataFrame:
+            named = {column: names for column, names in chosen.items() if column in part.columns}
+            return part.filter(*(pl.col(column).is_in(names) for column, names in named.items()))
+
+        part = self.each(kept)
+        if "model" not in self.rejected.columns:
+            return part
+        # A row that breaks several rules counts once: which others it broke is not kept.
+        rules = Counter(part.rejected["rule"].to_list())
+        named = {*self.rejected["rule"].to_list()}
+        others = {rule: n for rule, n in self.dropped.items() if rule not in named}
+        return replace(part, dropped={**rules, **others})
+
+    def each(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Scores:
+        """Return the table with its rows changed, those that are left out too."""
+        return replace(
+            self,
+            frame=change(self.frame),
+            rejected=change(self.rejected),
+            unscored=change(self.unscored),
+            weightless=change(self.weightless),
+        )
+
+    def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:
+        """Yield a block per (model, method), then per value of each column in `by`."""
+        for column in by:
+            require_column(column, self.frame.columns, self.source, role="by")
+        # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
+        unique = "question_id" in self.assumed
+        for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
+            unscored = _alike(self.unscored, pair, "model", "method")
+            yield _block(pair, (), unscored, unique=unique)
+            for column in by:
+                for part in pair.partition_by(column, maintain_order=True):
+                    part_unscored = _alike(unscored, part, column)
+                    yield _block(part, (column,), part_unscored, unique=unique)
+
+
+def _alike(rows: pl.DataFrame, part: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """Return the rows that have the values of this part in some columns."""
+    if not rows.height:
+        return rows
+    return rows.filter(*(pl.col(name).eq_missing(part[name][0]) for name in columns))
+
+
+def _block(
+    frame: pl.DataFrame, by: Sequence[str], unscored: pl.DataFrame, *, unique: bool
+) -> ScoreBlock:
+    first = frame.row(0, named=True)
+    keys = {name: str(first[name]) for name in ("model", "method", *by)}
+    ids = frame["question_id"]
+    repeated = not unique and ids.n_unique() < frame.height
+    cluster = _codes(frame[CLUSTER]) if CLUSTER in frame.columns else None
+    units = _codes(ids) if repeated else None
+    return ScoreBlock(
+        keys=keys,
+        confidence=frame["confidence"].to_numpy(),
+        correct=frame["correct"].to_numpy(),
+        weights=row_weights(frame),
+        units=units if cluster is None else cluster,
+        frame=frame,
+        cluster=cluster,
+        unscored=unscored,
+    )
+
+
+def _codes(values: pl.Series) -> Ints:
+    return values.rank("dense").cast(pl.Int64).to_numpy() - 1
+
+
+ROW_KEYS = ["model", "method", "question_id"]
+
+
+def named_model(scores: Scores, name: str | None) -> Scores:
+    """Return a table that has no model column as that of a model, with the rows it lost."""
+    if name is None or "model" not in scores.assumed:
+        return scores
+    return _with_columns(scores, model=pl.lit(name))
+
+
+def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Scores:
+    """Return tables that were read one after the other as one.
+
+    Row numbers that stand for missing ids mean the same question in every table only where all
+    tables are equally long and none holds another's model and method. Else each has its own.
+
+    Parameters
+    ----------
+    parts
+        The tables, each with its source.
+    source
+        What they are called together.
+    repeats
+        Several rows of one question are repeated answers, not an error.
+    """
+    numbered = ["question_id" in part.assumed for part in parts]
+    paired = all(numbered) and _row_by_row(parts)
+    if any(numbered) and not paired:
+        parts = [
+            _with_columns(part, question_id=pl.lit(f"{part.source}:") + pl.col("question_id"))
+            if alone
+            else part
+            for part, alone in zip(parts, numbered, strict=True)
+        ]
+    frame = _stacked(part.frame for part in parts)
+    if "weights" in frame.columns:
+        # Every row of a table without weights counts once.
+        frame = frame.with_columns(pl.col("weights").fill_null(1.0))
+    if not repeats and frame.select(pl.struct(ROW_KEYS).is_duplicated().any()).item():
+        again = frame.filter(pl.struct(ROW_KEYS).is_duplicated()).row(0, named=True)
+        raise InputError(
+            "two tables hold the same question, model and method: "
+            f"{[again[key] for key in ROW_KEYS]}",
+            source=source,
+            hint=RULES["duplicate_row"].hint,
+        )
+    return Scores(
+        frame,
+        source,
+        dict(sum((Counter(part.dropped) for part in parts), Counter[str]())),
+        _named_rows(parts),
+        _stacked(part.rejected for part in parts),
+        assumed=("question_id",) if all(numbered) and not paired else (),
+        reading=joined_readings([part.reading for part in parts]),
+        unscored=_stacked(part.unscored for part in parts),
+        weightless=_stacked(part.weightless for part in parts),
+        paired_by_row=paired,
+        likely_weights=next((part.likely_weights for part in parts if part.likely_weights), None),
+    )
+
+
+def _with_columns(scores: Scores, **columns: pl.Expr) -> Scores:
+    """Return the table with columns in place of others; a part without rows may have none."""
+    return scores.each(lambda part: part.with_columns(**columns) if part.width else part)
+
+
+def _row_by_row(parts: Sequence[Scores]) -> bool:
+    """Say whether row 1 of each table may be one question, and so on."""
+    rows = {part.frame.height + part.rejected.height + part.weightless.height for part in parts}
+    pairs = pl.concat([part.frame.select(ROW_KEYS[:2]).unique() for part in parts])
+    return len(rows) == 1 and not pairs.is_duplicated().any()
+
+
+def _stacked(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(list(tables), how="diagonal_relaxed")
+
+
+def _named_rows(parts: Sequence[Scores]) -> dict[str, list[str]]:
+    """Return the rows that break each rule, by the table that they stand in."""
+    rows: dict[str, list[str]] = {}
+    for part in parts:
+        for rule, numbers in part.dropped_rows.items():
+            rows.setdefault(rule, []).extend(f"{part.source}:{number}" for number in numbers)
+    return rows
+
+
+def split_weightless(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows that weigh something, and those of weight 0, which count for nothing."""
+    nothing = pl.col("weights") == 0
+    kept = frame.filter(~nothing)
+    if kept.height == 0:
+        raise InputError("the weights must not all be 0")
+    return kept, frame.filter(nothing)
+
+
+def row_weights(frame: pl.DataFrame) -> Floats | None:
+    """Return the weights of rows; such as are all alike weigh nothing."""
+    if "weights" not in frame.columns:
+        return None
+    weights = frame["weights"].to_numpy()
+    return None if weights.min() == weights.max() else weights
+
+
+def models_by_file(sources: Sequence[Any]) -> list[str | None]:
+    """Return a name for the model of each file; None for what is no file.
+
+    Files of one name in several folders are told apart by these: as one name they would be one
+    model.
+
+    Examples
+    --------
+    >>> models_by_file(["runs/llama-3.1.csv", "runs/llama-3.2.csv.gz", {"confidence": []}])
+    ['llama-3.1', 'llama-3.2', None]
+    >>> models_by_file(["runs/a/scores.csv", "runs/b/scores.csv"])
+    ['a/scores', 'b/scores']
+    >>> models_by_file(["scores.csv", "scores.parquet"])
+    ['scores.csv', 'scores.parquet']
+    """
+    files = [str(source) for source in sources if isinstance(source, str | Path)]
+    if not files:
+        return [None] * len(sources)
+    # A URL is taken as it is written, a file from the root on.
+    paths = [
+        file.split("/") if "://" in file else list(Path(os.path.abspath(file)).parts)
+        for file in files
+    ]
+    below = _below_shared(paths)
+    for names in (
+        [bare_name(path[-1]) for path in paths],
+        ["/".join([*path[:-1], bare_name(path[-1])]) for path in below],
+        ["/".join(path) for path in below],
+    ):
+        if len(set(names)) == len(names):
+            rest = iter(names)
+            return [next(rest) if isinstance(s, str | Path) else None for s in sources]
+    twice = next(file for file, path in zip(files, paths, strict=True) if paths.count(path) > 1)
+    raise InputError("the file is given twice", source=twice, hint="give each file once")
+
+
+def _below_shared(paths: list[list[str]]) -> list[list[str]]:
+    """Return the paths below the folder that holds them all."""
+    shared = 0
+    while all(len(path) > shared + 1 for path in paths) and len({p[shared] for p in paths}) == 1:
+        shared += 1
+    return [path[shared:] for path in paths]
+
+
+def rejected_rows(bad: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that are left out; a cell that is no number stays as it was written."""
+    texts = [f"_{role}_text" for role in ("confidence", "correct", "weights")]
+    written = [pl.col(name).alias(name[1:]) for name in texts if bad[name].count()]
+    hidden = [name for name in bad.columns if name.startswith("_") and name != "_row"]
+    return bad.with_columns(written).drop(hidden).rename({"_row": "row"})
+
+
+def mended_scores(scores: Scores, path: str | Path) -> Scores:
+    """Return the scores with mended confidences; the reading says so, and where it is doubtful.
+
+    Parameters
+    ----------
+    scores
+        A checked table.
+    path
+        A file that `mend` saved. Its maps are taken by model and method; a single one also serves
+        a table with a single model and method, whatever these are called.
+    """
+    maps, frame = load_maps(path), scores.frame
+    keys = frame.select("model", "method").unique(maintain_order=True).rows()
+    confidence = frame["confidence"].to_numpy().copy()
+    gaps, doubts = [], []
+    for model, method in keys:
+        fitted = _map_of(maps, model, method, alone=len(keys) == 1, source=str(path))
+        rows = ((frame["model"] == model) & (frame["method"] == method)).to_numpy()
+        name = f"{model}: " if len(keys) > 1 else ""
+        if fitted.verdict != MENDED:
+            gaps.append(f"{name}nothing was mended ({fitted.verdict})")
+            continue
+        if fitted.columns is not None:
+            gaps.append(f"{name}the map's columns ({', '.join(fitted.columns.names)}) are not read")
+        stated = confidence[rows]
+        confidence[rows] = fitted.probabilities(stated)
+        if fitted.reference and (shift := fitted.check(stated.tolist())).shifted:
+            doubts.append(name + shift.text)
+    note = " ".join([f"Confidences are mended by {path}.", *(f"{part}." for part in gaps), *doubts])
+    mended = frame.with_columns(confidence=pl.Series(np.asarray(confidence)))
+    return replace(scores, frame=mended, reading=structs.replace(scores.reading, mended=note))
+
+
+def _map_of(
+    maps: Sequence[MendMap], model: str, method: str, *, alone: bool, source: str
+) -> MendMap:
+    """Return the map of a model and method, or refuse: a map of another model promises nothing."""
+    of_model = [fitted for fitted in maps if fitted.model == model]
+    of_both = [fitted for fitted in of_model if fitted.method == method]
+    for fitting in (of_both, of_model, maps if alone else ()):
+        if len(fitting) == 1:
+            return fitting[0]
+    raise InputError(
+        f"there is no map for {model} ({method}); the file has {names_of(maps)}",
+        source=source,
+        hint=Hint("make one of this model's labels with `calibrant mend`, or leave out {mend}"),
+    )

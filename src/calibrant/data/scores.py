@@ -1,0 +1,344 @@
+"""The scores table: one row per question, model and method, checked rule by rule."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from msgspec import structs
+
+from calibrant.core.errors import InputError, error_source, require_choice
+from calibrant.data import guesses, rules, score_table, tables
+from calibrant.data.cells import read_confidence, read_number, read_outcome
+from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
+from calibrant.data.reading import Reading
+from calibrant.data.repeated import answers_told_apart, counted_once
+
+ON_INVALID = ("missing", "error", "drop")
+_ROWS_NAMED = 10
+_NO_TEXT = pl.lit(None, pl.String)
+# Columns of a checked table that are no features of it.
+_OWN = (*(role for role in guesses.ROLES if role != "cluster"), score_table.CLUSTER)
+
+
+def load_scores(
+    source: Any,
+    *,
+    confidence: str | None = None,
+    correct: str | None = None,
+    model: str | None = None,
+    method: str | None = None,
+    question: str | None = None,
+    answer: str | None = None,
+    weights: str | None = None,
+    cluster: str | None = None,
+    on_invalid: str | None = None,
+    labels: str = "required",
+    graded: bool = False,
+    scale: str | None = None,
+    right: str | None = None,
+    repeats: bool = False,
+    mend: str | Path | None = None,
+    non_probability: Collection[str] = (),
+    features: Sequence[str] | None = None,
+    by: Sequence[str] = (),
+    beside_others: bool = False,
+) -> score_table.Scores:
+    """Read and check a scores table.
+
+    Parameters
+    ----------
+    source
+        Path, dataframe or mapping of columns; or a list of them, read one after the other. Where
+        a file of a list has no model column, its name is the model.
+    confidence, correct, model, method, question, answer, weights
+        Column names. Default: the names of the scores schema, or the only column that is called
+        or filled like one. `question` may name several columns, separated by commas, that make
+        up the id together; `confidence` may name several columns, each of which becomes a method.
+    cluster
+        Column whose rows depend on each other: a topic, a document, a user.
+    on_invalid
+        ``"missing"`` (default) leaves out rows without a confidence, up to 5 % without an outcome
+        and up to 1 in 1,000 with a broken confidence, and stops at rows that break another rule;
+        ``"error"`` stops at all of them, ``"drop"`` leaves all of them out. What is left out is
+        counted, and its grades are kept for the accuracy.
+    labels
+        ``"required"``, or ``"optional"`` where rows without an outcome are wanted (labelling).
+    graded
+        Allow outcomes between 0 and 1.
+    scale
+        ``"fraction"``, ``"percent"``, levels (``"1-5"``) or words (``"low=0.3,high=0.9"``);
+        default: what the values say, where they leave no doubt.
+    right
+        Words of the outcome that mean right, separated by commas; all others mean wrong.
+    repeats
+        Several rows of one question are repeated answers, not an error.
+    mend
+        File of maps that `mend` saved: confidences are replaced by what they mean.
+    non_probability
+        Methods whose score is not a probability: their range is not checked.
+    features
+        Further columns to keep; None keeps all.
+    by
+        Those of them whose values name groups: in a text table `1.1` and `1.10` are two.
+    beside_others
+        Other tables are read beside this one: numbers of questions tell which rows belong together.
+
+    Examples
+    --------
+    >>> table = {"certainty": ["90 %", "40 %", ""], "ok": ["yes", "no", "yes"]}
+    >>> scores = load_scores(table)
+    >>> scores.reading.sentence
+    'Read certainty as the confidence in percent, ok as the outcome (yes/no).'
+    >>> scores.dropped, scores.graded["correct"].to_list()
+    ({'confidence_missing': 1}, [1.0, 0.0, 1.0])
+    >>> load_scores({"confidence": [0.9, 0.4, 1.7], "correct": [1, 0, 1]})
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.OutOfRangeError: a table in memory, row 3: the confidence must be at \
+most 1 (confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
+      -> if the column holds percentages, use scale="percent"; otherwise use on_invalid="drop" to \
+leave such rows out and have them counted
+    """
+    on_invalid = on_invalid or ON_INVALID[0]
+    require_choice("on_invalid", on_invalid, ON_INVALID)
+    require_choice("labels", labels, ("required", "optional"))
+    options = {name: value for name, value in locals().items() if name != "source"}
+    if mend is not None:
+        stated = load_scores(source, **{**options, "mend": None})
+        return score_table.mended_scores(stated, mend)
+    if isinstance(source, list | tuple):
+        return _load_many(source, options)
+    asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}
+    asked |= {"method": method, "answer": answer, "weights": weights, "cluster": cluster}
+    name, required = tables.source_name(source), labels == "required"
+    named = _named_columns(model, method, question, answer)
+    lazy = tables.scan_table(source, names=named, groups=by)
+    lazy = tables.with_fields(lazy, (*asked.values(), *(features or ())))
+    names = tables.column_names(lazy, source)
+
+    def peek(some: Sequence[str]) -> pl.DataFrame:
+        return tables.collect(lazy.select(some), source)
+
+    with error_source(name):
+        optional = () if required else ("correct",)
+        roles, text = _roles(names, asked, peek, optional, beside_others=beside_others)
+        frame = tables.collect(_select(lazy, names, roles, features), source)
+        if frame.height == 0:
+            raise InputError("the table has no rows")
+        used = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
+        runs = [column for column in guesses.run_columns(names) if column not in used]
+        frame, roles, note = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
+        frame, reading = _typed(frame, roles, scale, right, non_probability)
+    checks = rules.rule_checks(
+        non_probability=frozenset(non_probability),
+        graded=graded,
+        labels=required,
+        answer=bool(roles["answer"]),
+    )
+    repeats = repeats or note is not None
+    alone = repeats or not roles["question_id"]
+    checked = _checked(frame, name, on_invalid, checks, repeats=alone)
+    # Models that stand side by side in a row answered one question.
+    told_apart = {"question_id": roles["question_id"] or note or roles.models}
+    told_apart |= {"model": roles["model"] or roles.models, "method": roles["method"]}
+    unused = [column for column in names if column not in (*(features or ()), *by)]
+    scores = replace(
+        checked,
+        assumed=tuple(role for role, named_by in told_apart.items() if not named_by),
+        reading=structs.replace(reading, repeats=note),
+        likely_weights=None if roles["weights"] else guesses.guessed_column("weights", unused),
+    )
+    plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
+    return counted_once(scores) if plain and required else scores
+
+
+def _roles(
+    names: list[str],
+    asked: Mapping[str, str | None],
+    peek: guesses.Peek,
+    optional: Sequence[str],
+    *,
+    beside_others: bool,
+) -> tuple[guesses.Roles, str | None]:
+    """Return the columns by role, and the one whose texts stand for ids of questions."""
+    text = guesses.question_text(names)
+    roles = guesses.resolve_roles(
+        names, asked, peek, optional=optional, number_ids=text is None, beside_others=beside_others
+    )
+    if text is None or roles["question_id"]:
+        return roles, None
+    roles.columns["question_id"] = [text]
+    return structs.replace(roles, guessed=(*roles.guessed, "question_id")), text
+
+
+def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> score_table.Scores:
+    if not sources:
+        raise InputError("at least one table is needed")
+    models = score_table.models_by_file(sources)
+    if len(sources) == 1:
+        return score_table.named_model(load_scores(sources[0], **options), models[0])
+    options = {**options, "beside_others": True}
+    parts = []
+    for number, (source, model) in enumerate(zip(sources, models, strict=True), start=1):
+        # A table in memory has no name: which of them it is must be said all the same.
+        name = source if isinstance(source, str | Path) else f"table {number} of {len(sources)}"
+        with error_source(str(name)):
+            part = score_table.named_model(load_scores(source, **options), model)
+        parts.append(replace(part, source=str(name)))
+    return score_table.joined_scores(parts, tables.source_name(sources), repeats=options["repeats"])
+
+
+def _named_columns(*wanted: str | None) -> list[str]:
+    """Return the columns that are asked for: a list of them, or one whose name has a comma."""
+    return [name for text in wanted if text for name in (text, *map(str.strip, text.split(",")))]
+
+
+def _select(
+    lazy: pl.LazyFrame, names: list[str], roles: guesses.Roles, features: Sequence[str] | None
+) -> pl.LazyFrame:
+    """Select the roles under their own names, the features beside them, rows numbered from 1."""
+    used = {named[0] for role, named in roles.columns.items() if len(named) == 1}
+    used -= set(roles["cluster"])
+    used.update(roles["confidence"], *(roles[role] for role in guesses.BESIDE))
+    if features is None:
+        features = [name for name in names if name not in used and name not in _OWN]
+    extra = [name for name in dict.fromkeys(features) if name not in _OWN]
+    for name in extra:
+        guesses.require_column(name, names, role="a group or a feature")
+    row, ids = pl.col("_row"), roles["question_id"]
+    clusters = (pl.col(name).cast(pl.String).fill_null("") for name in roles["cluster"])
+    columns = [
+        row.cast(pl.Int64),
+        (tables.joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
+        *(pl.col(name).alias("weights") for name in roles["weights"]),
+        *(cluster.alias(score_table.CLUSTER) for cluster in clusters),
+        *map(pl.col, extra),
+    ]
+    lazy = lazy.with_row_index("_row", offset=1)
+    places = range(len(roles["confidence"]))
+    return pl.concat([lazy.select(*columns, *_scored(place, roles)) for place in places])
+
+
+def _scored(place: int, roles: guesses.Roles) -> list[pl.Expr]:
+    """Return what belongs to one of the confidences: its model, method, outcome and answer."""
+    column, many = roles["confidence"][place], len(roles["confidence"]) > 1
+    model = pl.lit(roles.models[place] if roles.models else "model")
+    if roles["model"]:
+        model = pl.col(roles["model"][0]).cast(pl.String)
+    method = pl.lit("confidence" if roles.models else column)
+    if roles["method"]:
+        method = pl.col(roles["method"][0]).cast(pl.String())
+        method = pl.concat_str([method, pl.lit(column)], separator=":") if many else method
+    beside = {role: roles[role][place % len(roles[role])] for role in guesses.BESIDE if roles[role]}
+    return [
+        pl.col(column).alias("confidence"),
+        model.alias("model"),
+        method.alias("method"),
+        *(pl.col(name).alias(role) for role, name in beside.items()),
+        *([] if "correct" in beside else [pl.lit(None).alias("correct")]),
+    ]
+
+
+def _typed(
+    frame: pl.DataFrame,
+    roles: guesses.Roles,
+    scale: str | None,
+    right: str | None,
+    non_probability: Collection[str],
+) -> tuple[pl.DataFrame, Reading]:
+    """Read numbers, remembering the text of cells that hold none, and how they were read."""
+    frame, scale, guessed = read_confidence(frame, scale, non_probability)
+    frame, words = read_outcome(frame, right)
+    if "weights" in frame.columns:
+        frame = read_number(frame, "weights").with_columns(_weighted=pl.lit(True))
+    else:
+        frame = frame.with_columns(weights=pl.lit(1.0), _weights_text=_NO_TEXT, _weighted=False)
+    columns = {role: ",".join(named) for role, named in roles.columns.items() if named}
+    all_guessed = (*roles.guessed, *(["scale"] if guessed else []))
+    cluster = columns.pop("cluster", None)
+    reading = Reading(columns, all_guessed, scale, words, roles.same, cluster, models=roles.models)
+    return frame, reading
+
+
+def _checked(
+    frame: pl.DataFrame, source: str, on_invalid: str, checks: Mapping[str, pl.Expr], *,
+    repeats: bool,
+) -> score_table.Scores:  # fmt: skip
+    frame = frame.with_columns(rules.broken_rule(checks).alias("rule"))
+    # Looking for a second row of a question is quick, numbering all of them is not.
+    if not repeats and frame.select(score_table.ROW_KEYS).is_duplicated().any():
+        frame = frame.with_columns(_with_duplicates())
+    bad = frame.filter(pl.col("rule").is_not_null())
+    if bad.height == 0:
+        return _clean(frame, source)
+    duplicate = pl.col("rule").eq("duplicate_row").fill_null(False)
+    masks = rules.broken_masks(bad, **checks, duplicate_row=duplicate)
+    # A row may break several rules; those that most rows break come first.
+    broken = dict(sorted(masks.items(), key=lambda item: -int(item[1].sum())))
+    counts = {name: int(mask.sum()) for name, mask in broken.items()}
+    faults = set(broken) - _left_out(counts, on_invalid, frame.height)
+    if faults:
+        raise rules.row_error(bad, source, faults=faults, counts=counts, total=frame.height)
+    kept = frame.filter(pl.col("rule").is_null())
+    if kept.height == 0:
+        above = set(broken) == {"confidence_above_1"}
+        raise InputError(
+            f"no row keeps the rules: {rules.counts_text(counts)}",
+            source=source,
+            hint=rules.PERCENTAGES if above else "check the columns",
+        )
+    rows = {
+        name: bad.filter(mask)["_row"].head(_ROWS_NAMED).to_list() for name, mask in broken.items()
+    }
+    scores = _clean(kept, source)
+    return replace(
+        scores,
+        dropped=counts,
+        dropped_rows=rows,
+        rejected=score_table.rejected_rows(bad),
+        unscored=_unscored(bad, broken, scores.frame.columns),
+    )
+
+
+def _left_out(counts: Mapping[str, int], on_invalid: str, total: int) -> set[str]:
+    """Return the rules that rows may break and are then left out."""
+    if on_invalid == "error":
+        return set()
+    # Which of two answers to a question counts would be a guess.
+    if on_invalid == "drop":
+        return set(counts) - {"duplicate_row"}
+    most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(rules.UNSCORED, FEW_BROKEN)}
+    rare = {name for name, count in counts.items() if count <= most.get(name, 0.0) * total}
+    return set(rules.MISSING) | rare
+
+
+def _unscored(
+    bad: pl.DataFrame, broken: Mapping[str, pl.Series], columns: Sequence[str]
+) -> pl.DataFrame:
+    """Return the rows whose grade is sound and whose confidence is not: it is NaN there."""
+    faults = [mask for name, mask in broken.items() if name not in rules.UNSCORED]
+    graded = bad.filter(~pl.any_horizontal(*faults, pl.lit(False)))
+    if "weights" in columns:
+        graded = graded.filter(pl.col("weights") > 0)
+    missing = pl.lit(float("nan")).cast(bad.schema["confidence"]).alias("confidence")
+    return graded.with_columns(missing).select(columns)
+
+
+def _with_duplicates() -> pl.Expr:
+    """Mark second and later valid rows of a question; choosing one of them would be a guess."""
+    valid = pl.col("rule").is_null()
+    seen = valid.cast(pl.Int64).cum_sum().over(*score_table.ROW_KEYS)
+    return pl.when(valid & (seen > 1)).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
+
+
+def _clean(frame: pl.DataFrame, source: str) -> score_table.Scores:
+    weighted = bool(frame["_weighted"].any())
+    hidden = [name for name in frame.columns if name.startswith("_") or name == "rule"]
+    clean = frame.drop(hidden if weighted else [*hidden, "weights"])
+    if not weighted:
+        return score_table.Scores(clean, source)
+    kept, weightless = score_table.split_weightless(clean)
+    return score_table.Scores(kept, source, weightless=weightless)

@@ -1,0 +1,196 @@
+"""What an audit is given: its options, and its input once it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, structs
+
+from calibrant.core.arrays import Indices
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import named_stream
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.metrics.stats.common_draws import FEW_ROWS, CommonDraws, Stream
+
+if TYPE_CHECKING:
+    from calibrant.findings.claims.missing import Missing
+    from calibrant.metrics.blocks.cell_block import CellBlock
+    from calibrant.metrics.blocks.row_block import RowBlock
+    from calibrant.metrics.stats.graded.checks import Checked
+
+
+_RULES = ("on_invalid", "labels", "graded", "scale", "right", "repeats", "mend",
+          "whole_record")  # fmt: skip
+
+
+def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a table in the words that all documents share.
+
+    Parameters
+    ----------
+    given
+        Column names by role, and rules for the rows. Names that are None are left out: they are
+        those of the scores schema.
+
+    Examples
+    --------
+    >>> table_settings({"confidence": "p", "model": None, "on_invalid": "drop"})
+    {'on_invalid': 'drop', 'columns': {'confidence': 'p'}}
+    """
+    if "on_invalid" in given:
+        given = {**given, "on_invalid": given["on_invalid"] or "missing"}
+    stated = {name: value for name, value in given.items() if value is not None}
+    rules = {name: value for name, value in stated.items() if name in _RULES}
+    columns = {name: value for name, value in stated.items() if name not in _RULES}
+    if "mend" in rules:
+        rules["mend"] = str(rules["mend"])
+    return {**rules, "columns": columns}
+
+
+class AuditOptions(Struct, frozen=True, kw_only=True):
+    """The options of `audit`; their meaning is told there.
+
+    Parameters
+    ----------
+    table
+        How the table is read.
+    by, bins, level, resamples, recalibrate, engine, seed
+        As for `audit`.
+    meaning_bins
+        Bins of calibration errors over meanings: Sem-ECE, and the scores that it is made of.
+    unlimited_draws
+        As for `audit`.
+    labels
+        Store of labels that people made, as for `audit`.
+    named_metrics
+        Metrics that were asked for by name, beside those of every audit.
+
+    Examples
+    --------
+    >>> options = AuditOptions(table=ReadingOptions(confidence="p"), bins=10)
+    >>> options.settings["bins"], options.settings["columns"]
+    (10, {'confidence': 'p'})
+    """
+
+    table: ReadingOptions = ReadingOptions()
+    by: tuple[str, ...] = ()
+    bins: int = 15
+    level: float = 0.95
+    resamples: int = 1000
+    recalibrate: str | None = None
+    engine: str | None = None
+    seed: int = 0
+    meaning_bins: int = 10
+    unlimited_draws: bool = False
+    named_metrics: tuple[str, ...] = ()
+    labels: Any = None
+
+    def bins_of(self, method: str) -> int:
+        """Return the bins of a method's calibration error: one number for one quantity."""
+        return self.meaning_bins if method in ("sem1", "sem2") else self.bins
+
+    @property
+    def needs_all_rows(self) -> str | None:
+        """The option that needs all rows of a question, a model or the table at once, if any."""
+        names = ("weights", "cluster", "right", "mend", "graded", "repeats")
+        asked = {
+            **{name: getattr(self.table, name) for name in names},
+            "recalibrate": self.recalibrate,
+            "metrics": self.named_metrics,
+            "labels": self.labels,
+        }
+        return next((name for name, given in asked.items() if given), None)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the document says about how it was made; the seed stands beside it.
+
+        Not the engine: the numbers do not depend on it.
+        """
+        return {
+            "bins": self.bins,
+            "level": self.level,
+            "resamples": self.resamples,
+            "recalibrate": self.recalibrate,
+            "by": list(self.by),
+            **({"metrics": list(self.named_metrics)} if self.named_metrics else {}),
+            **({"labels": str(self.labels)} if self.labels else {}),
+            **table_settings(structs.asdict(self.table)),
+        }
+
+
+def graded_by_others() -> None:
+    """Outcomes came with the data."""
+
+
+class SourceBlock(Struct, frozen=True):
+    """One model, method and perhaps group: its keys, its numbers, notes about its rows.
+
+    `missing` counts graded answers that have no confidence, and `accuracy` gives the share of right
+    answers among all that are graded, where some have none; `others` gives further columns of the
+    rows, as codes, which may explain the errors; `graded` gives the grades that the program made
+    itself, None where others graded the rows.
+    """
+
+    keys: Mapping[str, str]
+    made: Callable[[Stream], RowBlock | CellBlock]
+    notes: Sequence[str] = ()
+    rows: int | None = None
+    missing: Missing | None = None
+    others: Callable[[], dict[str, Indices]] = dict
+    accuracy: Callable[[], Estimate] | None = None
+    graded: Callable[[], Checked | None] = graded_by_others
+
+    @property
+    def group(self) -> dict[str, str] | None:
+        """Column and value of the group, or None for the whole model."""
+        columns = {name: key for name, key in self.keys.items() if name not in ("model", "method")}
+        return columns or None
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few rows that draws are shared with other such blocks."""
+        return self.rows is not None and self.rows <= FEW_ROWS
+
+    def stream(self, seed: int) -> Stream:
+        """Return the stream of random numbers of this block, whatever else is audited.
+
+        Blocks of few rows share one: their draws would take longer than everything else.
+        """
+        if self.few:
+            return CommonDraws(seed)
+        return named_stream(seed, *self.keys.items())
+
+
+class AuditSource(Struct, frozen=True):
+    """What an audit works on.
+
+    Parameters
+    ----------
+    head
+        Schema, version, source, input files, seed and settings of the document.
+    reading
+        How the table was read.
+    blocks
+        Yields the blocks, each whole model before its groups.
+    dropped, dropped_rows, emptied
+        Rows that break a rule: counts, the first few, models that lost all of theirs.
+    coverage
+        What the data covers, with warnings, see `calibrant.data.sources.coverage`; made when asked.
+    draws, texts
+        Draws with their meanings, and the questions' texts, where there are any.
+    parallel
+        Whether blocks may be worked on side by side.
+    """
+
+    head: Mapping[str, Any]
+    reading: Mapping[str, Any]
+    blocks: Callable[[], Iterator[SourceBlock]]
+    coverage: Callable[[], dict[str, Any]]
+    dropped: Mapping[str, int] = {}
+    dropped_rows: Mapping[str, Sequence[int | str]] = {}
+    emptied: Sequence[str] = ()
+    draws: Any = None
+    texts: Any = None
+    parallel: bool = False

@@ -1,0 +1,206 @@
+"""Arrays, tables, studies and logs as blocks of rows, read into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.arrays import Indices
+from calibrant.core.errors import error_source
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import named_stream
+from calibrant.data import ScoreBlock, Scores
+from calibrant.data.label_schema import SPREAD
+from calibrant.data.sources.audit_options import (
+    AuditOptions,
+    AuditSource,
+    SourceBlock,
+    graded_by_others,
+)
+from calibrant.data.sources.coverage import table_coverage
+from calibrant.data.sources.draws import drawn_again
+from calibrant.data.sources.input import Opened
+from calibrant.findings.claims.data import coverage_document
+from calibrant.findings.claims.missing import Missing
+from calibrant.metrics.blocks.row_block import RowBlock
+from calibrant.metrics.stats.common_draws import Stream
+
+if TYPE_CHECKING:
+    from calibrant.data.sources.drawn_labels import Grades
+
+_IN_MEMORY = {"way": "in memory"}
+# Columns that may explain errors are looked for in tables of so many rows; topics have so many
+# rows on average; so many columns are looked at.
+_LEAST_EXPLAINED, _MOST_EXPLAINED, _LEAST_TOPIC, _MOST_COLUMNS = 100, 200_000, 10, 10
+_HALF = 0.5
+_ROLES = frozenset(
+    {"question_id", "model", "method", "answer", "weights", "correct", "confidence", "cluster_id"}
+)
+_REPEATED = "rows of one question or cluster depend on each other: tests are between these"
+_GRADED = "grades between 0 and 1 have no law of right and wrong: tests are between rows"
+
+
+def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
+    """Return what was opened as blocks of rows.
+
+    Parameters
+    ----------
+    opened
+        Arrays, tables, a study or logs, see `calibrant.verbs.opening.open_input`.
+    options
+        The options of `audit`.
+    """
+    if options.recalibrate is not None:
+        # Loaded here, as below: most audits recalibrate nothing.
+        from calibrant.metrics import calibrator_from_dict
+
+        calibrator_from_dict({"calibrator": options.recalibrate})
+    options = opened.with_rules(options)
+    draws = opened.draws(options.table, options.by)
+    texts = None if draws is None else opened.question_texts(draws)
+    record = {"whole_record": True} if opened.whole_record else {}
+    head = opened.head("audit", seed=options.seed, settings={**options.settings, **record})
+    opened.require_usable()
+    if draws is not None and not opened.has_scores(options.table.confidence):
+        nothing = partial(coverage_document, [], rows=0, rows_read=0)
+        return AuditSource(head, _IN_MEMORY, lambda: iter(()), nothing, draws=draws, texts=texts)
+    draws = None if draws is None else drawn_again(draws)
+    raw = opened.scores_outside(options.table, options.recalibrate) if options.recalibrate else {}
+    head["settings"] |= {"raw_scores": sorted(raw)} if raw else {}
+    rankings = _known_rankings(opened, options) | raw.keys() | opened.non_probability
+    scores = opened.scores(options, rankings)
+    if options.recalibrate is not None:
+        with error_source(head["source"]):
+            scores = _recalibrated(scores, options.recalibrate, options.seed, raw)
+        rankings = frozenset()
+    drawn = {} if opened.pool_rows is None else {"drawn_from": opened.pool_rows}
+    return AuditSource(
+        head,
+        {**_IN_MEMORY, **drawn, **scores.reading.to_dict()},
+        partial(_blocks, scores, options, rankings, raw, opened.notes, opened.grades()),
+        partial(table_coverage, scores),
+        dict(scores.dropped),
+        dict(scores.dropped_rows),
+        scores.emptied,
+        draws,
+        texts,
+    )
+
+
+def _known_rankings(opened: Opened, options: AuditOptions) -> frozenset[str]:
+    """Return the methods that only rank, where the input may hold scores of a method."""
+    if not opened.names_methods(options.table):
+        return frozenset()
+    # Loaded here: a table of one plain confidence needs no method.
+    from calibrant.core.method_words import ranking_methods
+
+    return ranking_methods()
+
+
+def _blocks(
+    scores: Scores,
+    options: AuditOptions,
+    rankings: Collection[str],
+    raw: Mapping[str, int],
+    notes: Sequence[str],
+    grades: Grades | None,
+) -> Iterator[SourceBlock]:
+    for block in scores.blocks(by=options.by):
+        method = block.keys["method"]
+        probability = method not in rankings
+        own = _untested(block) if probability else []
+        if options.bins_of(method) != options.bins:
+            own.append(f"its calibration error has {options.bins_of(method)} bins, as Sem-ECE has")
+        own += notes
+        if method in raw:
+            own.append(
+                f"{raw[method]:,} of the scores of {method} lie outside [0, 1]: they are taken as "
+                f"scores, and {options.recalibrate} turns them into probabilities"
+            )
+        make = partial(_block, block, options, probability)
+        size, missing = int(block.confidence.size), _missing(block)
+        accuracy = None if missing is None else partial(_accuracy, block, options)
+        others = partial(_others, block)
+        graded = graded_by_others if grades is None else partial(grades.of, block.frame)
+        yield SourceBlock(block.keys, make, own, size, missing, others, accuracy, graded)
+
+
+def _others(block: ScoreBlock) -> dict[str, Indices]:
+    """Return columns that put rows into topics of some size, as codes.
+
+    A column whose every value has one outcome tells the outcome in other words.
+    """
+    frame: pl.DataFrame = block.frame
+    columns: dict[str, Indices] = {}
+    if not _LEAST_EXPLAINED <= frame.height <= _MOST_EXPLAINED:
+        return columns
+    kinds = (pl.String, pl.Categorical, pl.Boolean)
+    for name, kind in frame.schema.items():
+        if name in _ROLES or not (kind.is_integer() or kind in kinds):
+            continue
+        if 2 <= frame[name].n_unique() <= frame.height // _LEAST_TOPIC:
+            codes = frame[name].rank("dense").fill_null(0).to_numpy().astype(np.intp)
+            rate = np.bincount(codes, block.correct)[codes] / np.bincount(codes)[codes]
+            if ((rate > 0) & (rate < 1)).mean() > _HALF:
+                columns[name] = codes
+        if len(columns) == _MOST_COLUMNS:
+            break
+    return columns
+
+
+def _missing(block: ScoreBlock) -> Missing | None:
+    """Return how many answers were graded but have no confidence."""
+    if not block.unscored.height:
+        return None
+    right = float(block.unscored["correct"].sum())
+    return Missing(right, block.unscored.height - right)
+
+
+def _accuracy(block: ScoreBlock, options: AuditOptions) -> Estimate:
+    """Return the share of right answers among all that are graded; it draws nothing."""
+    whole = _block(block.graded, options, False, np.random.default_rng(options.seed))
+    return whole.estimates(["accuracy"])["accuracy"]
+
+
+def _untested(block: ScoreBlock) -> list[str]:
+    """Say how rows are tested that are no independent right or wrong answers."""
+    if block.units is not None:
+        return [_REPEATED]
+    return [_GRADED] if bool(((block.correct > 0) & (block.correct < 1)).any()) else []
+
+
+def _block(block: ScoreBlock, options: AuditOptions, probability: bool, rng: Stream) -> RowBlock:
+    how: dict[str, Any] = {
+        "probability": probability,
+        "bins": options.bins_of(block.keys["method"]),
+        "level": options.level,
+        "resamples": options.resamples,
+        "rng": rng,
+    }
+    if SPREAD in block.frame.columns:
+        # Loaded here: few tables are labels that were drawn.
+        from calibrant.data.sources.drawn_labels import block_of
+
+        return block_of(block, **how)
+    return RowBlock(block.confidence, block.correct, block.weights, block.units, **how)
+
+
+def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) -> Scores:
+    """Replace each (model, method)'s score by its cross-fitted probability."""
+    from calibrant.metrics import PlattCalibrator, cross_fitted
+
+    parts = []
+    for block in scores.blocks():
+        # A fold may hold none of the scores outside [0, 1]: the scale is that of all folds.
+        on_scores = name == "platt" and block.keys["method"] in raw
+        calibrator = PlattCalibrator(scale="score") if on_scores else name
+        rng = named_stream(seed, "recalibrate", *block.keys.values())
+        given = (calibrator, block.confidence, block.correct)
+        fitted = cross_fitted(*given, units=block.units, weights=block.weights, rng=rng)
+        parts.append(block.frame.with_columns(confidence=pl.Series(fitted)))
+    return replace(scores, frame=pl.concat(parts))

@@ -1,0 +1,218 @@
+"""A streamed table: its columns, what is summed of it, and what names it in a document."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.errors import InputError, error_source
+from calibrant.core.hints import Hint
+from calibrant.core.imports import optional_import
+from calibrant.data import batches
+from calibrant.data.formats import file_format, is_url
+from calibrant.data.guesses import require_column, resolve_roles
+from calibrant.data.part_sums import SumPlan
+from calibrant.data.reading import FRACTION, PERCENT, Reading
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.streams.engines import LocalEngine
+from calibrant.metrics.stats.cell_sums import cell_grid
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NUMBERS = ("double", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A table to stream: where it is, its columns, and the column of question ids if any."""
+
+    source: str
+    plan: SumPlan
+    question: str | None
+    reading: Reading
+
+
+@contextmanager
+def as_parquet(source: str, asked: ReadingOptions, by: tuple[str, ...]) -> Iterator[str]:
+    """Yield the table as parquet: itself, or a text table rewritten to a temporary file.
+
+    Names of models, methods and groups stay as they are written in it.
+    """
+    path = Path(source)
+    if is_url(source) or not path.is_file() or file_format(path) == "parquet":
+        yield source
+        return
+    if file_format(path) == "json":
+        raise InputError("a json array cannot be streamed", source=source, hint="save it as jsonl")
+    from calibrant.data.tables import UNREADABLE, scan_table, unreadable
+
+    with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
+        copy = Path(folder) / "table.parquet"
+        try:
+            names = (asked.model, asked.method, asked.question)
+            table = scan_table(path, names=[name for name in names if name], groups=by)
+            table.sink_parquet(copy, compression="lz4")
+        except UNREADABLE as error:
+            raise unreadable(error, source) from None
+        yield str(copy)
+
+
+def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ...]) -> Streamed:
+    """Find the columns of a table and return what is to be summed."""
+    files = batches.parquet_files(source)
+    names = batches.named_columns(files, source)
+    columns = {**asked.columns, "question_id": asked.question}
+    with error_source(source):
+        roles = resolve_roles(names, columns, partial(_peeked, source))
+    for name in by:
+        require_column(name, names, source, role="by")
+    if roles.models:
+        rule = f"models stand side by side ({', '.join(roles.models)}), which cannot be streamed"
+        raise InputError(rule, source=source, hint="save one row per question and model")
+    if "weights" in names:
+        rule = "the table has a column 'weights', which a streamed audit cannot use"
+        hint = Hint("leave out {engine} to work in memory, or rename the column")
+        raise InputError(rule, source=source, hint=hint)
+    model, method, question, answer = (
+        ",".join(roles[role]) or None for role in ("model", "method", "question_id", "answer")
+    )
+    labels = tuple(dict.fromkeys(name for name in (model, method, *by) if name is not None))
+    if answer is not None and _never_null(answer, files):
+        answer = None
+    read = batches.Columns(tuple(roles["confidence"]), roles["correct"][0], labels, answer)
+    guessed = asked.scale is None and _in_percent(source, read, files)
+    percent, on_invalid = guessed or asked.scale == PERCENT, asked.on_invalid or "missing"
+    plan = SumPlan(read, cell_grid(bins), model, method, by, percent, on_invalid)
+    by_role = {role: ",".join(chosen) for role, chosen in roles.columns.items() if chosen}
+    written = PERCENT if percent else FRACTION
+    ways = (*roles.guessed, *(["scale"] if guessed else []))
+    return Streamed(source, plan, question, Reading(by_role, ways, written, same=roles.same))
+
+
+def scan_part(file: str, source: str) -> pl.LazyFrame:
+    """Return the rows of one file, with the columns that its folders name."""
+    import polars as pl
+
+    partition = {name: pl.lit(value) for name, value in batches.partition_of(file, source).items()}
+    return pl.scan_parquet(file, hive_partitioning=False).with_columns(**partition)
+
+
+def _peeked(source: str, names: Sequence[str]) -> Any:
+    """Read some columns of a table whose names leave a doubt."""
+    from calibrant.data.tables import read_table
+
+    return read_table(source, columns=list(names))
+
+
+def _in_percent(source: str, columns: batches.Columns, files: list[str]) -> bool:
+    """Return whether the confidences are percentages, by the first rows that have some."""
+    if all(_at_most_1(name, files) for name in columns.confidence):
+        return False
+    for part in batches.table_parts(source, columns)[:1]:
+        for batch in batches.read_part(part, columns):
+            for name in columns.confidence:
+                column = batch.confidence[name]
+                if str(column.type) not in _NUMBERS:
+                    continue
+                values = batches.number_array(column)
+                if np.nanmax(values, initial=0.0) > 1:
+                    return _looks_like_percent(values)
+            return False
+    return False
+
+
+def _looks_like_percent(values: Array) -> bool:
+    import polars as pl
+
+    from calibrant.data.cells import read_confidence
+
+    table = pl.DataFrame({"confidence": values.astype(float), "model": "", "method": ""})
+    _, scale, _ = read_confidence(table, None, ())
+    return scale == PERCENT
+
+
+def _never_null(column: str, files: list[str]) -> bool:
+    """Return whether the files' own statistics say that the column has no missing value."""
+    groups = _statistics(column, files)
+    return all(group and group.has_null_count and not group.null_count for group in groups)
+
+
+def _at_most_1(column: str, files: list[str]) -> bool:
+    """Return whether the first file's own statistics say that no value is above 1."""
+    groups = _statistics(column, files[:1])
+    most = (group.max if group and group.has_min_max else None for group in groups)
+    return all(isinstance(value, float | int) and value <= 1 for value in most)
+
+
+def _statistics(column: str, files: list[str]) -> Iterator[Any]:
+    """Yield what the files themselves say about each row group of a column."""
+    for file in files:
+        with batches.opened_file(file) as opened:
+            metadata = opened.metadata
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            parts = map(group.column, range(group.num_columns))
+            yield from (part.statistics for part in parts if part.path_in_schema == column)
+
+
+# A parquet file ends with its footer, the length of that in four bytes, and four letters.
+_END = 8
+
+
+def streamed_input(shown: str, source: str, parts: Sequence[batches.Part]) -> list[dict[str, Any]]:
+    """Return what names the input of a streamed document: files with the SHA-256 of their footers.
+
+    Hashing a large table would take longer than auditing it. The footer holds the schema, and for
+    every row group and column the number of rows, the place and size of its bytes and, where the
+    writer gave them, the least and the largest value: a file that was written again with other
+    rows has another footer, but a byte that was changed in place has not.
+
+    Parameters
+    ----------
+    shown
+        The table as it was given.
+    source
+        What was read: the same, or its copy as a parquet file where it is a table of text. That
+        is read to the end for the copy, so that it is hashed whole.
+    parts
+        The parts of the table, which know the rows of each file.
+    """
+    if source != shown:
+        from calibrant.data.sources.provenance import input_files
+
+        return input_files(shown)
+    rows: Counter[str] = Counter()
+    for part in parts:
+        rows[part.file] += part.rows
+    return list(LocalEngine().map(partial(_facts, rows=rows), batches.parquet_files(source)))
+
+
+def _facts(file: str, rows: Counter[str]) -> dict[str, Any]:
+    try:
+        with _opened(file) as opened:
+            size = opened.seek(0, os.SEEK_END)
+            opened.seek(size - _END)
+            footer = int.from_bytes(opened.read(4), "little") + _END
+            opened.seek(size - footer)
+            digest = hashlib.sha256(opened.read(footer)).hexdigest()
+    except OSError as error:
+        raise InputError(f"the footer cannot be read: {error}", source=file) from None
+    return {"path": file, "bytes": size, "rows": rows[file], "footer_sha256": digest}
+
+
+def _opened(file: str) -> BinaryIO:
+    if not is_url(file):
+        return open(file, "rb")
+    fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {file}")
+    return cast("BinaryIO", fsspec.open(file, "rb").open())

@@ -1,0 +1,349 @@
+"""Text tables as people save them: their encoding, line ends, quotes and ids are checked first."""
+
+import csv
+import io
+import mmap
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.arrays import Array, Mask
+from calibrant.core.errors import InputError, error_source
+from calibrant.data.formats import MARKED, first_bytes, packed_by, plain_text, separator_of
+from calibrant.data.guesses import usual_columns
+
+# Columns of names and answers: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
+_NAMES = frozenset({"question_id", "model", "method", "answer", "judge", "author"})
+_HEAD = 65_536
+_LONGEST_HEADER = 16_777_216
+_CHUNK = 1 << 26
+_QUOTE = ord('"')
+_LONG = 19
+"""Digits that are more than a whole number holds."""
+_ODD, _FOREIGN = r"^\s*[+-]?(?:0\d|\d{19})", r"[^\x00-\x7f]"
+
+
+def scan_text_table(
+    path: Path, *, names: Collection[str] = (), groups: Collection[str] = ()
+) -> pl.LazyFrame:
+    """Return a lazy view of a text table; all rows are looked at before a type is chosen.
+
+    UTF-16 and the line ends of old Macintosh files are read as well. Columns with numbers such as
+    `01` stay text, because `1` and `01` are two ids. Refused are two columns of one name and
+    quotes that join several rows into one.
+
+    Parameters
+    ----------
+    path
+        The file.
+    names
+        Columns that hold names of questions, models or methods, besides those whose own name says
+        so: they are read as they are written, whatever number or truth value they look like.
+    groups
+        Columns whose values name groups: decimal numbers in them are read as they are written.
+    """
+    kind = _kind_of(path)
+    if kind.schema is None:
+        # Reading says what is wrong.
+        return _lazy(path, kind.separator, kind.as_is, infer_schema_length=None)
+    stripped = {name: name.strip() or name for name in kind.schema}
+    named = {*names, *name_columns([*stripped.values()])}
+    # A name of these types would be written in another way than it was read.
+    rewritten = {n for n, d in kind.schema.items() if d.is_float() or d == pl.Boolean()}
+    as_written = {n for n in rewritten if stripped[n] in named}
+    as_written |= {n for n, d in kind.schema.items() if stripped[n] in groups and d.is_float()}
+    schema = {n: pl.String() if n in as_written else d for n, d in kind.schema.items()}
+    table = _lazy(path, kind.separator, kind.as_is, schema=schema)
+    return table.rename(stripped) if any(name != name.strip() for name in stripped) else table
+
+
+def read_cells(path: Path) -> pl.DataFrame:
+    """Return a text table with every cell as it is written, after the same checks."""
+    kind = _kind_of(path)
+    table = _lazy(path, kind.separator, kind.as_is, infer_schema=False).collect()
+    return table.rename({name: name.strip() or name for name in table.columns})
+
+
+def name_columns(columns: list[str]) -> list[str]:
+    """Return the columns that hold names of questions, models or methods, told by their own.
+
+    Examples
+    --------
+    >>> name_columns(["question_id", "Model Name", "confidence"])
+    ['question_id', 'Model Name']
+    """
+    usual = {*usual_columns("model", columns), *usual_columns("question_id", columns)}
+    return [column for column in columns if column in _NAMES or column in usual]
+
+
+class _Kind(NamedTuple):
+    """What a look at a text table has shown; `schema` is None where it cannot be read."""
+
+    separator: str
+    schema: Mapping[str, pl.DataType] | None
+    as_is: bool
+
+
+def _kind_of(path: Path) -> _Kind:
+    stat = path.stat()
+    with error_source(str(path)):
+        return _looked_at(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=64)
+def _looked_at(path: Path, changed: int, size: int) -> _Kind:
+    """Look at a table once; time and size of the file tell whether it is still the same."""
+    del changed, size
+    packing, head = packed_by(path), _header(path)
+    marked = head.startswith(MARKED)
+    as_is = not marked and (b"\r" not in head or b"\n" in head) and packing in (None, "gzip")
+    if not marked:
+        _refuse_zeros(head)
+    if not as_is:
+        head = _plain(path)[: len(head)]
+    separator = separator_of(_first_line(head))
+    check_names(head, separator)
+    if packing is None and as_is and path.stat().st_size:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            lines_in_cells, odd = _check_bytes(data, separator)
+    else:
+        lines_in_cells, odd = _check_bytes(_plain(path), separator)
+    schema = _schema(path, separator, as_is=as_is, odd=odd)
+    if schema is not None and lines_in_cells:
+        _refuse_joined_rows(schema, separator, _lazy(path, separator, as_is, infer_schema=False))
+    return _Kind(separator, schema, as_is)
+
+
+def _check_bytes(data: bytes | mmap.mmap, separator: str) -> tuple[bool, bool]:
+    """Refuse zero bytes and loose quotes; return whether cells have lines, and odd numbers."""
+    _refuse_zeros(data)
+    return _check_quotes(data, separator), _has_odd_number(data, separator)
+
+
+def _refuse_zeros(data: bytes | mmap.mmap) -> None:
+    if data.find(b"\x00") >= 0:
+        rule = "the text holds zero bytes: it is no UTF-8 table"
+        raise InputError(rule, hint="save the table as UTF-8")
+
+
+def _header(path: Path) -> bytes:
+    """Return the start of the file with its whole first line: thousands of columns make it long."""
+    for size in (_HEAD, _LONGEST_HEADER):
+        head = first_bytes(path, size)
+        if len(head) < size or re.search(rb"[\r\n]", head.lstrip(b"\r\n")):
+            return head
+    raise InputError(
+        f"the first line has more than {_LONGEST_HEADER >> 20} MB: this is no header of a table",
+        hint="give a file whose first line names the columns",
+    )
+
+
+def _plain(path: Path) -> bytes:
+    """Return the table as UTF-8 with the usual line ends."""
+    return plain_text(path).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _first_line(head: bytes) -> str:
+    line = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
+    return line.decode("utf-8", "replace")
+
+
+def check_names(head: bytes, separator: str) -> None:
+    """Refuse a header that gives two columns one name."""
+    # A quoted name may hold a line end: the header is what a reader of rows takes for one.
+    text = io.StringIO(head.decode("utf-8", "replace").lstrip("\r\n"), newline="")
+    try:
+        names = next(csv.reader(text, delimiter=separator), [])
+    except csv.Error:
+        names = _first_line(head).split(separator)
+    check_repeated(names)
+
+
+def check_repeated(names: Iterable[str]) -> None:
+    """Refuse names of columns of which one comes twice."""
+    for name, count in Counter(map(str.strip, names)).items():
+        if name and count > 1:
+            raise InputError(
+                f"the header names the column {name!r} {count} times",
+                hint="give each column a name of its own, so that nobody guesses which is meant",
+            )
+
+
+def _check_quotes(data: bytes | mmap.mmap, separator: str) -> bool:
+    """Refuse quotes that open in one row and close in another without being a cell of both.
+
+    Counted from the start, every other quote opens and the next one closes; a doubled quote
+    closes and opens at once. A quote that opens stands at the start of a cell, one that closes
+    at its end. Others are harmless as long as no line ends between them.
+
+    Returns whether a line ends inside of a quoted cell.
+    """
+    quotes = _places(data, _QUOTE)
+    if not quotes.size:
+        return False
+    if quotes.size % 2:
+        raise _unbalanced(data, int(quotes[-1]))
+    opening, closing = quotes[::2], quotes[1::2]
+    raw = np.frombuffer(data, dtype=np.uint8)
+    allowed = np.zeros(256, dtype=bool)
+    allowed[[ord(separator), ord("\n"), ord("\r"), _QUOTE]] = True
+    before = raw[np.maximum(opening - 1, 0)]
+    after = raw[np.minimum(closing + 1, raw.size - 1)]
+    marked = bytes(raw[:3]) == b"\xef\xbb\xbf"
+    good_open = allowed[before] | (opening == 0) | (marked & (opening == 3))
+    good_close = allowed[after] | (closing == raw.size - 1)
+    suspect = np.flatnonzero(~(good_open & good_close))
+    ends = (ord("\n"), ord("\r"))
+    bad = next((i for i in suspect if np.isin(raw[opening[i] : closing[i]], ends).any()), None)
+    place = None if bad is None else int(opening[bad])
+    del raw, before, after  # a memory map cannot be closed while arrays look at it
+    if place is not None:
+        raise _unbalanced(data, place)
+    lines = _places(data, ord("\n"))
+    return bool(np.any(np.searchsorted(lines, opening) < np.searchsorted(lines, closing)))
+
+
+def _places(data: bytes | mmap.mmap, byte: int) -> Array:
+    raw = np.frombuffer(data, dtype=np.uint8)
+    places = [
+        np.flatnonzero(raw[start : start + _CHUNK] == byte) + start
+        for start in range(0, raw.size, _CHUNK)
+    ]
+    return np.concatenate(places) if places else np.zeros(0, dtype=np.int64)
+
+
+def _unbalanced(data: bytes | mmap.mmap, place: int) -> InputError:
+    return InputError(
+        "a quote opens a cell here and closes in another row: rows would be joined",
+        row=max(1, bytes(data[:place]).count(b"\n")),
+        hint='double a quote that belongs to the text (""), or save the table as parquet',
+    )
+
+
+def _has_odd_number(data: bytes | mmap.mmap, separator: str) -> bool:
+    """Return whether a number may begin with 0, be longer than one can be, or have odd digits.
+
+    What is taken for one wrongly costs a second look, and no more.
+    """
+    raw = np.frombuffer(data, dtype=np.uint8)
+    marks = np.zeros(256, dtype=bool)
+    marks[[ord(mark) for mark in f'{separator}\r\n" \t+-']] = True
+    # Chunks overlap, so that no number is cut.
+    return any(
+        _odd_in(raw[max(start - _LONG - 2, 0) : start + _CHUNK], marks)
+        for start in range(0, raw.size, _CHUNK)
+    )
+
+
+def _odd_in(raw: npt.NDArray[np.uint8], marks: Mask) -> bool:
+    if raw.max() > 127:
+        return True
+    digit = (raw >= ord("0")) & (raw <= ord("9"))
+    zero = (raw[1:-1] == ord("0")) & digit[2:] & ~digit[:-2] & (raw[:-2] != ord("."))
+    ends = np.flatnonzero(~digit)
+    before = np.concatenate([np.flatnonzero(zero), ends[:-1][np.diff(ends) > _LONG]])
+    sign, ahead = raw[before], raw[np.maximum(before - 1, 0)]
+    signed = (sign == ord("-")) | (sign == ord("+"))
+    # The digits behind an exponent, as in 1e-05, begin no number.
+    power = signed & ((ahead == ord("e")) | (ahead == ord("E")))
+    return bool((marks[sign] & ~power).any())
+
+
+def _lazy(path: Path, separator: str, as_is: bool, **options: Any) -> pl.LazyFrame:
+    if as_is:
+        return pl.scan_csv(path, separator=separator, glob=False, **options)
+    return pl.read_csv(io.BytesIO(_plain(path)), separator=separator, **options).lazy()
+
+
+def _schema(path: Path, separator: str, *, as_is: bool, odd: bool) -> dict[str, pl.DataType] | None:
+    """Return the type of every column, or None where they cannot be read.
+
+    Whole numbers of which one begins with 0, or has more digits than a number holds, are text. So
+    are numbers with digits of another script, which are taken for numbers and then not read.
+    """
+    try:
+        schema = dict(_lazy(path, separator, as_is, infer_schema_length=None).collect_schema())
+        tests = {
+            name: _FOREIGN if dtype.is_float() else f"{_FOREIGN}|{_ODD}"
+            for name, dtype in schema.items()
+            if odd and dtype.is_numeric()
+        }
+        checks = [pl.col(name).str.contains(test).any() for name, test in tests.items()]
+        texts = _lazy(path, separator, as_is, infer_schema=False)
+        hits = texts.select(checks).collect().to_dicts() if checks else [{}]
+    except pl.exceptions.PolarsError:
+        return None
+    return {name: pl.String() if hits[0].get(name) else dtype for name, dtype in schema.items()}
+
+
+_WHOLE = r"\s*[+-]?\d+\s*"
+# A decimal point is asked for: lines of whole numbers are answers of many puzzles.
+_DECIMAL = r"\s*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?\s*"
+_TRUTH = r"\s*(?:true|false|True|False|TRUE|FALSE)\s*"
+
+
+def _refuse_joined_rows(
+    schema: Mapping[str, pl.DataType], separator: str, texts: pl.LazyFrame
+) -> None:
+    """Refuse a row of which a cell holds the end of one row and the start of another.
+
+    A quote at the start of a cell and one at the end of another, rows below, make one cell of all
+    that stands between them. That is how a text with line ends is written, too. So it is told by
+    what the cell holds: behind a line end, the cells of a row of this very table, with numbers
+    where it has numbers, one of them with a decimal point.
+
+    Parameters
+    ----------
+    schema
+        The columns of the table and their types.
+    separator
+        The mark between cells.
+    texts
+        The table with every cell as text.
+    """
+    kinds = list(schema.values())
+    tests = {
+        name: _pattern(kinds, place, separator)
+        for place, (name, kind) in enumerate(schema.items())
+        if kind == pl.String and _telling([*kinds[:place], *kinds[place + 1 :]])
+    }
+    if not tests:
+        return
+    joined = pl.any_horizontal(pl.col(name).str.contains(test) for name, test in tests.items())
+    rows = texts.select(joined.arg_true()).collect().to_series()
+    if len(rows):
+        raise InputError(
+            "a quoted cell holds what looks like further rows of this table: a quote opens in one "
+            "row and closes in another",
+            row=int(rows[0]) + 1,
+            hint='double a quote that belongs to the text (""), or save the table as parquet',
+        )
+
+
+def _telling(others: list[pl.DataType]) -> bool:
+    """Return whether numbers in these columns tell a row from a line of a text."""
+    numbers = [kind for kind in others if kind.is_numeric() or kind == pl.Boolean()]
+    return len(numbers) > 1 and any(kind.is_float() for kind in numbers)
+
+
+def _pattern(kinds: list[pl.DataType], place: int, separator: str) -> str:
+    mark = re.escape(separator)
+    cells = [_cell(kind, mark) for kind in kinds]
+    after = "".join(mark + cell for cell in cells[place + 1 :])
+    before = "".join(cell + mark for cell in cells[:place])
+    return f"{after}\\r?\\n{before}"
+
+
+def _cell(kind: pl.DataType, mark: str) -> str:
+    if kind.is_float():
+        return _DECIMAL
+    if kind.is_integer():
+        return _WHOLE
+    return _TRUTH if kind == pl.Boolean() else f"[^{mark}\\r\\n]*"

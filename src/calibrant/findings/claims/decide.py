@@ -1,0 +1,137 @@
+"""What `decide` may say: an error limit that is kept, and what a threshold saves."""
+
+import math
+from collections.abc import Iterator
+
+from msgspec.structs import asdict
+
+from calibrant.findings.claims.claim import About, Claim, Facts, Outcome
+from calibrant.findings.claims.grades import depending, grades_sentence
+from calibrant.findings.claims.words import about_model, joined, percent, rule
+from calibrant.findings.documents.decisions import DecideCost, DecideEntry
+
+
+def _where(facts: Facts) -> str:
+    return "confidence" if facts["score"] == "confidence" else "score"
+
+
+def _limit(facts: Facts) -> str:
+    """Return a limit as it was asked for: one below 0.1 % has more digits."""
+    share = facts["margin"]
+    return f"{100 * share:.2g} %" if share < 0.001 else percent(share)
+
+
+def _kept(facts: Facts) -> str:
+    if facts["whose"] == "each":
+        return "each"
+    if facts["threshold"] is None:
+        return "dear"
+    return "traffic" if facts["whose"] == "traffic" else "like"
+
+
+def _questions(facts: Facts) -> str:
+    """Return which questions a share is of: rows without a confidence are in no such share."""
+    if facts["stated"] == 1:
+        return "the questions"
+    return f"the questions that state a confidence ({percent(facts['stated'])} of all)"
+
+
+def _asked(facts: Facts) -> str:
+    asked = facts["asked"]
+    if not asked:
+        return ""
+    share = percent(sum(group.share for group in asked))
+    few = all(group.n for group in asked)
+    why = "with under 15 labels" if few else "without enough labels"
+    return f"Groups {why} are asked: {joined([group.group for group in asked])} ({share})."
+
+
+def _nothing(facts: Facts) -> str:
+    if facts["n"] < facts["fewest"]:
+        return "fewest"
+    if facts["more"] is not None:
+        return "more"
+    if facts["lowest"] is None:
+        return "few"
+    if facts["whose"] == "each":
+        return "each"
+    return "high" if facts["lowest"] > facts["margin"] else "low"
+
+
+ERROR_LIMIT = rule(
+    "decide.error_limit",
+    shown=_kept,
+    undecided=_nothing,
+    depends=grades_sentence,
+    where=_where,
+    at_most=_limit,
+    asked=_asked,
+    questions=_questions,
+    may=lambda facts: f"{facts['name']} may" if facts["named"] else "May",
+    of_whom=lambda facts: f" for {facts['name']}" if facts["named"] else "",
+)
+CHEAPER = rule(
+    "decide.cheaper",
+    # A threshold that answers everything or nothing has no saving to estimate.
+    undecided=lambda facts: "none" if facts["low"] == facts["high"] == 0 else "open",
+    where=_where,
+    questions=_questions,
+    always=lambda facts: "always answering" if facts["answering"] else "always asking",
+)
+
+
+def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> Iterator[Claim]:
+    """Yield the claims of one model.
+
+    Parameters
+    ----------
+    entry
+        Entry of a decide document.
+    named
+        Whether the sentences name the model: there are several.
+    stated
+        Share of its graded answers that have a confidence.
+    """
+    facts = {"stated": stated, "score": entry.score, "threshold": entry.threshold}
+    share = entry.answered.value
+    about = about_model(entry.model, entry.method, named=named, share=share, **facts)
+    if entry.max_error is not None:
+        yield _limit_claim(entry, entry.max_error, about)
+    if entry.cost is not None:
+        yield _cost_claim(entry, entry.cost, about)
+
+
+def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
+    shown, needed = entry.certified, entry.labels_needed
+    fewest = math.ceil(math.log(entry.delta or 1.0) / math.log1p(-limit) - 1e-9)
+    # A threshold with fewer rows passes no test, whatever its error.
+    errors = [point.error.numbers[0] for point in entry.curve if (point.error.n or 0) >= fewest]
+    claim = ERROR_LIMIT.claim(
+        "shown" if shown else "undecided",
+        about,
+        {
+            **asdict(entry.promise),
+            "n": entry.n,
+            "delta": entry.delta,
+            "more": None if needed is None else max(needed - entry.n, 0),
+            "lowest": min(errors, default=None),
+            "fewest": fewest,
+        },
+        estimate=entry.error if shown else None,
+        margin=limit,
+        n=entry.answered.n,
+    )
+    grading = entry.grading or None
+    if shown and grading and grading["error"]["high"] > limit:
+        return depending(ERROR_LIMIT, claim, grading, "error")
+    return claim
+
+
+def _cost_claim(entry: DecideEntry, cost: DecideCost, about: About) -> Claim:
+    value, low, high = cost.saved.numbers
+    size = abs(value)
+    more = entry.n * (((high - low) / 2 / size) ** 2 - 1) if size > 0 else None
+    answering = cost.always_answer.numbers[0] < cost.always_ask
+    facts = {"cost": cost.policy.value, "answering": answering, "more": more}
+    outcome: Outcome = "shown" if low > 0 else "undecided"
+    return CHEAPER.claim(outcome, about, facts, estimate=cost.saved)

@@ -1,0 +1,206 @@
+"""What a monitor may say: calibration or traffic has changed; a promise is no longer kept."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import asdict
+
+from calibrant.findings.claims.claim import About, Claim, Facts, Outcome
+from calibrant.findings.claims.data import warning
+from calibrant.findings.claims.words import (
+    about_model,
+    count,
+    joined,
+    percent,
+    point_number,
+    rule,
+    subject_name,
+)
+from calibrant.findings.documents.entries import DataWarning
+from calibrant.findings.documents.labels import MonitorEntry
+
+
+def _mix_moved(facts: Facts) -> str:
+    change = next(c for c in facts["changes"] if c["name"] is not None)
+    return f"{change['name']} {percent(change['before'])} -> {percent(change['now'])}"
+
+
+def _new(facts: Facts) -> str:
+    groups = facts["new_groups"]
+    if not groups:
+        return ""
+    share = percent(sum(groups.values()))
+    return f"Groups never labelled are asked: {joined(list(groups))} ({share} of the traffic)."
+
+
+def _unchecked(facts: Facts) -> str:
+    unseen = facts["unchecked"]
+    return f"Not checked, because the rows lack it: {joined(unseen)}." if unseen else ""
+
+
+TRAFFIC = rule(
+    "monitor.traffic",
+    shown=lambda facts: "mix" if facts["outcome"] == "mix changed" else "expired",
+    moved=_mix_moved,
+    new=_new,
+    columns=lambda facts: joined([change["column"] for change in facts["changes"]]),
+    unchecked=_unchecked,
+)
+
+
+def traffic_claim(check: Mapping[str, Any]) -> Claim:
+    """Return the claim of a look at unlabelled traffic, from its plain data."""
+    changes = check["changes"]
+    return TRAFFIC.claim(
+        "shown" if changes else "undecided",
+        About({"columns": [change["column"] for change in changes]}, check),
+        p_adjusted=min((change["p"] for change in changes), default=None),
+        n=check["rows"],
+    )
+
+
+def traffic_step(document: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what to do next after a look at the traffic, in words and as a command."""
+    seen = document.get("traffic") or {}
+    if not seen.get("next"):
+        return None
+    certify = seen["outcome"] == "mix changed"
+    return "Certify for the new mix" if certify else "Label rows of the traffic", seen["next"]
+
+
+# What a table without columns of models and methods holds.
+_UNNAMED = ("model", "confidence")
+_CONFIDENCE = "its confidence says"
+
+
+def _where(facts: Facts) -> str:
+    if facts["bin"] is None:
+        return ""
+    low, high = facts["bin"]
+    return f" at confidences from {percent(low)} to {percent(high)}"
+
+
+def _moved(facts: Facts) -> str:
+    fewer = "fewer" if facts["shift"] < 0 else "more"
+    size = point_number(abs(facts["shift"]))
+    group = facts.get("group")
+    most = "" if group is None else f", most in {group} ({point_number(facts['group_shift'])})"
+    return f"{size} points {fewer} right answers{_where(facts)}{most}"
+
+
+def _times(facts: Facts) -> str:
+    """Say how often: after an alarm the monitor learns anew and may find another change."""
+    several = len(facts["alarms"])
+    return f" {several} times. Last," if several > 1 else ":"
+
+
+def _changed(facts: Facts) -> str:
+    """Without a baseline nobody knows whether it was ever better."""
+    return "is off" if facts["before"] == _CONFIDENCE else "has changed"
+
+
+ALARM = rule(
+    "monitor.alarm",
+    changed=_changed,
+    times=_times,
+    moved=_moved,
+    looks=lambda facts: f"{facts['batches']:,} batch{'' if facts['batches'] == 1 else 'es'}",
+)
+
+
+def _errors(facts: Facts) -> str:
+    error, given = facts["error"], count(facts["given"], "answer")
+    if error is None:
+        return "no answer given alone has a label yet"
+    return f"{percent(error.value)} of {given} given alone were wrong"
+
+
+PROMISE = rule("monitor.promise", errors=_errors)
+MIX = rule("monitor.mix", same=lambda facts: "yes" if facts["quality"] else "no")
+
+
+def _before(reference: str, alarms: int) -> str:
+    """Say what an alarm is held against: after one it is what was learnt since."""
+    return _CONFIDENCE if reference.startswith("perfect") and alarms < 2 else "before"
+
+
+def monitor_claims(entries: Sequence[MonitorEntry]) -> Iterator[Claim]:
+    """Yield the claims of a watch."""
+    for entry in entries:
+        yield from _entry_claims(entry, named=len(entries) > 1)
+
+
+def _entry_claims(entry: MonitorEntry, *, named: bool) -> Iterator[Claim]:
+    about = about_model(entry.model, entry.method, named=named, n=entry.n)
+    yield _alarm_claim(entry, about)
+    if mix := entry.mix:
+        change, size = mix.alarm, None
+        facts: Facts = {"quality": entry.alarm is None}
+        outcome: Outcome = "undecided"
+        if change is not None:
+            size = {"value": change.now - change.before}
+            outcome, facts = "shown", {**facts, **asdict(change)}
+        yield MIX.claim(outcome, about, facts, estimate=size, p_adjusted=mix.p_value, n=entry.n)
+    if promise := entry.promise:
+        yield PROMISE.claim(
+            "undecided" if promise.broken is None else "shown",
+            about,
+            asdict(promise),
+            estimate=promise.error,
+            p_adjusted=promise.p_value,
+            margin=promise.max_error,
+            n=promise.given,
+        )
+
+
+def _alarm_claim(entry: MonitorEntry, about: About) -> Claim:
+    alarm, before = entry.alarm, _before(entry.reference, len(entry.alarms))
+    facts: Facts = {"batches": entry.batches, "alarms": entry.alarms, "before": before}
+    outcome: Outcome = "undecided"
+    size = None
+    if alarm is not None:
+        outcome, facts, size = "shown", {**facts, **asdict(alarm)}, {"value": alarm.shift}
+    return ALARM.claim(outcome, about, facts, estimate=size, p_adjusted=entry.p_value, n=entry.n)
+
+
+def waiting_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:
+    """Yield what a reader has to know of labels that wait until their day is complete."""
+    for entry in entries:
+        waits, days, until = entry.waiting.labels, entry.waiting.days, entry.waiting.until
+        if waits and days:
+            text = (
+                f"Labels take up to {count(days, 'day')} here, so {count(waits, 'label')} of the "
+                "last days wait until their day is complete."
+            )
+            if until is not None:
+                text += (
+                    f" Until {until} the watch learns how long labels take and judges complete "
+                    "days alone. Give that number of days to judge sooner."
+                )
+            yield warning("waiting_labels", text, models=[entry.model])
+
+
+def late_warnings(late: int) -> Iterator[DataWarning]:
+    """Yield what a reader has to know of labels that came late."""
+    if late:
+        text = (
+            f"{count(late, 'label')} came late and count on the day they came. If wrong answers "
+            "are labelled later than right ones, that may look like a change."
+        )
+        yield warning("late_labels", text, models=[])
+
+
+def announcement(event: Mapping[str, Any]) -> str:
+    """Return the line about a batch that decides: an alarm, or a promise that is broken."""
+    whose = "" if (event["model"], event["method"]) == _UNNAMED else f" ({subject_name(event)})"
+    broken = event.get("promise")
+    if broken is not None:
+        return (
+            f"ALARM at {broken['when']}{whose}: the promise has expired. Since about "
+            f"{broken['since']}, {percent(broken['error'])} of the answers given alone are wrong."
+        )
+    before = _before(event["reference"], event["alarms"])
+    return (
+        f"ALARM at {event['when']}{whose}: calibration {_changed({'before': before})}. Since about "
+        f"{event['since']}, {_moved(event)}."
+    )

@@ -1,0 +1,244 @@
+"""Entries of what is watched, and of labels that people make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from calibrant.findings.documents.entries import UNDEFINED, EstimateEntry, Part
+
+
+class Traffic(Part, frozen=True, kw_only=True):
+    """What unlabelled rows show of a promise, and the next command."""
+
+    outcome: str
+    changes: list[dict[str, Any]]
+    next: str | None = None
+
+
+class WatchAlarm(Part, frozen=True, kw_only=True):
+    """A change of calibration that was found."""
+
+    when: str
+    since: str | None
+    bin: list[float] | None
+    direction: str
+    shift: float
+    group: str | None
+    group_shift: float | None
+    since_batch: int
+    p_value: float
+
+
+class WatchedBatch(Part, frozen=True, kw_only=True):
+    """A batch of a stream."""
+
+    when: str
+    n: int
+    accuracy: EstimateEntry
+    mean_confidence: EstimateEntry
+    gap: EstimateEntry
+    capital: float
+    alarm: bool = False
+
+
+class WatchExpiry(Part, frozen=True, kw_only=True):
+    """How long a verification holds by the drift that was seen."""
+
+    precision: float
+    drift_per_day: float
+    drift_source: str
+    verified: str | None
+    days: float
+    date: str | None
+
+
+class MixAlarm(Part, frozen=True, kw_only=True):
+    """A change of the mix of groups."""
+
+    when: str
+    since: str
+    group: str
+    before: float
+    now: float
+    p_value: float
+
+
+class MixEntry(Part, frozen=True, kw_only=True):
+    """What a watch over the mix of groups found."""
+
+    alarm: MixAlarm | None
+    alarms: list[MixAlarm]
+    p_value: float
+
+
+class BrokenPromise(Part, frozen=True, kw_only=True):
+    """Since when more answers are wrong than was promised."""
+
+    when: str
+    since: str
+    error: float
+    n: int
+    p_value: float
+
+
+class PromiseEntry(Part, frozen=True, kw_only=True):
+    """A promise about errors, and whether it is kept."""
+
+    max_error: float
+    delta: float | None
+    made: str
+    given: int
+    error: EstimateEntry | None
+    evidence: float
+    p_value: float
+    broken: BrokenPromise | None
+
+
+class WaitingEntry(Part, frozen=True, kw_only=True):
+    """Labels that wait until their day is complete."""
+
+    labels: int
+    days: int
+    until: str | None = None
+
+
+class MonitorEntry(Part, frozen=True, kw_only=True):
+    """One model and method that is watched."""
+
+    model: str
+    method: str
+    n: int
+    batches: int
+    reference: str
+    alarm: WatchAlarm | None
+    alarms: list[WatchAlarm]
+    limit: float
+    p_value: float
+    drift_per_day: EstimateEntry | None
+    expiry: WatchExpiry | None
+    waiting: WaitingEntry
+    history: list[WatchedBatch]
+    promise: PromiseEntry | None = None
+    mix: MixEntry | None = None
+
+
+class StopEntry(Part, frozen=True, kw_only=True):
+    """May one stop labelling?"""
+
+    stop: bool
+    reason: str
+    half_width: float
+    interval: EstimateEntry
+    bounds: EstimateEntry | None = None
+
+
+class GapCell(Part, frozen=True, kw_only=True):
+    """The gap of a cell of confidences; None without a label."""
+
+    bin: tuple[float, float]
+    share: float
+    labels: int
+    gap: float | None
+    standard_error: float | None
+
+
+class LabelLook(Part, frozen=True, kw_only=True):
+    """What an earlier number of labels showed."""
+
+    labels: int
+    ece: EstimateEntry
+
+
+class JudgedEntry(Part, frozen=True, kw_only=True):
+    """A quantity by labels and a judge, and by each alone."""
+
+    combined: EstimateEntry
+    gold_only: EstimateEntry
+    judge_only: float
+    gold_saved: int
+
+
+class JudgedStretch(Part, frozen=True, kw_only=True):
+    """The gap in a stretch of the confidence."""
+
+    low: float
+    high: float
+    gap: JudgedEntry
+
+
+class Judged(Part, frozen=True, kw_only=True):
+    """What a judge adds to the labels of people."""
+
+    gold_labels: int
+    judge_labels: int
+    accuracy: JudgedEntry
+    brier: JudgedEntry
+    gap: JudgedEntry
+    bins: list[JudgedStretch]
+
+
+class LabelEntry(Part, frozen=True, kw_only=True):
+    """One model and method of a pool; without a label it holds names and numbers alone."""
+
+    model: str
+    method: str
+    n: int
+    labelled: int
+    mean_confidence: float
+    accuracy: EstimateEntry = UNDEFINED
+    ece: EstimateEntry = UNDEFINED
+    claimed_accuracy: EstimateEntry = UNDEFINED
+    stop: StopEntry | None = None
+    gaps: list[GapCell] = field(default_factory=list)
+    history: list[LabelLook] = field(default_factory=list)
+    more_labels: int | None = None
+    more_for_precision: int | None = None
+    judge: Judged | None = None
+
+
+class CheckedModel(Part, frozen=True, kw_only=True):
+    """How good the grades of one model are, by those that people checked."""
+
+    model: str
+    answers: int
+    doubtful: float
+    checked: int
+    wrong: int = 0
+    error: EstimateEntry = UNDEFINED
+    kappa: float | None = None
+
+
+class GradeRule(Part, frozen=True, kw_only=True):
+    """How often people found the grades of a rule wrong."""
+
+    rule: str
+    graded: str
+    checked: int
+    wrong: int
+
+
+class GraderEntry(Part, frozen=True, kw_only=True):
+    """What checks say about grades."""
+
+    models: list[CheckedModel]
+    rules: list[GradeRule]
+
+
+class LabelBatch(Part, frozen=True, kw_only=True):
+    """A batch that was written."""
+
+    path: str
+    number: int
+    items: int
+    design: str
+    side: str | None
+
+
+class LabelsAdded(Part, frozen=True, kw_only=True):
+    """What became of a batch that came back."""
+
+    labels: int
+    left_empty: int
+    written: str

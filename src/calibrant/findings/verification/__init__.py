@@ -1,0 +1,1 @@
+"""What the labels of a block can show."""

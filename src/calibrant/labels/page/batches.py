@@ -1,0 +1,291 @@
+"""Batches for spreadsheets: written as text, taken back whatever a spreadsheet did to them."""
+
+import importlib.util
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from calibrant.core.errors import InputError, error_source, printable
+from calibrant.core.hints import Call, Hint
+from calibrant.core.places import writing
+from calibrant.data.formats import file_format
+from calibrant.data.label_schema import StoredItem
+from calibrant.data.limits import limit, limit_hint
+from calibrant.data.tables import WRITERS, neutral_cells, read_table, reason_of, unreadable
+from calibrant.data.text_tables import check_repeated, read_cells
+from calibrant.findings.claims.words import count
+from calibrant.labels.labelling.session import LabelSession
+from calibrant.labels.page.server import shown_item
+
+_WORDS = {
+    **dict.fromkeys(("1", "1.0", "true", "t", "yes", "y", "right", "correct", "r"), "right"),
+    **dict.fromkeys(("0", "0.0", "false", "f", "no", "n", "wrong", "incorrect", "w"), "wrong"),
+    **dict.fromkeys(("?", "unsure", "u", "don't know"), "unsure"),
+    **dict.fromkeys(("skip", "s", "-"), "skip"),
+    "": "",
+}
+_ENDINGS = (".csv", ".jsonl", ".parquet", ".xlsx")
+_XLSX = b"PK\x03\x04"
+# Letters that a cell of a workbook can hold.
+_LONGEST_CELL = 32_000
+_BROKEN = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class FilledLabel:
+    """A row of a batch that came back."""
+
+    row: int
+    item: str
+    question_id: str
+    answer: str | None
+    label: str
+    note: str | None
+
+
+def write_batch(session: LabelSession, items: Sequence[StoredItem], path: Path) -> None:
+    """Write items for a person: question, answer and reference, never confidence or model."""
+    rows = []
+    for item in items:
+        shown = shown_item(session.row(item), item)
+        rows.append(
+            {
+                # A letter in front: a spreadsheet takes 12e4 for a number.
+                "item": "i" + item.key.code,
+                "question_id": item.key.question_id,
+                "question": shown["question"],
+                "choices": " | ".join(shown["choices"]) or None,
+                "answer": item.key.answer,
+                "reference": shown["reference"],
+                "correct": None,
+                "note": None,
+            }
+        )
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String))
+    empty = [n for n in ("choices", "answer", "reference") if frame[n].null_count() == len(rows)]
+    shown_rows = frame.drop(empty)
+    if path.suffix.lower() == ".csv":
+        # A spreadsheet would run an answer such as =1+1; a workbook says that it is text.
+        shown_rows = neutral_cells(shown_rows, keep=("item",))
+    write_frame(shown_rows, path)
+
+
+def check_ending(path: Path) -> str:
+    """Return the ending of a table to write; one that no format has is refused."""
+    ending = path.suffix.lower()
+    if ending not in _ENDINGS:
+        raise InputError(f"a table is written as {', '.join(_ENDINGS)}, got {path.name!r}")
+    return ending
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table in the format its name says: csv, jsonl, parquet or xlsx."""
+    ending = check_ending(path)
+    with writing(path):
+        WRITERS.get(ending, _write_workbook)(frame, path)
+
+
+def _workbooks() -> Any:
+    if importlib.util.find_spec("openpyxl") is None:
+        rule = "workbooks (.xlsx) need the package openpyxl"
+        raise InputError(rule, hint="pip install openpyxl, or name a .csv file")
+    import openpyxl
+
+    return openpyxl
+
+
+def _write_workbook(frame: pl.DataFrame, path: Path) -> None:
+    book = _workbooks().Workbook()
+    sheet = book.active
+    for number, row in enumerate([frame.columns, *frame.rows()], start=1):
+        for column, value in enumerate(row, start=1):
+            cell = sheet.cell(number, column)
+            # As text, so that neither 0012 nor =1+1 becomes something else.
+            cell.number_format = "@"
+            cell.data_type = "s"
+            # A workbook has no control characters, and no cell is longer.
+            cell.value = None if value is None else _cell_text(str(value))[:_LONGEST_CELL]
+            if isinstance(value, str) and value.startswith("="):
+                cell.data_type = "s"
+    book.save(path)
+
+
+def _cell_text(text: str) -> str:
+    return printable(text.replace("\0", "\\0").replace("\r", ""))
+
+
+def _read_text(path: Path) -> pl.DataFrame:
+    """Return a batch with every cell as text."""
+    with path.open("rb") as file:
+        packed = file.read(4) == _XLSX
+    if packed:
+        return _read_workbook(path)
+    try:
+        if file_format(path) == "csv":
+            return read_cells(path)
+        return read_table(path).with_columns(pl.all().cast(pl.String))
+    except PolarsError as error:
+        raise unreadable(error, path) from None
+
+
+def _read_workbook(path: Path) -> pl.DataFrame:
+    books = _workbooks()
+    try:
+        with zipfile.ZipFile(path) as packed:
+            largest = max((entry.file_size for entry in packed.infolist()), default=0)
+        if largest > limit("entry_bytes"):
+            rule = f"the workbook unpacks to more than {limit('entry_bytes'):,} bytes"
+            raise InputError(rule, source=str(path), hint=limit_hint("entry_bytes"))
+        book = books.load_workbook(path, read_only=True, data_only=True)
+        try:
+            rows = [[None if v is None else str(v) for v in row] for row in book.active.values]
+        finally:
+            book.close()
+    except InputError:
+        raise
+    # What is damaged in a workbook shows as an error of zip, XML or the library's own lookups.
+    except (*_BROKEN, zipfile.BadZipFile, zlib.error, SyntaxError) as error:
+        rule = f"the workbook cannot be read: {reason_of(error)}"
+        raise InputError(rule, source=str(path), hint="save it again, or as .csv") from None
+    return _frame_of(rows, path)
+
+
+def _frame_of(rows: list[list[str | None]], path: Path) -> pl.DataFrame:
+    if not rows:
+        raise InputError("the workbook is empty", source=str(path))
+    names = [(name or "").strip() for name in rows[0]]
+    with error_source(str(path)):
+        check_repeated(names)
+    # Cells below no name are nobody's.
+    named = [place for place, name in enumerate(names) if name]
+    cells = [[row[p] if p < len(row) else None for p in named] for row in rows[1:]]
+    schema = {names[place]: pl.String for place in named}
+    return pl.DataFrame(cells, schema=schema, orient="row")
+
+
+def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
+    """Return the filled rows of a batch and how many are still empty."""
+    if not path.is_file():
+        raise InputError("there is no such file", source=str(path), hint="check the path")
+    frame = _read_text(path)
+    for name in ("item", "question_id", "correct"):
+        if name not in frame.columns:
+            raise InputError(
+                f"a batch has the column {name!r}",
+                source=str(path),
+                hint=Hint("give the file that {0} wrote", Call("label next", "TABLE")),
+            )
+    filled, empty = [], 0
+    for number, row in enumerate(frame.iter_rows(named=True), start=1):
+        text = (row["correct"] or "").strip().lower()
+        if text not in _WORDS:
+            rule = f"a label is 1 or 0 (or right, wrong, unsure, skip), got {row['correct']!r}"
+            raise InputError(rule, source=str(path), row=number)
+        if not text:
+            empty += 1
+            continue
+        item, note = ((row.get(name) or "").strip() for name in ("item", "note"))
+        question, answer = row["question_id"] or "", row.get("answer")
+        filled.append(FilledLabel(number, item, question, answer, _WORDS[text], note or None))
+    if not filled:
+        raise InputError(
+            "no label is filled in", source=str(path), hint="write 1 or 0 into the column `correct`"
+        )
+    return filled, empty
+
+
+def refuse_open_batch(session: LabelSession, path: Path) -> None:
+    """Refuse to write over a batch of this table whose items wait for their labels."""
+    if not path.is_file():
+        return
+    try:
+        frame = _read_text(path)
+    except (InputError, PolarsError, UnicodeDecodeError):
+        # Not a batch that could be taken back.
+        return
+    items = set(frame["item"].to_list()) if "item" in frame.columns else set()
+    waiting = sum(
+        state.status == "open" and "i" + state.item.key.code in items for state in session.states()
+    )
+    if waiting:
+        raise InputError(
+            f"this batch still has {count(waiting, 'open item')}, so it is not written over",
+            source=str(path),
+            hint=Hint(
+                "fill it in and take it back with {call}, or name another {out}; open items stay "
+                "drawn",
+                call=Call("label add", "TABLE", "BATCH"),
+            ),
+        )
+
+
+def add_batch(
+    session: LabelSession, labels: Sequence[FilledLabel], who: str, source: str
+) -> dict[str, int]:
+    """Keep the labels of a batch; the same batch taken twice changes nothing."""
+    states = {"i" + state.item.key.code: state for state in session.states()}
+    seen: set[str] = set()
+    for entry in labels:
+        state = states.get(entry.item)
+        if state is None:
+            raise InputError(
+                f"item {entry.item!r} was not drawn from this table",
+                source=source,
+                row=entry.row,
+                hint=Hint(
+                    "label the batch that {call} wrote for this very table with the same "
+                    "{confidence}, or name its store with {labels}",
+                    call=Call("label next", "TABLE"),
+                ),
+            )
+        if entry.item in seen:
+            raise InputError("an item occurs twice in the batch", source=source, row=entry.row)
+        seen.add(entry.item)
+        key = state.item.key
+        if not _same(entry.question_id, key.question_id) or not _same(entry.answer, key.answer):
+            raise InputError(
+                f"the item stands for question {key.question_id!r}, answer {key.answer!r}, and the "
+                f"batch has {entry.question_id!r}, {entry.answer!r}",
+                source=source,
+                row=entry.row,
+                hint="sort whole rows of a batch, not single columns",
+            )
+    added = changed = 0
+    for entry in labels:
+        state = states[entry.item]
+        earlier = state.labels.get(who)
+        if earlier == entry.label and entry.note is None:
+            continue
+        session.store.label(state.item.id, who, entry.label, note=entry.note)
+        added += earlier is None
+        changed += earlier is not None
+    return {"labels": added, "changed": changed}
+
+
+def _same(given: str | None, stored: str | None) -> bool:
+    """Compare texts as a person would after a spreadsheet has been at them: 3.50 and 3.5."""
+    if given is None or stored is None:
+        return True
+    # An apostrophe keeps a spreadsheet from running a text, see `neutral_cells`.
+    given, stored = given.strip().removeprefix("'"), stored.strip().removeprefix("'")
+    if given == stored:
+        return True
+    try:
+        return float(given) == float(stored)
+    except ValueError:
+        # As a table or workbook holds them, without blanks.
+        whole, cut = ("".join(_cell_text(text).split()) for text in (stored, given))
+        return whole == cut or (len(given) >= _LONGEST_CELL and whole.startswith(cut))
+
+
+def labelled_frame(session: LabelSession) -> pl.DataFrame:
+    """Return the rows whose answer is labelled, with outcome and weight, as a flat table."""
+    rows = session.labelled_rows()
+    nested = [name for name, kind in rows.schema.items() if kind.is_nested()]
+    return rows.drop(nested)

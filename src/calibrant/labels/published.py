@@ -1,0 +1,249 @@
+"""What published numbers can show: two scores, a confidence that grades itself, other rates."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.metrics.stats.floors import accuracy_floor, require_positive, require_rate
+
+_Z = 1.959964
+_LEAST_BINS = 5
+
+
+def published_difference(first: float, second: float, *, labels: int) -> dict[str, object]:
+    """Say whether two published accuracies on the same questions can really differ.
+
+    Only the two scores and the number of questions are known, so the answers count as
+    independent. Models that fail on the same questions differ less by chance: a difference
+    called shown stays shown, one called undecided may be decided by the answers themselves.
+
+    Parameters
+    ----------
+    first, second
+        Accuracies in [0, 1].
+    labels
+        Questions of the benchmark.
+
+    Returns
+    -------
+    dict
+        ``gap`` (an estimate), ``floor`` (the paper's accuracy floor at the mean error rate),
+        ``outcome`` (shown or undecided) and ``labels_needed`` to show a gap of this size.
+
+    References
+    ----------
+    The Verification Tax, Table 2.
+
+    Examples
+    --------
+    >>> found = published_difference(0.902, 0.919, labels=164)
+    >>> found["outcome"], found["labels_needed"]
+    ('undecided', 2165)
+    >>> published_difference(0.864, 0.701, labels=14_042)["outcome"]
+    'shown'
+    """
+    a, b = require_rate(first, "first"), require_rate(second, "second")
+    n = require_positive(labels, "labels")
+    spread = a * (1 - a) + b * (1 - b)
+    # One answer more of each kind: a score of 100 % on few questions is no certainty.
+    smooth = [(x * n + 1) / (n + 2) for x in (a, b)]
+    error = math.sqrt(sum(x * (1 - x) for x in smooth) / n)
+    gap = a - b
+    needed = math.ceil(_Z**2 * spread / gap**2) if gap else None
+    return {
+        "gap": Estimate(gap, gap - _Z * error, gap + _Z * error, n=int(n), interval="normal"),
+        "floor": accuracy_floor(error_rate=1 - (a + b) / 2, labels=n),
+        "outcome": "shown" if abs(gap) > _Z * error else "undecided",
+        "labels_needed": needed,
+    }
+
+
+def enough_bins(confidence: ArrayLike, bins: int = 15) -> bool:
+    """Return whether enough bins are filled for `self_evaluation`: three with 5 rows."""
+    p = np.asarray(confidence, dtype=np.float64)
+    cell = np.minimum((p * bins).astype(np.intp), bins - 1)
+    return int((np.bincount(cell, minlength=bins) >= _LEAST_BINS).sum()) >= 3
+
+
+def self_evaluation(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    permutations: int = 10_000,
+    rng: RngLike = 0,
+) -> dict[str, object]:
+    """Ask whether a model's confidence tells how wrong its confidence is.
+
+    Per bin, Spearman's correlation of the mean confidence with the size of the gap, and, as a
+    control, with the accuracy; both with permutation tests over bins.
+
+    Parameters
+    ----------
+    confidence, correct
+        Confidences and outcomes.
+    bins
+        Equal-width bins; those with fewer than 5 rows are left out.
+    permutations
+        Random orders of the bins behind a p-value.
+    rng
+        Seed or generator.
+
+    References
+    ----------
+    The Verification Tax, Figure 1 and Appendix F.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=5000)
+    >>> found = self_evaluation(p, rng.uniform(size=5000) < p)
+    >>> found["accuracy"]["correlation"] > 0.95, found["accuracy"]["p_value"] < 0.01
+    (True, True)
+    """
+    p, y = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
+    if p.shape != y.shape or p.ndim != 1:
+        raise InputError("confidence and correct are vectors of one length")
+    cell = np.minimum((p * bins).astype(np.intp), bins - 1)
+    n = np.bincount(cell, minlength=bins)
+    used = n >= _LEAST_BINS
+    said = np.bincount(cell, weights=p, minlength=bins)[used] / n[used]
+    right = np.bincount(cell, weights=y, minlength=bins)[used] / n[used]
+    if used.sum() < 3:
+        raise InputError(
+            f"a correlation over bins needs three bins with {_LEAST_BINS} rows, got {used.sum()}"
+        )
+    generator = as_generator(rng)
+    return {
+        "bins": int(used.sum()),
+        "gap": _permuted(said, np.abs(right - said), permutations, generator),
+        "accuracy": _permuted(said, right, permutations, generator),
+    }
+
+
+def _permuted(
+    x: Floats, y: Floats, permutations: int, generator: np.random.Generator
+) -> dict[str, float]:
+    # Loaded here: it takes a second, and most plans rank nothing.
+    from scipy.stats import rankdata
+
+    a, b = rankdata(x), rankdata(y)
+    a, b = a - a.mean(), b - b.mean()
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    if scale == 0.0:
+        return {"correlation": math.nan, "p_value": 1.0}
+    value = float(a @ b) / scale
+    drawn = generator.permuted(np.tile(b, (permutations, 1)), axis=1) @ a / scale
+    beyond = int((np.abs(drawn) >= abs(value) - 1e-12).sum())
+    return {"correlation": value, "p_value": (beyond + 1) / (permutations + 1)}
+
+
+def scaling_labels(
+    size: float, *, exponent: float = 0.5, scale: float = 1.0, share: float = 1.0
+) -> float:
+    """Return the labels that detect a calibration error of a share of the error rate.
+
+    For ``eps(N) = c0 N^-alpha`` and an error of ``share * eps``, detection takes labels of the
+    order ``eps / d^2 = N^alpha / (c0 share^2)``: they grow as fast as the error rate falls.
+
+    References
+    ----------
+    The Verification Tax, Theorem 4 and Corollary 5.
+
+    Examples
+    --------
+    >>> scaling_labels(1e4), scaling_labels(1e6)
+    (100.0, 1000.0)
+    """
+    alpha = require_positive(exponent, "exponent")
+    rate = require_positive(scale, "scale") * require_positive(size, "size") ** -alpha
+    return 1.0 / (require_rate(min(rate, 1.0)) * require_positive(share, "share") ** 2)
+
+
+def temperature_error(confidence: ArrayLike, *, labels: float) -> dict[str, float]:
+    """Return how precisely `labels` show the calibration error if only a temperature is off.
+
+    A known one-parameter family has the parametric rate ``1 / sqrt(m)``: with Fisher's
+    information ``I = E[p (1 - p) logit(p)^2]`` and ``kappa = E[p (1 - p) |logit p|]``, the mean
+    error is ``sqrt(2 / pi) kappa / sqrt(m I)``.
+
+    Parameters
+    ----------
+    confidence
+        Confidences of the model.
+    labels
+        Labels at hand.
+
+    References
+    ----------
+    The Verification Tax, Theorem 11 and Appendix N.
+
+    Examples
+    --------
+    >>> found = temperature_error(np.full(100, 0.9), labels=10_000)
+    >>> round(found["error"], 4), round(found["information"], 3)
+    (0.0024, 0.435)
+    """
+    p = np.clip(np.asarray(confidence, dtype=np.float64), 1e-12, 1 - 1e-12)
+    odds = np.log(p / (1 - p))
+    information = float((p * (1 - p) * odds**2).mean())
+    kappa = float((p * (1 - p) * np.abs(odds)).mean())
+    m = require_positive(labels, "labels")
+    if information == 0.0:
+        raise InputError("confidences of exactly one half say nothing about a temperature")
+    error = math.sqrt(2 / math.pi) * kappa / math.sqrt(m * information)
+    return {"error": error, "information": information, "kappa": kappa}
+
+
+def effective_labels(labels: float, *, correlation: float) -> float:
+    """Return the independent labels that a stream with geometric correlation is worth.
+
+    The paper's ``m (1 - rho)``. For the mean of a first-order autoregression it is
+    ``m (1 - rho) / (1 + rho)``, up to half as many: the paper's rule is the optimistic one.
+
+    References
+    ----------
+    The Verification Tax, Appendix P.
+
+    Examples
+    --------
+    >>> effective_labels(1000, correlation=0.5)
+    500.0
+    """
+    rho = require_rate(correlation, "correlation")
+    if rho == 1.0:
+        raise InputError("a correlation of 1 leaves no information in further labels")
+    return require_positive(labels, "labels") * (1.0 - rho)
+
+
+def general_floor(
+    *, noise: float, labels: float, lipschitz: float = 1.0, share: float = 1.0, active: bool = False
+) -> float:
+    """Return the floor of any averaged absolute error: calibration, fairness, robustness.
+
+    ``(L s2 / (m share))^(1/3)`` passively, ``sqrt(s2 / (m share))`` actively. Calibration:
+    noise is the error rate. Fairness: share is that of the group. Robustness: noise is the error
+    rate under perturbation.
+
+    References
+    ----------
+    The Verification Tax, Theorem 14.
+
+    Examples
+    --------
+    >>> round(general_floor(noise=0.1, labels=10_000), 4)
+    0.0215
+    >>> round(general_floor(noise=0.1, labels=10_000, share=0.05, active=True), 4)
+    0.0141
+    """
+    part = require_positive(require_rate(share, "share"), "share")
+    size = require_positive(labels, "labels") * part
+    spread = require_rate(noise, "noise")
+    if active:
+        return math.sqrt(spread / size)
+    return float((require_positive(lipschitz, "lipschitz") * spread / size) ** (1 / 3))

@@ -1,0 +1,396 @@
+"""Batches of a stream: when each was, what its labels show, and those that come late."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import polars as pl
+from msgspec import structs
+from scipy import special
+
+from calibrant.core.arrays import Array, Floats, Mask
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.findings.documents.entries import Part
+from calibrant.metrics.stats.intervals import joined_reach, logit_interval, wilson_estimate
+from calibrant.metrics.stats.units import UnitInfluence
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Labels of the last verification.
+
+    Parameters
+    ----------
+    confidence, correct
+        Confidences and outcomes.
+    question, group
+        Question and group of each row, or None.
+    weights
+        How many rows of the pool each stands for, or None.
+    """
+
+    confidence: Floats
+    correct: Floats
+    question: Array | None = None
+    weights: Floats | None = None
+    group: Array | None = None
+
+
+class BatchEntry(Part, frozen=True):
+    """What the labels of a batch showed; `time` is NaN where the stream has none."""
+
+    when: str
+    time: float
+    n: int
+    unlabelled: int
+    accuracy: Estimate
+    mean_confidence: Estimate
+    gap: Estimate
+    capital: float
+    alarm: bool
+
+    def to_state(self) -> dict[str, object]:
+        """Return plain data, with what a document leaves out of estimates."""
+        estimates = {name: list(_PARTS(getattr(self, name))) for name in _ESTIMATES}
+        return {**structs.asdict(self), **estimates}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> BatchEntry:
+        """Return the entry that `to_state` described."""
+        estimates = {
+            name: Estimate(value, low, high, n=n, interval=interval)
+            for name in _ESTIMATES
+            for value, low, high, n, interval in [state[name]]
+        }
+        return cls(**{**state, "time": number(state["time"]), **estimates})
+
+
+_ESTIMATES = ("accuracy", "mean_confidence", "gap")
+_PARTS = attrgetter("value", "low", "high", "n", "interval")
+
+
+def number(value: float | None) -> float:
+    """Return a number that may be NaN, from a state."""
+    return math.nan if value is None else value
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBatch:
+    """Labels of one stretch of time.
+
+    Parameters
+    ----------
+    label
+        Name of the stretch, such as a day.
+    time
+        Its time in days since 1970-01-01, NaN where the stream has no time.
+    confidence, correct
+        Confidences and outcomes of the labelled rows.
+    question, group
+        Question and group of each labelled row, or None.
+    unlabelled
+        Rows without an outcome, which are counted and left out.
+    alone
+        Which labelled rows a policy answers alone, or None where no policy is watched.
+    mix
+        All rows by group, labelled or not, or None.
+    """
+
+    label: str
+    time: float
+    confidence: Floats
+    correct: Floats
+    question: Array | None = None
+    unlabelled: int = 0
+    alone: Mask | None = None
+    group: Array | None = None
+    mix: Mapping[str, int] | None = None
+
+    def only(self, kept: Mask) -> StreamBatch:
+        """Return some of the labelled rows."""
+        return replace(self, **{name: values[kept] for name, values in self._columns().items()})
+
+    def _columns(self) -> dict[str, Any]:
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        return {name: values for name, values in columns.items() if values is not None}
+
+    def to_list(self) -> list[Any]:
+        """Return plain data."""
+        plain = {name: values.tolist() for name, values in self._columns().items()}
+        return [self.label, self.time if isfinite(self.time) else None, plain]
+
+    @classmethod
+    def from_list(cls, parts: list[Any]) -> StreamBatch:
+        """Return the batch that `to_list` described."""
+        label, time, columns = parts
+        arrays: dict[str, Any] = {name: np.array(values) for name, values in columns.items()}
+        return cls(label, number(time), **arrays)
+
+
+_COLUMNS = ("confidence", "correct", "question", "alone", "group")
+
+
+def joined_batches(batches: Sequence[StreamBatch]) -> StreamBatch:
+    """Return the labels of several batches under the name of the last one."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([batch._columns()[name] for batch in batches])
+        for name in _COLUMNS
+        if all(name in batch._columns() for batch in batches)
+    }
+    return replace(batches[-1], **columns)
+
+
+def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
+    """Return accuracy, mean confidence and accuracy minus confidence of a few labels.
+
+    Outcomes that are all alike show no spread, so the accuracy has Wilson's interval, which is
+    never of zero width. The mean confidence has Student's on the logit scale; of a single label
+    it may be anything. Their difference joins the two, see `joined_reach`. All ends stay in the
+    range of what they speak of.
+
+    Examples
+    --------
+    >>> found = batch_estimates(np.array([0.5, 0.55, 0.6, 0.6, 0.65]), np.zeros(5))
+    >>> print(found["accuracy"], "|", found["gap"])
+    0.000 [0.000, 0.434] | -0.580 [-0.649, -0.140]
+    """
+    n, mean, low, high = int(confidence.size), float(confidence.mean()), 0.0, 1.0
+    if n > 1:
+        error = float(confidence.std(ddof=1)) / math.sqrt(n)
+        low, high = logit_interval(mean, error, 0.95, units=n)
+    said = Estimate(mean, low, high, n=n, interval="student-logit")
+    accuracy = wilson_estimate(float(correct.mean()), n)
+    common = _pulls(confidence).correlation(_pulls(correct))
+    low = joined_reach(accuracy.value - accuracy.low, said.high - said.value, common)
+    high = joined_reach(accuracy.high - accuracy.value, said.value - said.low, common)
+    value = accuracy.value - said.value
+    gap = Estimate(value, value - low, value + high, n=n, interval="newcombe")
+    return {"accuracy": accuracy, "mean_confidence": said, "gap": gap}
+
+
+def _pulls(values: Floats) -> UnitInfluence:
+    return UnitInfluence(values - values.mean(), None, int(values.size))
+
+
+def drift_rate(history: Iterable[BatchEntry]) -> Estimate | None:
+    """Return the change of the mean gap per day, by weighted least squares over batches.
+
+    None where there are fewer than three batches with a time.
+    """
+    rows = [(entry.time, entry.gap.value, entry.n) for entry in history if isfinite(entry.time)]
+    if len(rows) < 3:
+        return None
+    time, gap, weight = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    centred = time - np.average(time, weights=weight)
+    spread = float(weight @ centred**2)
+    if spread == 0.0:
+        return None
+    slope = float(weight @ (centred * gap)) / spread
+    rest = gap - np.average(gap, weights=weight) - slope * centred
+    noise = float(weight @ rest**2) / (len(rows) - 2)
+    # Three batches leave one degree of freedom: a normal quantile would promise far too much.
+    half = float(special.stdtrit(len(rows) - 2, 0.975)) * math.sqrt(noise / spread)
+    return Estimate(slope, slope - half, slope + half, n=int(weight.sum()), interval="student")
+
+
+_UTC = pl.Datetime("us", "UTC")
+# From the first day of the year 1 to the last microsecond of the year 9999, as Python counts them.
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+# Seconds of the years 1970 to 9999 end here; numbers beyond count smaller parts of a second.
+_MOST_SECONDS = _LAST / 1e6
+
+
+def instants(column: pl.Series, source: str) -> pl.Series:
+    """Return a column of times as instants in UTC."""
+    count = _microseconds(column)
+    parsed = count.set(~count.is_between(_FIRST, _LAST), None).cast(_UTC)
+    if parsed.null_count():
+        row = int(parsed.is_null().arg_max() or 0)
+        # Python has no name for a year above 9999.
+        is_date = column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)
+        value = (column.cast(pl.String) if is_date else column)[row]
+        finer = isinstance(value, int | float) and abs(value) > _MOST_SECONDS
+        raise InputError(
+            f"a time is written like 2026-01-31 or 2026-01-31T12:00:00Z, or as seconds since "
+            f"1970, got {value!r}",
+            source=source,
+            row=row + 1,
+            hint="turn milliseconds or nanoseconds into seconds" if finer else None,
+        )
+    return parsed
+
+
+def _microseconds(column: pl.Series) -> pl.Series:
+    """Return times as microseconds since 1970; what is no time is null."""
+    kind = column.dtype
+    if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
+        instant = pl.Series([_instant(text) for text in column.cast(pl.String)], dtype=_UTC)
+    elif kind.is_numeric():
+        return (column.cast(pl.Float64) * 1e6).cast(pl.Int64, strict=False)
+    elif kind == pl.Date or (isinstance(kind, pl.Datetime) and kind.time_zone is None):
+        instant = column.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    elif isinstance(kind, pl.Datetime):
+        instant = column.cast(_UTC, strict=False)
+    else:
+        # A time of day, a duration or a flag is no instant.
+        instant = pl.Series([None] * column.len(), dtype=_UTC)
+    return instant.to_physical()
+
+
+def _instant(text: str | None) -> dt.datetime | None:
+    """Return an ISO date or time as an instant; without a zone it is taken as UTC."""
+    try:
+        instant = dt.datetime.fromisoformat(text or "")
+        return instant.astimezone(dt.UTC) if instant.tzinfo else instant.replace(tzinfo=dt.UTC)
+    except (ValueError, OverflowError):
+        # The first hours of the year 1 may lie before it, in UTC.
+        return None
+
+
+def days_since_1970(stamp: dt.datetime) -> float:
+    """Return an instant as days since 1970-01-01."""
+    return stamp.timestamp() / 86_400.0
+
+
+# Share of the labels that must be in when a day is judged; others count on the day they come.
+_IN = 0.995
+# Days that show how long labels take.
+_LEARNED = 30.0
+
+
+@dataclass(slots=True)
+class WaitingDays:
+    """Days whose labels may not all be in.
+
+    Parameters
+    ----------
+    delays
+        Labels by the days that they took, as far as runs of the watch show it.
+    newest, start
+        Time of the newest day of all earlier runs, and of the first one.
+    judged
+        Time of the newest day that was judged.
+    given
+        Days after which labels are in, where somebody says so.
+    days
+        Labels that wait, by the time of their day.
+    rows
+        Most rows, labelled or not, that a run has listed of each day that waits.
+    listed
+        Whether rows were ever listed before their labels came.
+    """
+
+    delays: dict[int, int] = field(default_factory=dict)
+    newest: float = -math.inf
+    start: float = math.nan
+    judged: float = -math.inf
+    given: int | None = None
+    days: dict[float, StreamBatch] = field(default_factory=dict)
+    rows: dict[float, int] = field(default_factory=dict)
+    listed: bool = False
+
+    @property
+    def age(self) -> int:
+        """Days after which the labels of a day are in."""
+        if self.given is not None:
+            return self.given
+        seen = np.array(sorted(self.delays))
+        counts = np.array([self.delays[day] for day in seen])
+        if not seen.size:
+            return 0
+        return int(seen[np.searchsorted(counts.cumsum(), _IN * counts.sum())])
+
+    @property
+    def labels(self) -> int:
+        """Labels that wait."""
+        return sum(int(day.correct.size) for day in self.days.values())
+
+    @property
+    def learns_until(self) -> float | None:
+        """Time until which days that are not complete wait; None where that is known."""
+        if self.given is not None or not self.age:
+            return None
+        until = self.start + max(2 * self.age, _LEARNED)
+        return until if self.newest < until else None
+
+    def take(self, batch: StreamBatch, rows: int = 0) -> None:
+        """Let the labels of a day wait, beside those that wait for it already.
+
+        Parameters
+        ----------
+        batch
+            Labels that are new.
+        rows
+            Rows of the day that this run lists, labelled or not.
+        """
+        self.listed = self.listed or batch.unlabelled > 0
+        self.rows[batch.time] = max(rows, self.rows.get(batch.time, 0))
+        earlier = self.days.get(batch.time)
+        self.days[batch.time] = batch if earlier is None else joined_batches([earlier, batch])
+
+    def settle(self, arrived: dict[float, int]) -> tuple[list[StreamBatch], list[StreamBatch]]:
+        """Learn how long the labels of a run took.
+
+        Returns the labels of days that were judged before, and the days that are complete by now,
+        in order.
+        """
+        newest = max([self.newest, *arrived])
+        for time, count in arrived.items():
+            # How long labels of new days took, nobody knows: they may have come at once.
+            delay = math.ceil(newest - time) if time <= self.newest else 0
+            self.delays[delay] = self.delays.get(delay, 0) + count
+        self.start = newest if math.isnan(self.start) else self.start
+        self.newest = newest
+        stray = [self._pop(time) for time in sorted(self.days) if time <= self.judged]
+        oldest = -math.inf if self.learns_until is not None else newest - self.age
+        ready = []
+        for time in sorted(self.days):
+            if time > oldest and not self._complete(time):
+                break
+            ready.append(self._pop(time))
+        # A day without a label has not been judged: its first ones may be the quick ones.
+        self.judged = max([self.judged, *(day.time for day in ready if day.correct.size)])
+        return stray, ready
+
+    def _pop(self, time: float) -> StreamBatch:
+        self.rows.pop(time, None)
+        return self.days.pop(time)
+
+    def _complete(self, time: float) -> bool:
+        return self.listed and 0 < self.rows.get(time, 0) <= self.days[time].correct.size
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data, to go on tomorrow."""
+        return {
+            "delays": [[day, count] for day, count in self.delays.items()],
+            "newest": self.newest if isfinite(self.newest) else None,
+            "judged": self.judged if isfinite(self.judged) else None,
+            "start": self.start if isfinite(self.start) else None,
+            "given": self.given,
+            "days": [batch.to_list() for batch in self.days.values()],
+            "rows": [[time, rows] for time, rows in self.rows.items()],
+            "listed": self.listed,
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> WaitingDays:
+        """Go on from a saved state."""
+        days = [StreamBatch.from_list(parts) for parts in state["days"]]
+        return cls(
+            {int(day): int(count) for day, count in state["delays"]},
+            -math.inf if state["newest"] is None else state["newest"],
+            number(state["start"]),
+            -math.inf if state["judged"] is None else state["judged"],
+            state["given"],
+            {batch.time: batch for batch in days},
+            dict(state.get("rows", [])),
+            state.get("listed", False),
+        )

@@ -1,0 +1,42 @@
+"""The state of a watch in a file: written whole or not at all, read back tomorrow."""
+
+import json
+import os
+from pathlib import Path
+
+from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.places import writing
+from calibrant.labels.watching.watch import CalibrationWatch
+
+SCHEMA = "calibrant.monitor_state/1"
+
+
+def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatch]:
+    """Return the watches of a state by model and method; none where there is no file yet."""
+    if path is None or not Path(path).exists() or not Path(path).stat().st_size:
+        return {}
+    try:
+        state = json.loads(Path(path).read_text(encoding="utf-8"))
+        if state.get("schema") != SCHEMA:
+            rule = f"this is no state of a monitor (schema {state.get('schema')!r})"
+            hint = "name another file: it is created at the end"
+            raise SchemaError(rule, source=str(path), hint=hint)
+        watches = [CalibrationWatch.from_dict(entry) for entry in state["watches"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        rule = f"the state of the monitor cannot be read ({type(error).__name__})"
+        hint = "name another file, and start the watch anew with a baseline"
+        raise InputError(rule, source=str(path), hint=hint) from None
+    return {(watch.keys["model"], watch.keys["method"]): watch for watch in watches}
+
+
+def save_state(path: str | Path, watches: dict[tuple[str, str], CalibrationWatch]) -> None:
+    """Write the state beside its place, then move it there."""
+    target = Path(path)
+    states = [watch.to_dict() for watch in watches.values()]
+    text = json.dumps({"schema": SCHEMA, "watches": states})
+    half = target.with_name(target.name + ".part")
+    with writing(target):
+        half.write_text(text, encoding="utf-8")
+        os.replace(half, target)

@@ -1,0 +1,1 @@
+"""A block of rows, or of cells of rows, and what its metrics share."""

@@ -1,0 +1,1 @@
+"""Intervals of the calibration errors."""

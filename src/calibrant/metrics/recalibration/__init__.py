@@ -1,0 +1,1 @@
+"""Recalibration on arrays: curves from scores to probabilities, fitted and cross-fitted."""

@@ -1,0 +1,241 @@
+"""Fit a map from labels: what a confidence means, how far off that can be, and whether it pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.metrics.recalibration.mend_curve import (
+    PLAIN,
+    WIDE,
+    Grid,
+    Posterior,
+    fit_curves,
+    lay_grid,
+)
+from calibrant.metrics.stats.isotonic import rising_fit
+
+# The labels must contradict a rising curve by this much deviance before another one is shipped.
+MOST_DEVIANCE = 9.0
+LEAST_LABELS = 50
+# A gain in the Brier score below this is not worth a map.
+WORTHWHILE = 0.01
+FOLDS = 5
+_DRAWS = 600
+# Quantiles of the wide belief that hold as 95 % promises and intervals in simulation.
+_PROMISE = 0.99
+_BAND = (0.035, 0.965)
+_ONE_SIDED = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The fitted map at its knots, with its band.
+
+    Parameters
+    ----------
+    grid
+        Where the labels lie.
+    log_odds, low, high
+        Value and 95 % interval at each knot, in log odds.
+    rising
+        Whether more confidence means more often right.
+    deviance
+        How much the labels object to a rising curve.
+    off_by
+        The mean distance to the truth is at most this, with 95 % certainty.
+    """
+
+    grid: Grid
+    log_odds: Floats
+    low: Floats
+    high: Floats
+    rising: bool
+    deviance: float
+    off_by: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How much the map lowers the Brier score on rows it was not fitted on.
+
+    Parameters
+    ----------
+    value
+        Mean gain.
+    low, high
+        One-sided 95 % limits.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def verdict(self, labels: int) -> str:
+        """Return ``mended``, ``not worth it`` or ``too few``."""
+        if labels < LEAST_LABELS:
+            return "too few"
+        if self.low > 0:
+            return "mended"
+        return "not worth it" if self.high < WORTHWHILE else "too few"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Labelled confidences, and what makes them fewer than their rows.
+
+    Parameters
+    ----------
+    confidence, correct, weights
+        One value per row.
+    units
+        What was sampled independently: a code per row, for example its question or topic.
+    """
+
+    confidence: Floats
+    correct: Floats
+    weights: Floats
+    units: Indices
+
+    @classmethod
+    def of(
+        cls,
+        confidence: Floats,
+        correct: Floats,
+        weights: Floats | None = None,
+        units: Array | None = None,
+    ) -> Labels:
+        """Return labels of which each row is its own unit, unless told otherwise."""
+        return cls(
+            confidence,
+            correct,
+            np.ones(len(correct)) if weights is None else weights,
+            np.arange(len(correct)) if units is None else np.unique(units, return_inverse=True)[1],
+        )
+
+    @property
+    def are_independent(self) -> bool:
+        """Whether every row is a unit."""
+        return bool(self.units.max(initial=-1) + 1 == len(self.units))
+
+
+class Value(NamedTuple):
+    """The map alone: its grid, counted labels and right ones per group, log odds at the knots."""
+
+    grid: Grid
+    total: Floats
+    right: Floats
+    log_odds: Floats
+    deviance: float
+
+
+def fit_value(labels: Labels) -> Value:
+    """Return the map without its band and its promise."""
+    grid = lay_grid(labels.confidence, labels.weights)
+    counted = labels.weights / _rows_per_label(grid, labels)
+    total, right = grid.sums(counted), grid.sums(counted * labels.correct)
+    (plain,) = fit_curves(grid, total[None], right[None], PLAIN)
+    rates, deviance = _rising_unless_refuted(grid, plain, total, right)
+    return Value(grid, total, right, special.logit(rates), deviance)
+
+
+def fit_curve(labels: Labels, rng: np.random.Generator) -> Curve:
+    """Return the map, its band and its promise."""
+    grid, total, right, log_odds, deviance = fit_value(labels)
+    fine = lay_grid(labels.confidence, labels.weights, fine=True)
+    (wide,) = fit_curves(fine, total[None], right[None], WIDE)
+    # The knots of the map are among the fine ones: it stays the same curve.
+    log_odds = np.interp(fine.knots, grid.knots, log_odds)
+    drawn = wide.draws(_DRAWS, rng)
+    low, high = np.quantile(drawn, _BAND, axis=0)
+    shipped = special.expit(fine.hat @ log_odds)
+    distance = np.abs(special.expit(drawn @ fine.hat.T) - shipped) @ (total / total.sum())
+    return Curve(
+        fine,
+        log_odds,
+        np.minimum(low, log_odds),
+        np.maximum(high, log_odds),
+        deviance <= MOST_DEVIANCE,
+        deviance,
+        float(np.quantile(distance, _PROMISE)),
+    )
+
+
+def _rising_unless_refuted(
+    grid: Grid, fit: Posterior, total: Floats, right: Floats
+) -> tuple[Floats, float]:
+    free = fit.rates
+    rising, _ = rising_fit(free, grid.mass + 1e-9)
+
+    def likelihood(rates: Floats) -> float:
+        log_odds = grid.hat @ special.logit(rates)
+        return float(right @ log_odds - total @ np.logaddexp(0, log_odds))
+
+    deviance = 2 * (likelihood(free) - likelihood(rising))
+    return (rising if deviance <= MOST_DEVIANCE else free), deviance
+
+
+def _rows_per_label(grid: Grid, labels: Labels) -> float:
+    """Return how many rows tell as much as one independent label.
+
+    Rows of one question or topic are right and wrong together, and unequal weights let few rows
+    speak for many: both make the sum of residuals stray further than its rows would.
+    """
+    weights = labels.weights
+    unequal = float(weights @ weights / weights.sum() * len(weights) / weights.sum())
+    scale = float(weights.mean())
+    if labels.are_independent:
+        return scale * unequal
+    total, right = grid.sums(weights), grid.sums(weights * labels.correct)
+    (first,) = fit_curves(grid, total[None], right[None], PLAIN)
+    rate = special.expit(grid.hat @ special.logit(first.rates))[grid.group]
+    residual = weights * (labels.correct - rate)
+    by_unit = np.bincount(labels.units, residual)
+    alone = float((weights**2 * rate * (1 - rate)).sum())
+    units = len(by_unit)
+    together = float(by_unit @ by_unit) * units / max(units - 1, 1)
+    return scale * unequal * max(together / alone, 1.0)
+
+
+def unit_folds(labels: Labels, rng: np.random.Generator) -> Indices:
+    """Return a fold per row; rows of one unit are in one fold."""
+    units = int(labels.units.max()) + 1
+    return np.asarray((rng.permutation(units) % FOLDS)[labels.units])
+
+
+def crossfitted(labels: Labels, rng: np.random.Generator) -> Floats:
+    """Return mended values of rows by maps that were fitted on other units."""
+    grid = lay_grid(labels.confidence, labels.weights)
+    fold = unit_folds(labels, rng)
+    counted = labels.weights / _rows_per_label(grid, labels)
+    kept = [counted * (fold != number) for number in range(FOLDS)]
+    total = np.stack([grid.sums(weights) for weights in kept])
+    right = np.stack([grid.sums(weights * labels.correct) for weights in kept])
+    mended = np.empty(len(labels.correct))
+    fits = fit_curves(grid, total, right, PLAIN)
+    for number, (fit, n, hits) in enumerate(zip(fits, total, right, strict=True)):
+        rates, _ = _rising_unless_refuted(grid, fit, n, hits)
+        rows = fold == number
+        mended[rows] = special.expit(
+            np.interp(labels.confidence[rows], grid.knots, special.logit(rates))
+        )
+    return mended
+
+
+def gain(labels: Labels, mended: Floats) -> Gain:
+    """Return how much cross-fitted values lower the Brier score, by unit."""
+    y = labels.correct
+    saved = labels.weights * ((labels.confidence - y) ** 2 - (mended - y) ** 2)
+    total = labels.weights.sum()
+    value = float(saved.sum() / total)
+    by_unit = np.bincount(labels.units, saved - value * labels.weights)
+    units = len(by_unit)
+    if units < 2:
+        return Gain(value, -np.inf, np.inf)
+    spread = float(np.sqrt(by_unit @ by_unit * units / (units - 1)) / total)
+    reach = float(special.stdtrit(units - 1, _ONE_SIDED)) * spread
+    return Gain(value, value - reach, value + reach)

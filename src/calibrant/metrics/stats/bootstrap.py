@@ -1,0 +1,178 @@
+"""The bootstrap by units, and intervals from its replicates."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from calibrant.core import InputError
+from calibrant.core.arrays import Array, Floats, Indices, Ints, Mask
+from calibrant.metrics.stats.units import Units
+
+
+def check_resamples(resamples: int) -> int:
+    """Check a number of resamples."""
+    if resamples < 20:
+        raise InputError(
+            f"resamples is at least 20, got {resamples!r}", hint="1000 gives steady intervals"
+        )
+    return int(resamples)
+
+
+def resampled_rows(units: Units, resamples: int, rng: np.random.Generator) -> Iterator[Indices]:
+    """Yield the rows of each resample: units are drawn with replacement, rows come with them."""
+    if units.codes is None:
+        for _ in range(resamples):
+            yield rng.integers(0, units.rows, units.rows)
+        return
+    order = np.argsort(units.codes, kind="stable")
+    starts = np.searchsorted(units.codes[order], np.arange(units.count + 1))
+    lengths = np.diff(starts)
+    for _ in range(resamples):
+        drawn = rng.integers(0, units.count, units.count)
+        sizes = lengths[drawn]
+        # Rows of all drawn units in one go: a running count, restarted at each unit's first row.
+        offsets = np.repeat(starts[drawn] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+        yield order[offsets + np.arange(offsets.size)]
+
+
+def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:
+    """Return the middle `level` of the replicates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> percentile_interval(np.arange(101), 0.5)
+    (25.0, 75.0)
+    """
+    tail = (1 - level) / 2
+    low, high = np.quantile(replicates, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def quantiles(values: Array, shares: Sequence[float], axis: int = 0) -> Array:
+    """Return quantiles along an axis, the first of the answer, as `numpy.quantile` does by default.
+
+    Of few numbers, where preparing takes longer than looking.
+
+    Examples
+    --------
+    >>> quantiles(np.arange(11.0), (0.25, 0.5)).tolist()
+    [2.5, 5.0]
+    """
+    last = values.shape[axis] - 1
+    below = [min(math.floor(share * last), last) for share in shares]
+    needed = sorted({place for low in below for place in (low, min(low + 1, last))})
+    ordered = np.moveaxis(np.partition(values, needed, axis=axis), axis, 0)
+    out = np.empty((len(shares), *ordered.shape[1:]))
+    for place, (share, at) in enumerate(zip(shares, below, strict=True)):
+        part, low, high = share * last - at, ordered[at], ordered[min(at + 1, last)]
+        # From the nearer end, so that equal ends give no other number.
+        out[place] = low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
+    return out
+
+
+def basic_interval(value: float, replicates: Floats, level: float) -> tuple[float, float]:
+    """Return the replicates' interval mirrored at the value, which turns their bias around."""
+    low, high = percentile_interval(replicates, level)
+    return 2 * value - high, 2 * value - low
+
+
+# Counts of so many rows stay in the cache.
+BLOCK = 65_536
+
+
+def cell_replicates(
+    counts: Array, mean: Floats, spread: Floats, resamples: int, rng: np.random.Generator
+) -> tuple[Ints, Floats]:
+    """Return resampled counts and sums per cell, shape (resamples, cells).
+
+    Parameters
+    ----------
+    counts, mean, spread
+        Rows in each cell, and the mean and standard deviation of the quantity to sum.
+    """
+    rows = int(counts.sum())
+    drawn = rng.multinomial(rows, counts / rows, size=resamples)
+    sums = drawn * mean
+    varied = spread > 0
+    if varied.any():
+        noise = rng.standard_normal((resamples, int(varied.sum())))
+        sums[:, varied] += np.sqrt(drawn[:, varied]) * spread[varied] * noise
+    return drawn, sums
+
+
+def mean_replicates(values: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+    """Return bootstrap replicates of a mean, from cells of similar values."""
+    cells = 64
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return np.full(resamples, low)
+    cell = np.minimum((values - low) * (cells / (high - low)), cells - 1).astype(np.intp)
+    counts = np.bincount(cell, minlength=cells)
+    filled = counts > 0
+    safe = np.maximum(counts, 1)
+    mean = np.bincount(cell, values, cells) / safe
+    square = np.bincount(cell, values * values, cells) / safe
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    _, sums = cell_replicates(counts[filled], mean[filled], spread[filled], resamples, rng)
+    return np.asarray(sums.sum(axis=1) / values.size)
+
+
+def draw_counts(counts: Ints, draws: int, rng: np.random.Generator) -> None:
+    """Fill `counts` with how often each row comes up when `draws` are taken with replacement.
+
+    How many fall into each block of rows is multinomial; inside a block they are counted where
+    the cache holds them, which halves the time of a million rows.
+
+    Examples
+    --------
+    >>> counts = np.empty(100_000, np.int64)
+    >>> draw_counts(counts, 250, np.random.default_rng(0))
+    >>> int(counts.sum())
+    250
+    """
+    rows = counts.size
+    starts = np.arange(0, rows, BLOCK)
+    sizes = np.diff(starts, append=rows)
+    into = rng.multinomial(draws, sizes / rows) if starts.size > 1 else np.array([draws])
+    for start, size, count in zip(starts.tolist(), sizes.tolist(), into.tolist(), strict=True):
+        block = np.bincount(rng.integers(0, size, count), minlength=size)
+        counts[start : start + size] = block
+
+
+def area_replicates(
+    score: Array, positive: Mask, resamples: int, rng: np.random.Generator
+) -> Floats:
+    """Return exact bootstrap replicates of the area under the ROC curve, sorting only once.
+
+    How many of the drawn rows are positive is binomial; given that, positives and negatives are
+    drawn apart. Counted positives, summed up in order of score, answer for every negative how
+    many drawn positives lie below it. Negatives are counted too, so that only the counting
+    itself jumps about in memory.
+    """
+    high, low = np.sort(score[positive]), np.sort(score[~positive])
+    # For every negative: positives below it, and positives not above it.
+    below = np.searchsorted(high, low, side="left")
+    through = np.searchsorted(high, low, side="right")
+    tied = bool((below != through).any())
+    rows, positives = positive.size, high.size
+    out = np.empty(resamples)
+    # Kept from one resample to the next: fresh memory costs as much as counting in it.
+    reached = np.zeros(positives + 1, np.int64)
+    drawn, room = np.empty(low.size, np.int64), np.empty(low.size, np.int64)
+    for index in range(resamples):
+        right = int(rng.binomial(rows, positives / rows))
+        wrong = rows - right
+        if right == 0 or wrong == 0:
+            out[index] = np.nan
+            continue
+        draw_counts(reached[1:], right, rng)
+        np.cumsum(reached, out=reached)
+        draw_counts(drawn, wrong, rng)
+        beaten = float(drawn @ np.take(reached, below, out=room, mode="clip"))
+        if tied:
+            beaten += float(drawn @ np.take(reached, through, out=room, mode="clip"))
+            beaten /= 2
+        out[index] = 1 - beaten / (right * wrong)
+    return out

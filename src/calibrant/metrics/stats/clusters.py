@@ -1,0 +1,217 @@
+"""Rows that share something (a topic, a question): tests between clusters, not between rows."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.metrics.stats.few_numbers import stdtr
+
+# Fewer clusters say nothing about others like them.
+FEWEST = 6
+# Up to so many clusters all signs are tried; up to so many more, drawn signs; beyond, normal ones.
+_ALL_SIGNS, _DRAWN_SIGNS = 10, 200
+_DRAWS = 999
+_SEED = 38
+# From so many clusters on, how cells move together is known well enough to be used.
+_MANY = 30
+
+
+class ClusterSums(Struct, frozen=True, dict=True):
+    """Sums of confidence minus outcome by cluster and cell.
+
+    Parameters
+    ----------
+    sums
+        Weighted sums, a sparse matrix, one row per cluster and one column per cell.
+    left
+        The same of what is left when the gap of its cell is taken off each row.
+    weight
+        Weight of each cluster.
+    cells
+        Weight of each cell.
+    """
+
+    sums: Any
+    left: Any
+    weight: Floats
+    cells: Floats
+
+    @classmethod
+    def of(
+        cls, codes: Indices, cell: Indices, excess: Floats, gap: Floats, weights: Floats | None
+    ) -> ClusterSums:
+        """Sum rows; `excess` is confidence minus outcome, `gap` its mean by cell."""
+        # Loaded here: most rows are independent.
+        from scipy import sparse
+
+        heavy = np.ones(excess.size) if weights is None else weights
+        shape = (int(codes.max()) + 1, gap.size)
+        plain, left = (
+            sparse.csr_matrix((heavy * part, (codes, cell)), shape)
+            for part in (excess, excess - gap[cell])
+        )
+        weight = np.bincount(codes, heavy, shape[0]).astype(np.float64)
+        return cls(plain, left, weight, np.bincount(cell, heavy, gap.size).astype(np.float64))
+
+    @property
+    def count(self) -> int:
+        """Number of clusters."""
+        return int(self.weight.size)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """Sum of each cluster."""
+        return np.asarray(self.sums.sum(axis=1), np.float64).ravel()
+
+    @cached_property
+    def _student(self) -> tuple[float, float, float]:
+        """Mean, its standard error between clusters (CR2), Satterthwaite's degrees of freedom."""
+        m, count = self.weight, self.count
+        n = float(m.sum())
+        mean = float(self.totals.sum()) / n
+        share = np.minimum(m / n, 0.99)
+        pulls = (self.totals - mean * m) / np.sqrt(1 - share)
+        error = math.sqrt(float(pulls @ pulls)) / n
+        # Shared effects make large clusters count for more: the smaller of both is taken.
+        rows = _freedom(m, np.zeros(count), -1 / n, m, share)
+        shared = _freedom(m**2, -(m**2) / n, float(m @ m) / n**2, m, share)
+        return mean, error, max(min(rows, shared, count - 1.0), 1.0)
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the mean."""
+        return self._student[2]
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean between clusters."""
+        return self._student[1]
+
+    @cached_property
+    def gap_p_value(self) -> float:
+        """P-value of 'the mean gap is 0': the larger of Student's and that of flipped signs."""
+        mean, error, degrees = self._student
+        if self.count < 2 or error == 0:
+            return 1.0
+        student = 2 * float(stdtr(degrees, -abs(mean) / error))
+        seen = abs(float(self.totals.sum()))
+        drawn = _signed(self.totals[:, None], self.count)
+        return max(student, float((np.abs(drawn[:, 0]) >= seen - 1e-9).mean()))
+
+    @cached_property
+    def cells_p_value(self) -> float:
+        """P-value of 'no cell has a gap': signs of whole clusters flipped."""
+        seen = float(np.abs(np.asarray(self.sums.sum(axis=0))).sum())
+        drawn = _signed(self.sums, self.count)
+        return float((np.abs(drawn).sum(axis=1) >= seen - 1e-9).mean())
+
+    @cached_property
+    def _between(self) -> Floats:
+        """Covariance of the gaps of the cells, from what is left in each cluster."""
+        scale = self.count / max(self.count - 1, 1)
+        return np.asarray((self.left.T @ self.left).todense()) * scale
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors of the gaps between clusters."""
+        return np.asarray(np.sqrt(np.diag(self._between)) / self.cells)
+
+    def variance(self, share: Floats, stray: Floats) -> float:
+        """Return the variance of the error: how far cells move together, at most as one."""
+        as_one = float(share @ stray) ** 2
+        if self.count < _MANY:
+            return as_one
+        per_cell = share / self.cells
+        moved = np.abs(self._between) * np.outer(per_cell, per_cell)
+        np.fill_diagonal(moved, (share * stray) ** 2)
+        return min(as_one, float(moved.sum()))
+
+
+def _freedom(own: Floats, mixed: Floats, factor: float, m: Floats, share: Floats) -> float:
+    """Return Satterthwaite's degrees of freedom, without forming the matrix of all clusters.
+
+    The matrix is diag(own) + mixed m' + m mixed' + factor m m', scaled by 1 / sqrt(1 - share) on
+    both sides; the degrees are its squared trace over the sum of its squares.
+    """
+    scale = 1 / np.sqrt(1 - share)
+    d, a, b = own * scale**2, mixed * scale, m * scale
+    products = ((a, b), (b, a), (factor * b, b))
+    trace = float(d.sum()) + sum(float(left @ right) for left, right in products)
+    norm = float(d @ d) + sum(2 * float((d * left) @ right) for left, right in products)
+    norm += sum(
+        float(left @ other) * float(right @ last)
+        for left, right in products
+        for other, last in products
+    )
+    return trace**2 / norm if norm > 0 else 1.0
+
+
+def _signed(sums: Any, count: int) -> Floats:
+    """Return sums over clusters with signs flipped, one row per draw; the first is as it was."""
+    rng = np.random.default_rng(_SEED)
+    if count <= _ALL_SIGNS:
+        signs = ((np.arange(2**count)[:, None] >> np.arange(count)) & 1) * 2.0 - 1
+    elif count <= _DRAWN_SIGNS:
+        signs = np.vstack([np.ones(count), rng.choice([-1.0, 1.0], (_DRAWS, count))])
+    else:
+        return _normal_signs(sums, rng)
+    return np.asarray(signs @ sums)
+
+
+def _normal_signs(sums: Any, rng: np.random.Generator) -> Floats:
+    """Return draws of the normal law that sums over very many flipped clusters have."""
+    moved = sums.T @ sums
+    covariance = np.asarray(moved.todense() if hasattr(moved, "todense") else moved)
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    seen = np.asarray(sums.sum(axis=0)).reshape(1, -1)
+    return np.vstack([seen, rng.standard_normal((_DRAWS, values.size)) @ root.T])
+
+
+def column_effect(codes: Array, left: Floats, variance: Floats) -> tuple[float, float]:
+    """Return whether a column explains outcomes: the p-value, and how much wider errors get.
+
+    Parameters
+    ----------
+    codes
+        Value of the column in each row, as a number from 0 on.
+    left
+        Outcome minus the share of right answers in its cell.
+    variance
+        What its variance would be if the column said nothing.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> codes = np.repeat(np.arange(10), 100)
+    >>> right = rng.random(1_000) < np.where(codes < 5, 0.8, 0.6)
+    >>> p, wider = column_effect(codes, right - right.mean(), np.full(1_000, 0.21))
+    >>> p < 1e-3, wider > 1.2
+    (True, True)
+    """
+    rows = np.bincount(codes).astype(np.float64)
+    sums, variances = np.bincount(codes, left), np.bincount(codes, variance)
+    varied = variances > 0
+    degrees = int(varied.sum()) - 1
+    if degrees < 1:
+        return 1.0, 1.0
+    statistic = float((sums[varied] ** 2 / variances[varied]).sum())
+    # The variance of chi-square is widened by the kurtosis of few outcomes.
+    fourth = np.bincount(codes, variance * (1 - 6 * variance))[varied] / variances[varied] ** 2
+    spread = max(2 * degrees + float(fourth.sum()), 0.5 * degrees)
+    scale = 2 * degrees / spread
+    # Loaded here, for tables with further columns: scipy takes long to load.
+    from scipy import special
+
+    p_value = float(special.chdtrc(degrees * scale, statistic * scale))
+    pairs = float((rows**2).sum() - rows.sum())
+    shared = max(float((sums**2).sum()) - float(variances.sum()), 0.0) / pairs if pairs else 0.0
+    mean_size = float((rows**2).sum() / rows.sum())
+    wider = math.sqrt(1 + shared * (mean_size - 1) / max(float(variance.mean()), 1e-9))
+    return p_value, wider

@@ -1,0 +1,205 @@
+"""What checks say about a grader and its grades, and the summary of both."""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from calibrant.core.arrays import Indices
+from calibrant.metrics.stats.graded import estimates
+from calibrant.metrics.stats.graded.checks import Checked, Graded, foreseen_width
+
+_DRAWS = 1000
+# Strata whose grade says right, as in `Graded.strata`.
+_ACCEPTED = np.array([False, False, True, True])
+
+
+def grader_report(checked: Checked, rng: np.random.Generator) -> dict[str, object]:
+    """Return how often grades are wrong in all answers, and how far they agree with people.
+
+    Every check counts for as many answers as it stands for.
+
+    Returns
+    -------
+    report
+        ``wrong`` (grades found wrong), ``error`` (share of all grades, with its interval),
+        ``accepted_wrong`` and ``rejected_right`` (shares of accepted and rejected answers) and
+        ``kappa``.
+
+    Examples
+    --------
+    >>> from calibrant.metrics.stats.graded.checks import Graded
+    >>> graded = Graded.of_chances(np.full(100, 0.7), np.repeat([1.0, 0.0], 50), np.full(100, 0.5))
+    >>> rows = np.arange(0, 100, 2)
+    >>> found = grader_report(Checked(graded, rows, rows < 45), np.random.default_rng(0))
+    >>> found["wrong"], round(found["error"]["value"], 2), round(found["kappa"], 2)
+    (2, 0.04, 0.92)
+    """
+    size = checked.graded.counts
+    used = (size > 0) & (checked.checks > 0)
+    rate = np.where(used, checked.errors / np.maximum(checked.checks, 1.0), 0.0)
+    drawn = checked.drawn_rates(_DRAWS, rng)[:, used] @ size[used] / size[used].sum()
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    wrong = size * rate
+    kept = [float((size - wrong)[used & side].sum()) for side in (_ACCEPTED, ~_ACCEPTED)]
+    lost = [float(wrong[used & side].sum()) for side in (_ACCEPTED, ~_ACCEPTED)]
+    value = float(wrong[used].sum() / size[used].sum()) if used.any() else float("nan")
+    return {
+        "wrong": int(checked.wrong.sum()),
+        "error": {"value": value, "low": min(float(low), value), "high": max(float(high), value)},
+        "accepted_wrong": _share(lost[0], kept[0]),
+        "rejected_right": _share(lost[1], kept[1]),
+        "kappa": _kappa(kept, lost),
+    }
+
+
+def _share(part: float, rest: float) -> float | None:
+    return part / (part + rest) if part + rest else None
+
+
+def _kappa(kept: list[float], lost: list[float]) -> float | None:
+    """Return Cohen's kappa of grades and people, by weighted counts."""
+    whole = sum(kept) + sum(lost)
+    if not whole:
+        return None
+    accepted, right = (kept[0] + lost[0]) / whole, (kept[0] + lost[1]) / whole
+    chance = accepted * right + (1 - accepted) * (1 - right)
+    return None if chance == 1.0 else (sum(kept) / whole - chance) / (1 - chance)
+
+
+# With fewer checks there is no interval, only what follows if the grader's odds are off.
+FEWEST_CHECKS = 30
+# What is foretold where nothing was checked; cells of the error there.
+FORETOLD_CHECKS, _CELLS = 60, 10
+
+
+def grading_summary(
+    checked: Checked, rng: np.random.Generator, *, probability: bool = True, level: float = 0.95
+) -> dict[str, Any]:
+    """Return accuracy, gap, error and AUROC with grading error, and what more checks would do.
+
+    Parameters
+    ----------
+    checked
+        Grades of one model and method, and the checks; there may be none.
+    rng, level
+        Randomness and level of the intervals.
+    probability
+        Whether the confidence is one: only then are there gap and error.
+
+    Returns
+    -------
+    summary
+        ``answers``, ``doubtful`` (share), ``checked``; ``accuracy``, ``gap``, ``error`` and
+        ``auroc``, each ``value``, ``low`` and ``high``. With fewer than 30 checks there is no
+        value, and the ends hold if the grader's odds are off by up to ``odds_factor``.
+        ``foretold`` says how wide the interval of the accuracy is after so many ``checks``.
+
+    Examples
+    --------
+    >>> graded = Graded.of_chances(np.full(400, 0.8), np.ones(400), np.full(400, 0.9))
+    >>> found = grading_summary(Checked(graded, np.zeros(0, dtype=int), []), rng=None)
+    >>> found["doubtful"], found["checked"], round(found["accuracy"]["low"], 2)
+    (1.0, 0, 0.71)
+    """
+    graded, checks = checked.graded, len(checked.rows)
+    entry = {"answers": graded.size, "doubtful": graded.doubtful_share, "checked": checks}
+    if checks < FEWEST_CHECKS:
+        return entry | _unchecked(graded, probability)
+    accuracy = estimates.graded_accuracy(checked, rng, level)
+    halved = accuracy.checks_to_halve
+    needed = math.ceil(halved) if halved <= graded.size else None
+    foretold = None
+    if needed is not None:
+        foretold = {"checks": needed - checks, "width": accuracy.width_at(needed)}
+    area, gap, error = estimates.graded_auroc(checked, level), None, None
+    if probability:
+        cell = equal_cells(graded, estimates.cells_for(checks))
+        gap = _estimate(estimates.graded_gap(checked, rng, level))
+        # 'No cell has a gap', from the gaps and their standard errors.
+        off, variance, share, _ = estimates.cell_gaps(checked, cell)
+        p_calibrated = float(chdtrc(share.size, float((off**2 / variance).sum())))
+        error = _estimate(estimates.graded_error(checked, cell, level))
+        error |= {"cells": share.size, "p_calibrated": p_calibrated}
+    return entry | {
+        "odds_factor": None,
+        "accuracy": _estimate(accuracy),
+        "gap": gap,
+        "error": error,
+        "auroc": _estimate(area),
+        "foretold": foretold,
+    }
+
+
+def difference_summary(
+    first: Checked, second: Checked, rng: np.random.Generator
+) -> dict[str, object]:
+    """Return how far grading error leaves open the first model minus the second.
+
+    Parameters
+    ----------
+    first, second
+        Grades and checks of two models on the same questions, in the same order.
+    rng
+        Randomness of the interval.
+
+    Returns
+    -------
+    summary
+        ``doubtful``, ``checked`` and ``odds_factor`` as of one model; ``low`` and ``high`` of the
+        difference of ``accuracy`` and of calibration ``error``.
+    """
+    checks = [len(each.rows) for each in (first, second)]
+    graded = (first.graded, second.graded)
+    doubtful = float(np.mean([each.doubtful_share for each in graded]))
+    entry = {"doubtful": doubtful, "checked": sum(checks)}
+    if min(checks) < FEWEST_CHECKS:
+        (low, high), (other_low, other_high) = (
+            estimates.unchecked_error(each, equal_cells(each, _CELLS)) for each in graded
+        )
+        return entry | {
+            "odds_factor": estimates.FACTOR,
+            "accuracy": _ends(estimates.unchecked_difference(*graded)),
+            "error": _ends((low - other_high, high - other_low)),
+        }
+    a, b = (
+        estimates.graded_error(each, equal_cells(each.graded, estimates.cells_for(len(each.rows))))
+        for each in (first, second)
+    )
+    # The errors of both are told independently: distances to the ends add as squares.
+    down = math.hypot(a.value - a.low, b.high - b.value)
+    up = math.hypot(a.high - a.value, b.value - b.low)
+    return entry | {
+        "odds_factor": None,
+        "accuracy": _estimate(estimates.graded_difference(first, second, rng)),
+        "error": {"value": (step := a.value - b.value), "low": step - down, "high": step + up},
+    }
+
+
+def equal_cells(graded: Graded, cells: int) -> Indices:
+    """Return cells of about equal size along the confidence; equal confidences share one."""
+    edges = np.unique(np.quantile(graded.confidence, np.arange(1, cells) / cells))
+    place = np.searchsorted(edges, graded.confidence)
+    return np.asarray(np.unique(place, return_inverse=True)[1], dtype=np.intp)
+
+
+def _unchecked(graded: Graded, probability: bool) -> dict[str, object]:
+    checks = min(FORETOLD_CHECKS, graded.size)
+    cell = equal_cells(graded, _CELLS)
+    return {
+        "odds_factor": estimates.FACTOR,
+        "accuracy": _ends(estimates.unchecked_accuracy(graded)),
+        "gap": _ends(estimates.unchecked_gap(graded)) if probability else None,
+        "error": _ends(estimates.unchecked_error(graded, cell)) if probability else None,
+        "auroc": _ends(estimates.unchecked_auroc(graded)),
+        "foretold": {"checks": checks, "width": foreseen_width(graded, checks)},
+    }
+
+
+def _estimate(estimate: estimates.GradedEstimate) -> dict[str, float]:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+
+
+def _ends(ends: tuple[float, float]) -> dict[str, float | None]:
+    return {"value": None, "low": ends[0], "high": ends[1]}

@@ -1,0 +1,284 @@
+"""Ranking measures and their influence functions, from sums at distinct scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from msgspec import Struct
+
+from calibrant.core.arrays import Array, Floats, Indices, Mask
+from calibrant.metrics.stats.few_numbers import digamma, xlogy
+
+PIECE = 65_536
+
+
+class DistinctSums(NamedTuple):
+    """Weight and summed outcome at each distinct confidence, or other score, in order."""
+
+    confidence: Floats
+    weight: Floats
+    outcome: Floats
+
+    @classmethod
+    def of(cls, confidence: Array, correct: Array, weights: Array | None) -> DistinctSums:
+        """Return the sums at distinct confidences, rising: equal ones must get equal fits.
+
+        Examples
+        --------
+        >>> sums = DistinctSums.of(np.array([0.5, 0.2, 0.5]), np.array([1, 0, 0]), None)
+        >>> sums.confidence.tolist(), sums.weight.tolist(), sums.outcome.tolist()
+        ([0.2, 0.5], [1.0, 2.0], [0.0, 1.0])
+        """
+        pieces = sums_in_order(confidence, correct, weights)
+        return cls(*map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def sums_in_order(
+    score: Array, correct: Array, weights: Array | None, *, falling: bool = False
+) -> Iterator[DistinctSums]:
+    """Yield the sums at distinct scores in rising (or falling) order, piece by piece.
+
+    A score never appears in two pieces. Only the order of the rows is held as a whole.
+
+    Examples
+    --------
+    >>> pieces = sums_in_order(np.array([0.5, 0.2, 0.5]), np.array([1, 0, 0]), None)
+    >>> [(p.confidence.tolist(), p.weight.tolist(), p.outcome.tolist()) for p in pieces]
+    [([0.2], [1.0], [0.0]), ([0.5], [2.0], [1.0])]
+    """
+    order = np.argsort(score)
+    if falling:
+        order = order[::-1]
+    last: DistinctSums | None = None
+    for start in range(0, order.size, PIECE):
+        rows = order[start : start + PIECE]
+        sums = _sums(score[rows], correct[rows], None if weights is None else weights[rows])
+        if last is not None:
+            sums = _joined(last, sums)
+        # The next piece may go on with the last score.
+        if sums.confidence.size > 1:
+            yield DistinctSums(*(column[:-1] for column in sums))
+        last = DistinctSums(*(column[-1:] for column in sums))
+    if last is not None:
+        yield last
+
+
+def _sums(ordered: Array, correct: Array, weights: Array | None) -> DistinctSums:
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    outcome = correct.astype(np.float64)
+    if weights is None:
+        mass = np.diff(starts, append=ordered.size).astype(np.float64)
+    else:
+        heavy = weights.astype(np.float64)
+        outcome *= heavy
+        mass = np.add.reduceat(heavy, starts)
+    return DistinctSums(ordered[starts].astype(np.float64), mass, np.add.reduceat(outcome, starts))
+
+
+def _joined(last: DistinctSums, sums: DistinctSums) -> DistinctSums:
+    if last.confidence[0] == sums.confidence[0]:
+        sums.weight[0] += last.weight[0]
+        sums.outcome[0] += last.outcome[0]
+        return sums
+    return DistinctSums(*(np.concatenate(pair) for pair in zip(last, sums, strict=True)))
+
+
+class Influence(Struct, frozen=True):
+    """An influence function a[g] + b[g] * outcome at score group g; its mean is 0."""
+
+    constant: Floats
+    slope: Floats
+
+    def rows(self, group: Indices, correct: Array) -> Floats:
+        """Return its value at every row."""
+        return self.constant[group] + self.slope[group] * correct
+
+    def second_moment(self, ranked: Ranked) -> float:
+        """Return the weighted sum of its squares."""
+        a, b = self.constant, self.slope
+        return float(ranked.weight @ a**2 + 2 * (ranked.outcome @ (a * b)) + ranked.squares @ b**2)
+
+
+class Ranked(Struct, frozen=True):
+    """Sums at distinct scores, from the highest score down; `group` maps rows to them."""
+
+    score: Floats
+    weight: Floats
+    outcome: Floats
+    squares: Floats
+    group: Indices
+
+    @classmethod
+    def of(cls, score: Array, correct: Array, weights: Array | None, *, rows: bool = True) -> Self:
+        """Sort once and sum; without `rows` the map from rows to groups is left empty."""
+        order = np.argsort(score, kind="stable")[::-1]
+        ordered = score[order]
+        new = np.empty(ordered.size, np.bool_)
+        new[0] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+        starts = np.flatnonzero(new)
+        group = np.empty(ordered.size if rows else 0, np.intp)
+        if rows:
+            group[order] = np.cumsum(new) - 1
+        outcome = correct[order].astype(np.float64)
+        if weights is None:
+            ends = np.empty(starts.size)
+            ends[:-1], ends[-1] = starts[1:], ordered.size
+            weight = ends - starts
+            sums = np.add.reduceat(outcome, starts)
+            squares = np.add.reduceat(outcome * outcome, starts)
+        else:
+            heavy = weights[order].astype(np.float64)
+            weight = np.add.reduceat(heavy, starts)
+            sums = np.add.reduceat(outcome * heavy, starts)
+            squares = np.add.reduceat(outcome * outcome * heavy, starts)
+        return cls(ordered[starts].astype(np.float64), weight, sums, squares, group)
+
+    @property
+    def total(self) -> float:
+        """Sum of all weights."""
+        return float(self.weight.sum())
+
+    def scaled(self, factor: float) -> Ranked:
+        """Return the same with all weights times `factor`."""
+        if factor == 1:
+            return self
+        weight, outcome = self.weight * factor, self.outcome * factor
+        return Ranked(self.score, weight, outcome, self.squares * factor, self.group)
+
+    def measured(self, name: str) -> tuple[float, Influence]:
+        """Return ``auroc``, ``auprc`` or ``aurc``, and its influence function."""
+        value, influence = _MEASURES[name](self.weight, self.outcome)
+        return float(value), influence
+
+
+def area_by_merge(score: Array, positive: Mask) -> float:
+    """Return the area under the ROC curve by sorting the two classes apart.
+
+    The smaller class is looked up in the larger; ties count one half, exactly.
+    """
+    high, low = np.sort(score[positive]), np.sort(score[~positive])
+    smaller, larger = (high, low) if high.size <= low.size else (low, high)
+    below = np.searchsorted(larger, smaller, side="left")
+    tied = larger[np.minimum(below, larger.size - 1)] == smaller
+    pairs = float(below.sum(dtype=np.int64))
+    if tied.any():
+        first = below[tied]
+        pairs += float((np.searchsorted(larger, smaller[tied], side="right") - first).sum()) / 2
+    area = pairs / (float(smaller.size) * float(larger.size))
+    return area if smaller is high else 1.0 - area
+
+
+def area_under_curve(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
+    """Return the area under the ROC curve and its influence function, of one model or of several.
+
+    A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
+    """
+    misses = weight - outcome
+    positives, negatives, total = (_whole(column) for column in (outcome, misses, weight))
+    beaten = (negatives - np.cumsum(misses, axis=-1) + misses / 2) / negatives
+    beating = (np.cumsum(outcome, axis=-1) - outcome / 2) / positives
+    area = _products(outcome, beaten) / positives
+    of_hit = (beaten - area) * (total / positives)
+    of_miss = (beating - area) * (total / negatives)
+    return area[..., 0], Influence(of_miss, of_hit - of_miss)
+
+
+def average_precision(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
+    """Return the average precision and its influence function, of one model or of several.
+
+    A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
+    """
+    total = _whole(weight)
+    share = _whole(outcome) / total
+    covered = np.cumsum(weight, axis=-1) / total
+    precision = np.cumsum(outcome, axis=-1) / total / covered
+    joint = _products(outcome, precision) / total
+    value = joint / share
+    # Sums over all scores at or below the row's own, hence from the end.
+    gained = _from_end(outcome / total / covered)
+    lost = _from_end(outcome / total * precision / covered)
+    slope = (precision + gained - value) / share
+    constant = (-joint - lost + value * share) / share
+    return value[..., 0], Influence(constant, slope)
+
+
+def average_risk(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
+    """Return the area under the risk-coverage curve and its influence, of one model or of several.
+
+    Risk is 1 minus the outcome. The value is the mean over k of the risk among the k highest
+    scores; equal scores are taken in random order, in expectation. Whole weights count as
+    repetitions.
+    """
+    total = _whole(weight)
+    rate = 1.0 - outcome / weight
+    places = np.zeros((*weight.shape[:-1], weight.shape[-1] + 1))
+    np.cumsum(weight, axis=-1, out=places[..., 1:])
+    # A risk; where every row is wrong rounding must not make it more than 1.
+    value = np.minimum(_products(rate, _harmonic_shares(places, weight, total)) / total, 1.0)
+    # In the limit the value is the sum of error mass times `depth`, the mean of -ln(coverage) over
+    # a group. Mass that moves to a row changes the masses, the depth of the row's own group, and
+    # the coverage of all groups after it.
+    reached = xlogy(places, places / total) / total
+    depth = 1.0 - (reached[..., 1:] - reached[..., :-1]) * (total / weight)
+    log_covered = np.log(places[..., 1:] / total)
+    later = np.zeros(rate.shape)
+    later[..., :-1] = _from_end(rate[..., 1:] * (log_covered[..., 1:] - log_covered[..., :-1]))
+    errors = rate * weight / total
+    constant = depth - rate * (log_covered + depth) - later + _products(errors, 1.0 - depth)
+    return value[..., 0], Influence(constant, -depth)
+
+
+_MEASURES = {"auroc": area_under_curve, "auprc": average_precision, "aurc": average_risk}
+
+
+def _whole(column: Floats) -> Floats:
+    return np.asarray(column.sum(axis=-1, keepdims=True))
+
+
+def _products(first: Floats, second: Floats) -> Floats:
+    """Return the sum of products along the last axis, which stays with length 1."""
+    return np.asarray(np.vecdot(first, second))[..., None]
+
+
+def average_risk_value(score: Array, correct: Array, weights: Array | None, total: float) -> float:
+    """Return the value of `average_risk` alone, with little memory.
+
+    Parameters
+    ----------
+    score, correct, weights
+        Rows in any order.
+    total
+        Sum of the weights; places are counted in rows, so that their scale does not matter.
+    """
+    value = reached = 0.0
+    factor, total = score.size / total, float(score.size)
+    for sums in sums_in_order(score, correct, weights, falling=True):
+        weight = sums.weight * factor
+        rate = 1.0 - sums.outcome / sums.weight
+        places = np.cumsum(np.concatenate([[reached], weight]))
+        value += float(rate @ _harmonic_shares(places, weight, total))
+        reached = float(places[-1])
+    return min(value / total, 1.0)
+
+
+def _harmonic_shares(places: Floats, weight: Floats, total: Any) -> Floats:
+    """Return, per group, the sum over its places i of (1/i + 1/(i+1) + ... + 1/total).
+
+    Group g is on the places (places[g], places[g + 1]]. With H the harmonic numbers (digamma
+    between whole numbers) and the identity sum of H(j) for j < n = n H(n) - n, a group on places
+    (A, B] has (B - A)(H(total) + 1) - (B H(B) - A H(A)).
+    """
+    products = places * _harmonic(places)
+    shares = weight * (_harmonic(total) + 1) - (products[..., 1:] - products[..., :-1])
+    return np.asarray(shares)
+
+
+def _harmonic(number: Any) -> Any:
+    return digamma(number + 1) + np.euler_gamma
+
+
+def _from_end(values: Floats) -> Floats:
+    return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]

@@ -1,0 +1,235 @@
+"""What an endpoint does to its draws, seen from the draws themselves."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.core.imports import data_beside
+from calibrant.models.asks import Ask, Finding, LedgeredDraw
+from calibrant.models.protocol import Completion, EndpointRefusedError, Request
+from calibrant.models.replies.tokens import TokenLogprobs
+
+WARM = 0.7
+"""Temperature from which on draws are expected to differ."""
+LONG = 40
+"""A text of this many characters is not repeated by chance."""
+RARE = 1e-6
+HOPELESS_AFTER = 8
+
+
+@dataclass(slots=True)
+class _Repeats:
+    """Comparisons of a draw with an earlier draw of the same request."""
+
+    compared: int = 0
+    repeated: int = 0
+    questions: int = 0
+    characters: int = 0
+    # The subset where log-probs tell how likely a repetition is.
+    priced: int = 0
+    priced_repeated: int = 0
+    expected: float = 0.0
+
+    def suspicious(self) -> bool:
+        """Whether so many repetitions cannot be chance."""
+        unlikely = _poisson_tail(self.priced_repeated, self.expected) < RARE
+        if self.priced_repeated >= 3 and unlikely:
+            return True
+        if self.priced or self.compared == 0 or self.repeated < self.compared:
+            return False
+        # Without log-probs only a run without any variation at all is taken for copies: a
+        # strong model may well answer one easy question twenty times in the same words.
+        if self.characters / self.compared >= LONG:
+            return self.compared >= 5
+        return self.compared >= 15 and self.questions >= 3
+
+
+class EndpointWatch:
+    """Collects what is seen and says what a reader of the results must know.
+
+    `counts` holds how often each kind of finding was seen, and how many draws there were; `why`
+    what exactly was seen; of draws that are new in this run the names begin with ``new``.
+    """
+
+    def __init__(self) -> None:
+        self.within, self.between = _Repeats(), _Repeats()
+        self.counts: Counter[str] = Counter()
+        self.why: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.models: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def note(self, kind: str, why: str) -> None:
+        """Count a finding and what it was."""
+        self.counts[kind] += 1
+        self.why[kind][why] += 1
+
+    def see(self, ask: Ask, draws: Sequence[LedgeredDraw]) -> None:
+        """Take note of the draws of one ask."""
+        completions = [draw.completion for draw in draws]
+        for draw, done in zip(draws, completions, strict=True):
+            if done.model is not None:
+                self.models[ask.request.model][done.model] += 1
+            if done.usage_estimated is not None:
+                self.note("usage-estimated", done.usage_estimated)
+            if done.odd is not None:
+                self.note("answers-odd", done.odd)
+            if done.not_sent:
+                self.counts["settings-refused"] += 1
+                self.why["settings-refused"].update(done.not_sent)
+            cut = done.finish_reason == "length"
+            seen = {"seen": 1, "answers-cut-off": cut, "unbegun": cut and not done.text.strip()}
+            if ask.request.logprobs:
+                refused = done.logprobs_refused is not None
+                seen |= {"asked": 1, "refused": refused}
+                if done.logprobs_refused is not None:
+                    self.note("logprobs-refused", done.logprobs_refused)
+                elif done.logprobs is None and done.text:
+                    self.counts["logprobs-missing"] += 1
+            self.counts.update(seen)
+            if not draw.cached:
+                self.counts.update({f"new {name}": number for name, number in seen.items()})
+        if ask.request.temperature >= WARM and len(completions) > 1:
+            self._see_repeats(ask.request, completions)
+
+    def _see_repeats(self, request: Request, completions: Sequence[Completion]) -> None:
+        calls = _by_call(completions)
+        ids = [call[0].request_id for call in calls if call[0].request_id is not None]
+        self.counts["draws-not-independent"] += len(ids) - len(set(ids))
+        for call in calls:
+            _compare(self.within, request, call)
+        _compare(self.between, request, [call[0] for call in calls])
+
+    def check(self) -> None:
+        """Raise where going on would buy log-probs that are refused every time."""
+        seen = self.counts
+        if seen["new unbegun"] >= HOPELESS_AFTER and seen["new unbegun"] == seen["new seen"]:
+            raise EndpointRefusedError(
+                f"all {seen['new seen']} answers were cut off before they began: the model spends "
+                "its tokens on thinking; set thinking_tokens of the model to 4096 or more"
+            )
+        if seen["new refused"] >= HOPELESS_AFTER and seen["new refused"] == seen["new asked"]:
+            raise EndpointRefusedError(
+                f"the log-probs of all {seen['new refused']} draws were refused: "
+                f"{_most_often(self.why['logprobs-refused'])}"
+            )
+
+    def findings(self) -> list[Finding]:
+        """Return what was found, the gravest first."""
+        named = self.why["settings-refused"]
+        warm = "; a single answer is then one draw at the model's own temperature"
+        fields = {
+            **self.counts,
+            "asked": self.counts["asked"],
+            "unbegun": self.counts["unbegun"],
+            "refused": ", ".join(named),
+            "warm": warm if "temperature" in named else "",
+            "or_thinking": ", or thinking_tokens of the model" if self.counts["unbegun"] else "",
+        }
+        counted = []
+        for kind, message in MESSAGES.items():
+            if count := self.counts[kind]:
+                filled = {"count": count, "why": _most_often(self.why[kind])}
+                counted.append(Finding(kind, message.format_map({**fields, **filled}), count))
+        repeats = ((self.between, "of separate calls"), (self.within, "of one call (n > 1)"))
+        copies = [
+            Finding("draws-not-independent", _words(seen, where), seen.repeated)
+            for seen, where in repeats
+            if seen.suspicious()
+        ]
+        changed = [_changed(*item) for item in self.models.items() if len(item[1]) > 1]
+        left_out = [
+            Finding(
+                "endpoint-left-out",
+                f"{name} failed and was left out; the other endpoints went on without it",
+                times,
+            )
+            for name, times in self.why["endpoint-left-out"].items()
+        ]
+        return [*copies, *changed, *counted, *left_out]
+
+
+MESSAGES: dict[str, str] = data_beside(__file__, "findings.toml")
+
+
+def _most_often(seen: Counter[str]) -> str:
+    return seen.most_common(1)[0][0] if seen else ""
+
+
+def _changed(name: str, answered: Counter[str]) -> Finding:
+    shares = ", ".join(f"{model}: {count}" for model, count in answered.most_common())
+    return Finding(
+        "model-changed",
+        f"draws of {name!r} were answered by different models ({shares})",
+        answered.total() - max(answered.values()),
+    )
+
+
+def _poisson_tail(count: int, mean: float) -> float:
+    """Return the probability of `count` or more events where `mean` are expected.
+
+    Written out, because importing scipy for it would double the start of every run.
+
+    Examples
+    --------
+    >>> round(_poisson_tail(3, 1.0), 6)
+    0.080301
+    """
+    if mean <= 0.0:
+        return float(count <= 0)
+    term = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
+    total, step = 0.0, count
+    while term > total * 1e-12 or step < mean:
+        total += term
+        step += 1
+        term *= mean / step
+    return min(1.0, total)
+
+
+def _by_call(completions: Sequence[Completion]) -> list[list[Completion]]:
+    """Group draws that one call made; a draw with a call of its own is a group."""
+    calls: dict[object, list[Completion]] = {}
+    for position, completion in enumerate(completions):
+        shared = completion.native_n and completion.request_id is not None
+        calls.setdefault(completion.request_id if shared else position, []).append(completion)
+    return list(calls.values())
+
+
+def _compare(repeats: _Repeats, request: Request, completions: Sequence[Completion]) -> None:
+    """Compare each draw with the first; the first one's log-probs price a repetition."""
+    if len(completions) < 2:
+        return
+    first = completions[0]
+    others = len(completions) - 1
+    repeated = sum(other.text == first.text for other in completions[1:])
+    repeats.questions += 1
+    repeats.compared += others
+    repeats.repeated += repeated
+    repeats.characters += others * len(first.text)
+    if first.logprobs and request.temperature >= 1.0 and _whole_distribution(first):
+        repeats.priced += others
+        repeats.priced_repeated += repeated
+        repeats.expected += others * math.exp(sum(TokenLogprobs.of(first.logprobs).values))
+
+
+def _whole_distribution(completion: Completion) -> bool:
+    sampler = completion.sampler
+    return (
+        sampler.get("top_p", 1.0) >= 1.0
+        and sampler.get("top_k", 0.0) <= 0.0
+        and sampler.get("min_p", 0.0) <= 0.0
+    )
+
+
+def _words(repeats: _Repeats, where: str) -> str:
+    text = (
+        f"draws are not independent: {repeats.repeated} of {repeats.compared} draws {where} "
+        "repeat an earlier draw word for word although the temperature is not 0"
+    )
+    if repeats.priced:
+        text += (
+            f"; {repeats.expected:.2g} repetitions were to be expected from the log-probs of "
+            f"{repeats.priced} of them, {repeats.priced_repeated} were seen"
+        )
+    elif repeats.characters < LONG * repeats.compared:
+        text += " (or the model is certain of every answer: log-probs would tell)"
+    return text

@@ -1,0 +1,235 @@
+"""What an endpoint refuses, learned once and left out ever after; how long it asks to wait."""
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from calibrant.core.errors import PermanentClientError
+from calibrant.models.protocol import Completion, Json, Request
+from calibrant.models.replies.malformed_reply import loose_json
+
+# Which fields of a call a setting stands for, in the interfaces of all providers.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p", "topP"),
+    "top_k": ("top_k", "topK"),
+    "min_p": ("min_p",),
+    "logprobs": ("logprobs", "top_logprobs", "responseLogprobs", "include"),
+    "seed": ("seed", "random_seed"),
+    "n": ("n", "candidateCount"),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+}
+NAMES = {
+    **{field: setting for setting, fields in FIELDS.items() for field in fields},
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "response_logprobs": "logprobs",
+    "multiple candidates": "n",
+    "candidate_count": "n",
+}
+"""Settings by what endpoints call them."""
+THINKING = ("temperature", "top_p", "logprobs", "stop")
+"""A model that thinks before it answers takes none of these; it says so of one at a time."""
+OWN_TEMPERATURE = ("temperature", 1.0)
+_WORDS = "|".join(sorted(NAMES.keys() - {"include"}, key=len, reverse=True))
+_SPELT = re.compile(rf"(?<![a-z_])({_WORDS})(?![a-z_])", re.I)
+_REFUSED = re.compile(
+    r"unsupported|n[o']t (?:be )?(?:supported?|enabled|allowed|permitted|available|accepted)|does "
+    r"not (?:support|accept|take)|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|only "
+    r"the default|may only be set to 1|must be (?:unset|1\b)|cannot both|incompatible|deprecated",
+    re.I,
+)
+_AT_MOST = re.compile(
+    r"(?:at most|less than or equal to|no more than|<=|maximum(?: value)?(?: is| of)?)\D{0,3}"
+    r"(\d{1,6})",
+    re.I,
+)
+
+
+class RefusedCallError(PermanentClientError):
+    """The endpoint refuses one call; `raw` is what it says."""
+
+    def __init__(self, message: str, raw: bytes) -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class Refusals(Struct):
+    """What an endpoint refuses of one model, and what is sent instead.
+
+    Examples
+    --------
+    >>> known = Refusals()
+    >>> sent = {"model": "m", "temperature": 0.0, "max_tokens": 9}
+    >>> known.learn("Unsupported value: 'temperature' does not support 0.0 with this model.", sent)
+    True
+    >>> known.adapted(sent)
+    ({'model': 'm', 'max_tokens': 9}, ('temperature',))
+    >>> known.learn("Your credit is used up", sent)
+    False
+    """
+
+    left_out: dict[str, str] = msgspec.field(default_factory=dict)
+    at_most: dict[str, int] = msgspec.field(default_factory=dict)
+    renamed: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def adapted(self, body: Mapping[str, Json]) -> tuple[Mapping[str, Json], tuple[str, ...]]:
+        """Return the call as the endpoint takes it, and the settings that were left out."""
+        if not (self.left_out or self.at_most or self.renamed):
+            return body, ()
+        inner = body.get("generationConfig")
+        if isinstance(inner, Mapping):
+            fields, missing = self.adapted(inner)
+            return {**body, "generationConfig": fields}, missing
+        gone = {field for name in self.left_out for field in FIELDS[name]}
+        kept = {
+            self.renamed.get(name, name): min(value, self.at_most[name])
+            if isinstance(value, int | float) and name in self.at_most
+            else value
+            for name, value in body.items()
+            if name not in gone
+        }
+        # Temperature 1 is the model's own distribution: nothing is lost with it.
+        present = {
+            NAMES[name] for name in body if name in gone and (name, body[name]) != OWN_TEMPERATURE
+        }
+        return kept, tuple(name for name in self.left_out if name in present)
+
+    def learn(self, said: str, body: Mapping[str, Json], named: str | None = None) -> bool:
+        """Take note of a refusal; return whether the call can be sent in another way.
+
+        Parameters
+        ----------
+        said
+            The endpoint's words.
+        body
+            What was sent.
+        named
+            The field that the endpoint names apart from its words, if it does.
+        """
+        fields = fields_of(body)
+        words = [named] if named in NAMES else _SPELT.findall(said)
+        for word in words:
+            field = str(word).lower() if str(word).lower() in NAMES else str(word)
+            setting = NAMES.get(field)
+            if setting == "max_tokens":
+                if self._learn_length(said, fields):
+                    return True
+            elif setting is not None and any(name in fields for name in FIELDS[setting]):
+                return self._learn(setting, field, said, fields)
+        return False
+
+    def _learn(self, setting: str, field: str, said: str, fields: Mapping[str, Json]) -> bool:
+        limit = _AT_MOST.search(said)
+        if limit and isinstance(value := fields.get(field), int) and value > int(limit[1]) > 0:
+            self.at_most[field] = int(limit[1])
+            return True
+        if setting in self.left_out or not _REFUSED.search(said):
+            return False
+        self.left_out[setting] = said
+        if setting == "temperature" and "with this model" in said:
+            self._learn_that_it_thinks(said)
+        return True
+
+    def _learn_length(self, said: str, fields: Mapping[str, Json]) -> bool:
+        for old, new in (
+            ("max_tokens", "max_completion_tokens"),
+            ("max_completion_tokens", "max_tokens"),
+        ):
+            if old not in fields or old in self.renamed:
+                continue
+            limit = _AT_MOST.search(said)
+            if limit and isinstance(wanted := fields[old], int) and wanted > int(limit[1]) > 0:
+                return False  # a longer answer was wanted than there can be: the user decides
+            if not _REFUSED.search(said) or new in self.renamed:
+                return False
+            self.renamed[old] = new
+            if new == "max_completion_tokens":
+                self._learn_that_it_thinks(said)
+            return True
+        return False
+
+    def _learn_that_it_thinks(self, said: str) -> None:
+        for name in THINKING:
+            self.left_out.setdefault(name, said)
+
+
+def fields_of(body: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the settings of a call, which one interface keeps together in a field."""
+    inner = body.get("generationConfig")
+    return inner if isinstance(inner, Mapping) else body
+
+
+def words_of(raw: bytes) -> tuple[str, str | None]:
+    """Return what an endpoint says in a refusal, and the field that it names.
+
+    Examples
+    --------
+    >>> words_of(b'{"error": {"message": "Unsupported value", "param": "temperature"}}')
+    ('Unsupported value', 'temperature')
+    """
+    text = raw.decode("utf-8", "replace")
+    try:
+        body = loose_json(raw)
+    except ValueError:
+        return text, None
+    error = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(error, Mapping):
+        return text, None
+    param, said = error.get("param"), error.get("message")
+    return (
+        said if isinstance(said, str) else text,
+        param.rpartition(".")[2] if isinstance(param, str) else None,
+    )
+
+
+def cut_at_stop(request: Request, completions: list[Completion]) -> list[Completion]:
+    """Return the texts up to the first stop text, where the endpoint would not stop there."""
+    if not request.stop or not any("stop" in one.not_sent for one in completions):
+        return completions
+    cut = []
+    for one in completions:
+        ends = [place for stop in request.stop if (place := one.text.find(stop)) >= 0]
+        kept = replace(one, text=one.text[: min(ends)], logprobs=None) if ends else one
+        cut.append(kept)
+    return cut
+
+
+def form_of(body: Mapping[str, Json]) -> tuple[object, ...]:
+    """Return what an endpoint may refuse about a call: which fields it has, and how warm it is."""
+    fields = fields_of(body)
+    return (fields.get("temperature"), *fields)
+
+
+LONGEST_WAIT_S = 366 * 86_400.0
+MOST_LOOKED_AT = 65_536
+_PLAIN_NUMBER = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
+
+
+def retry_after_s(headers: Mapping[str, str], raw: bytes) -> float | None:
+    """Return the seconds that the endpoint asks to wait, in any of the usual dialects.
+
+    What is no plain number or date says nothing; what is beyond a year is a year.
+    """
+    value = headers.get("Retry-After-Ms")
+    if value is not None and _PLAIN_NUMBER.fullmatch(value):
+        return min(float(value) / 1000.0, LONGEST_WAIT_S)
+    value = headers.get("Retry-After")
+    if value is None:
+        delay = re.search(rb'"retryDelay"\s*:\s*"(\d{1,12}(?:\.\d{1,6})?)s"', raw[:MOST_LOOKED_AT])
+        return min(float(delay.group(1)), LONGEST_WAIT_S) if delay else None
+    if _PLAIN_NUMBER.fullmatch(value.strip()):
+        return min(float(value), LONGEST_WAIT_S)
+    if value.strip().isdecimal():
+        # More digits than any time has.
+        return LONGEST_WAIT_S
+    try:
+        wait = parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, OverflowError, OSError, IndexError, TypeError):
+        return None
+    return min(max(0.0, wait), LONGEST_WAIT_S)

@@ -1,0 +1,361 @@
+"""Answers of chat interfaces: typed while they are parsed, checked before they are believed."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from calibrant.core.errors import PermanentClientError, TransientClientError
+from calibrant.data.limits import limit
+from calibrant.data.spelling import MISSPELT, spells
+from calibrant.models.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
+from calibrant.models.protocol import Completion, Request, Usage
+from calibrant.models.replies import malformed_reply as odd_forms
+from calibrant.models.replies.tokens import Alternatives, TokenLogprobs, refusal
+
+NO_FORM = "the answer has not the form of a chat completion"
+
+
+# Parsing straight into these skips what nobody reads (the bytes of every token and of every
+# alternative), and objects without `gc` are not visited by the collector: of the time that a
+# call takes beyond the network, this is the half that could be saved.
+class Alternative(msgspec.Struct, gc=False):
+    """A token that could have stood there."""
+
+    token: str
+    logprob: float
+
+
+class Entry(msgspec.Struct, gc=False):
+    """A token, its log-prob and its alternatives."""
+
+    token: str
+    logprob: float | None
+    top_logprobs: list[Alternative] | None = None
+
+
+class Logprobs(msgspec.Struct):
+    """Log-probs in the form of OpenAI (`content`) or in the older one (columns)."""
+
+    content: list[Entry] | None = None
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+    top_logprobs: list[dict[str, float] | None] | None = None
+
+
+class Reply(msgspec.Struct):
+    """The message of a choice."""
+
+    content: str | None = None
+    refusal: str | None = None
+    # DeepSeek, vLLM and llama.cpp write the first, OpenRouter and Ollama the second.
+    reasoning_content: Any = None
+    reasoning: Any = None
+
+
+class Choice(msgspec.Struct):
+    """One draw of a call."""
+
+    message: Reply
+    index: int | None = 0
+    logprobs: Logprobs | None = None
+    finish_reason: str | None = None
+
+
+class Counts(msgspec.Struct):
+    """Tokens of a call as the endpoint counts them; a count may be anything."""
+
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    completion_tokens_details: Any = None
+
+
+class Answer(msgspec.Struct):
+    """A chat completion, as far as it is read."""
+
+    choices: list[Choice] | None = None
+    usage: Counts | None = None
+    model: Any = None
+    id: Any = None
+    odd: str | None = None
+    raw: str | None = None
+
+
+_decoder = msgspec.json.Decoder(Answer)
+
+
+def parse_answer(raw: bytes) -> Answer | str:
+    """Return the parsed answer, or what is wrong with its form.
+
+    Examples
+    --------
+    >>> parse_answer(b'{"choices": [{"message": {"content": "Paris"}}]}').choices[0].index
+    0
+    >>> parse_answer(b'{"choices": [{"message": "Paris"}]}')
+    'Expected `object`, got `str` - at `$.choices[0].message`'
+    """
+    try:
+        return _decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return str(error)
+
+
+def loose_answer(raw: bytes, form: str) -> Answer | None:
+    """Return what can be read of an answer of an odd form, with the raw text; None if nothing.
+
+    Examples
+    --------
+    >>> parts = b'{"choices": [{"message": {"content": [{"type": "text", "text": "Paris"}]}}]}'
+    >>> loose_answer(parts, "content is a list").choices[0].message.content
+    'Paris'
+    """
+    try:
+        return _loosely(odd_forms.loose_json(raw), form, raw)
+    except ValueError:
+        return None
+
+
+def _loosely(body: Any, form: str, raw: bytes = b"") -> Answer | None:
+    listed = body.get("choices") if isinstance(body, Mapping) else None
+    read = [_loose_choice(one) for one in listed] if isinstance(listed, list) else []
+    choices = [choice for choice in read if choice is not None]
+    if not choices or len(choices) < len(read):
+        return None
+    usage = body.get("usage")
+    return Answer(
+        choices=choices,
+        usage=msgspec.convert(usage, Counts) if isinstance(usage, dict) else None,
+        model=body.get("model"),
+        id=body.get("id"),
+        odd=form,
+        raw=odd_forms.first_text(raw),
+    )
+
+
+def _loose_choice(choice: Any) -> Choice | None:
+    """Return a choice that has a text in any form; its log-probs only where they are sound."""
+    if not isinstance(choice, Mapping):
+        return None
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else message
+    if content is None:
+        content = choice.get("text")
+    text = odd_forms.text_of(content)
+    if text is None:
+        return None
+    try:
+        logprobs = msgspec.convert(choice.get("logprobs"), Logprobs | None)
+    except (msgspec.ValidationError, RecursionError):
+        logprobs = None
+    index = choice.get("index")
+    finish = odd_forms.short_name(choice.get("finish_reason"))
+    return Choice(Reply(text), index if isinstance(index, int) else 0, logprobs, finish)
+
+
+def typed_answer(answer: Mapping[str, object]) -> Answer:
+    """Return an answer that was parsed already, as far as it can be read, or raise."""
+    try:
+        return msgspec.convert(answer, Answer)
+    except msgspec.ValidationError as error:
+        loose = _loosely(answer, str(error))
+        if loose is None:
+            raise without_choices(answer, form=str(error)) from None
+        return loose
+
+
+def read_answer(
+    answer: Answer, request: Request, latency_s: float, *, one_choice_counted: bool = False
+) -> list[Completion]:
+    """Return the completions of an answer, in the order of their index.
+
+    With `one_choice_counted` the endpoint is llama.cpp, which counts the tokens of a single
+    choice only, and shows a character of several tokens as one entry with the log-prob of the
+    last of them: such log-probs are refused, because their sum is not that of the text.
+    """
+    choices = answer.choices or []
+    if len(choices) > 1:
+        choices = sorted(choices, key=lambda choice: choice.index or 0)[: request.n]
+    usage = answer.usage or Counts()
+    logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
+    usages, estimated = _read_usages(
+        usage, logprobs, choices, request, one_choice_counted=one_choice_counted
+    )
+    completions = [
+        _completion(answer, request, latency_s, *parts, estimated, position)
+        for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
+    ]
+    details = usage.completion_tokens_details
+    thinking = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    thought = odd_forms.token_count(thinking)
+    if answer.raw is not None or thought is not None:
+        # Of several choices only the sum is told; it stands with the first.
+        completions[0] = replace(completions[0], raw=answer.raw, thinking_tokens=thought)
+    if not one_choice_counted:
+        return completions
+    total = odd_forms.token_count(usage.completion_tokens) or 0
+    return [
+        _refuse_gaps(one, shown, request, total)
+        for one, shown in zip(completions, logprobs, strict=True)
+    ]
+
+
+def _completion(
+    answer: Answer,
+    request: Request,
+    latency_s: float,
+    choice: Choice,
+    logprobs: TokenLogprobs | None,
+    usage: Usage,
+    estimated: str | None,
+    position: int,
+) -> Completion:
+    message = choice.message
+    end = None
+    if logprobs and not logprobs.tokens[-1] and choice.finish_reason == "stop":
+        # llama.cpp shows the end of the text as an empty token; other endpoints do not, and
+        # per-token scores must not depend on who served the model: it is kept apart. Of an
+        # empty reply the end is all there is, so there it stays the only token.
+        shortened = logprobs.part(0, len(logprobs) - 1)
+        if shortened:
+            logprobs, end = shortened, logprobs.values[-1]
+    text = message.content or message.refusal or ""
+    thought, text = odd_forms.split_thinking(text)
+    refused = None
+    if thought is not None and logprobs:
+        logprobs = odd_forms.tokens_of_answer(logprobs)
+        refused = odd_forms.INSEPARABLE if logprobs is None else None
+    odd = answer.odd
+    if len(text) > (most := limit("draw_characters")):
+        odd = f"a text of more than {most:,} characters, of which the first are kept"
+    if odd is not None:
+        text = odd_forms.bounded_text(text)
+    refused = refusal(logprobs) if logprobs else refused
+    if logprobs and refused is None and not spells(logprobs.tokens, text, stop=request.stop):
+        refused = MISSPELT
+    return Completion(
+        text=text,
+        finish_reason=choice.finish_reason or "unknown",
+        usage=usage,
+        logprobs=(logprobs or None) if refused is None else None,
+        model=odd_forms.short_name(answer.model),
+        request_id=odd_forms.short_name(answer.id),
+        seed=None if request.seed is None else request.seed + position,
+        native_n=request.n > 1,
+        latency_s=round(latency_s, 4),
+        sampler=request.sampler,
+        logprobs_refused=refused,
+        end_logprob=end if refused is None else None,
+        usage_estimated=estimated,
+        odd=odd,
+        thinking=odd_forms.kept_thinking(thought, message.reasoning_content, message.reasoning),
+    )
+
+
+def _refuse_gaps(
+    completion: Completion, shown: TokenLogprobs | None, request: Request, counted: int
+) -> Completion:
+    """Refuse log-probs that leave out tokens inside a character."""
+    if completion.logprobs is None or shown is None or completion.text.isascii():
+        return completion
+    if completion.finish_reason == "length":
+        expected = request.most_tokens
+    elif request.n == 1:
+        expected = counted
+    else:
+        # Of several choices only one is counted; a character of three bytes or more is
+        # seldom one token.
+        wide = any(len(token.strip().encode()) > 2 * len(token) for token in shown.tokens)
+        expected = len(shown) + wide
+    if len(shown) >= expected:
+        return completion
+    reason = f"{len(shown)} entries for more tokens: those inside a character are left out"
+    return replace(completion, logprobs=None, logprobs_refused=reason)
+
+
+def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
+    """Return the token log-probs; None where a choice lacks them, which can happen."""
+    given = choice.logprobs
+    if given is None:
+        return None
+    content = given.content
+    if content is not None:
+        tokens = [entry.token for entry in content]
+        values = [entry.logprob for entry in content]
+        tops = Alternatives.joined([entry.top_logprobs for entry in content])
+    elif given.tokens is not None and given.token_logprobs is not None:
+        tokens, values, shown = given.tokens, given.token_logprobs, given.top_logprobs
+        if not len(tokens) == len(values) == len(shown or tokens):
+            return None  # columns of different lengths: nobody knows which is whose
+        pairs = [list((top or {}).items()) for top in shown or ()]
+        tops = Alternatives.joined([[Alternative(*pair) for pair in top] for top in pairs])
+    else:
+        return None
+    if None in values:
+        # null, which some servers write for minus infinity, is no number
+        values = [math.nan if value is None else value for value in values]
+    return TokenLogprobs(tokens, cast("list[float]", values), tops)
+
+
+def _read_usages(
+    usage: Counts,
+    logprobs: list[TokenLogprobs | None],
+    choices: list[Choice],
+    request: Request,
+    *,
+    one_choice_counted: bool,
+) -> tuple[list[Usage], str | None]:
+    """Share the tokens of a call among its draws: the prompt is paid once.
+
+    Where log-probs show how long each draw is, that is its share; otherwise shares are equal
+    and only their sum means anything. A count that is missing or impossible is estimated from
+    the text; the second value says so.
+    """
+    count = len(logprobs)
+    # A prompt of no tokens, or a text of none, is no count: caps must not take it for free.
+    prompt = odd_forms.token_count(usage.prompt_tokens) or None
+    total = odd_forms.token_count(usage.completion_tokens)
+    if total == 0 and any(map(_tokens_of, choices)):
+        total = None
+    estimated = _why_estimated(usage) if prompt is None or total is None else None
+    if prompt is None:
+        prompt = prompt_tokens_estimate(request)
+    lengths = [len(entries or ()) for entries in logprobs]
+    if total is None:
+        pairs = zip(lengths, choices, strict=True)
+        shares = [length or _tokens_of(choice) for length, choice in pairs]
+    else:
+        if one_choice_counted:
+            total *= count
+        shares = [total // count + (position < total % count) for position in range(count)]
+        if all(lengths) and (one_choice_counted or sum(lengths) == total or not total):
+            shares = lengths
+    usages = [Usage(prompt if position == 0 else 0, share) for position, share in enumerate(shares)]
+    return usages, estimated
+
+
+def _tokens_of(choice: Choice) -> int:
+    return completion_tokens_estimate(choice.message.content or choice.message.refusal or "")
+
+
+def _why_estimated(usage: Counts) -> str:
+    counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    wrong = [name for name, n in counts.items() if n is not None and not odd_forms.token_count(n)]
+    return f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"
+
+
+def without_choices(
+    answer: Mapping[str, object], *, form: object = None
+) -> TransientClientError | PermanentClientError:
+    """Return the error that an answer with status 200 holds; some gateways do that."""
+    error = answer.get("error")
+    if isinstance(error, dict):
+        code = error.get("code")
+        message = f"error in an answer with status 200: {error.get('message')} ({code})"
+        if isinstance(code, int) and 400 <= code < 500 and code not in (408, 429):
+            return PermanentClientError(message[:400])
+        return TransientClientError(message[:400])
+    if answer.get("choices"):
+        return TransientClientError(f"{NO_FORM}: {form}")
+    return TransientClientError("the answer holds no choices")

@@ -1,0 +1,172 @@
+"""Prompts: files that one can read and override."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.document import load_toml
+from calibrant.core.errors import InputError, did_you_mean
+from calibrant.models.protocol import Message
+from calibrant.models.study.config import Example, PromptsConfig
+from calibrant.models.study.settings import NEEDED, Settings, setting
+
+FIELDS = ("question", "choices", "answer", "candidates", "k", "confidence", "verdict")
+_FIELD = re.compile(r"\{(\w+)\}")
+_ONLY_FIELD = re.compile(r"\s*\{(\w+)\}\s*")
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+# Which shipped prompt serves a purpose, where it is not called as the purpose (``plain``) or
+# ``short_`` and the purpose; `answer` also by the kind of question.
+DEFAULTS = {
+    "plain": {
+        "answer": "open",
+        "answer.choice": "choice",
+        "answer.number": "reasoning",
+        "answer.binary": "binary",
+    },
+    "short": {"answer": "short", "answer.choice": "short_choice", "answer.binary": "binary"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    r"""A prompt: an optional system text, worked examples, and the user's turn.
+
+    Fields in braces are filled in: ``{question}``, ``{choices}`` (one lettered line per option),
+    ``{answer}`` (the answer asked about), ``{candidates}`` (one line per candidate), ``{k}``.
+    Other braces, such as those of ``\boxed{A}``, stay as they are written. `shows` tells whether
+    ``{answer}`` is the extracted answer or the whole response.
+    """
+
+    name: str
+    user: str
+    max_tokens: int = setting(low=1)
+    system: str = ""
+    reply: str = "{answer}"
+    stop: tuple[str, ...] = ()
+    examples: tuple[Mapping[str, str], ...] = ()
+    accepts_examples: bool = False
+    shows: str = setting("answer", choices=("answer", "response"))
+
+    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
+        """Return the conversation for one question."""
+        turns = [Message("system", self.system)] if self.system else []
+        for example in self.examples:
+            shown = {**values, **example}
+            turns.append(Message("user", _fill(self.user, shown)))
+            turns.append(Message("assistant", _fill(self.reply, shown)))
+        turns.append(Message("user", _fill(self.user, values)))
+        return tuple(turns)
+
+    def with_examples(self, examples: Sequence[Example]) -> Prompt:
+        """Return the prompt with the study's own examples, where it shows examples."""
+        if not examples or not self.accepts_examples:
+            return self
+        shown = [
+            {"question": one.question, "answer": one.answer, "confidence": f"{one.confidence:g}"}
+            for one in examples
+        ]
+        return replace(self, examples=tuple(shown))
+
+
+@dataclass(slots=True)
+class PromptBook:
+    """The prompts of one study, looked up by purpose and kind of question.
+
+    Examples
+    --------
+    >>> book = PromptBook(PromptsConfig(style="short"), folder=Path("."))
+    >>> book.find("answer", "open").name
+    'short'
+    """
+
+    config: PromptsConfig
+    folder: Path
+    _loaded: dict[str, Prompt] = field(default_factory=dict)
+
+    def find(self, prompt: str, kind: str) -> Prompt:
+        """Return the prompt for a purpose's prompt key and a kind of question."""
+        style = self.config.style
+        usual = DEFAULTS[style].get(prompt, prompt if style == "plain" else f"short_{prompt}")
+        default = DEFAULTS[style].get(f"{prompt}.{kind}", usual)
+        name = self.config.chosen.get(prompt, default)
+        if name not in self._loaded:
+            loaded = load_prompt(name, folder=self.folder)
+            self._loaded[name] = loaded.with_examples(self.config.examples)
+        return self._loaded[name]
+
+
+def shipped_prompts() -> list[str]:
+    """Return the names of the prompts that come with calibrant."""
+    folder = resources.files("calibrant.models.study") / "prompts"
+    return sorted(item.name.removesuffix(".toml") for item in folder.iterdir())
+
+
+def load_prompt(name: str, *, folder: Path) -> Prompt:
+    """Return a shipped prompt by name, or one's own by path (relative to the study)."""
+    if name in shipped_prompts():
+        file = resources.files("calibrant.models.study") / "prompts" / f"{name}.toml"
+        return _parse(file.read_text(encoding="utf-8"), name=name, source=f"prompt {name}")
+    path = folder / name
+    if not path.is_file():
+        raise InputError(
+            f"there is no prompt {name!r}: neither a shipped one nor the file {path}",
+            hint=did_you_mean(name, shipped_prompts()),
+        )
+    return _parse(path.read_bytes(), name=name, source=str(path))
+
+
+def _parse(text: bytes | str, *, name: str, source: str) -> Prompt:
+    table = Settings(load_toml(text, source=source), source=source)
+    examples = table.raw("examples", [])
+    table.raw("about", "")
+    return table.fill(
+        Prompt,
+        name=name,
+        user=_checked(table, "user"),
+        reply=_checked(table, "reply", "{answer}"),
+        examples=tuple({key: str(value) for key, value in item.items()} for item in examples),
+        accepts_examples=table.flag("study_examples", False),
+    )
+
+
+def _checked(table: Settings, key: str, default: Any = NEEDED) -> str:
+    text: str = table.text(key, default)
+    for name in _FIELD.findall(text):
+        if name.islower() and len(name) > 1 and name not in FIELDS:
+            hint = did_you_mean(name, FIELDS)
+            table.refuse(key, f"there is no field {{{name}}}", hint=hint)
+    return text
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    # One pass: text from a model that happens to contain {question} is not filled in again.
+    # A line that holds nothing but an empty field ({choices} of an open question) goes.
+    lines = [
+        line
+        for line in text.strip("\n").split("\n")
+        if not (match := _ONLY_FIELD.fullmatch(line)) or values.get(match[1], line)
+    ]
+    return _FIELD.sub(lambda match: values.get(match[1], match[0]), "\n".join(lines))
+
+
+def lettered(choices: Sequence[str]) -> str:
+    """Return the options with a letter each.
+
+    Examples
+    --------
+    >>> print(lettered(["Oslo", "Bergen"]))
+    A. Oslo
+    B. Bergen
+    """
+    return "\n".join(f"{_LETTERS[i]}. {choice}" for i, choice in enumerate(choices))
+
+
+def listed(candidates: Sequence[str]) -> str:
+    """Return the candidates, one line each."""
+    return "\n".join(f"- {candidate}" for candidate in candidates)

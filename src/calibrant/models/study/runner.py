@@ -1,0 +1,271 @@
+"""The runner: three turns over the dispatcher, each resumable because all draws are ledgered."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import msgspec
+import polars as pl
+
+from calibrant.core.errors import BudgetError
+from calibrant.models.asks import Ask, Finding, Outcome, Progress
+from calibrant.models.dispatch.dispatcher import Dispatcher
+from calibrant.models.ledger import Ledger
+from calibrant.models.study.config import ModelConfig
+from calibrant.models.study.plan import Inquiry, Subject, Tag
+from calibrant.models.study.tables import DrawRows
+
+
+class ProgressWatch(Protocol):
+    """Something that is told how far a run is."""
+
+    def start(self, model: str, draws: int, *, priced: bool) -> None:
+        """Note that a model's turn begins; so many draws are wanted of it."""
+
+    def update(self, progress: Progress) -> None:
+        """Note the counts of the current model so far."""
+
+
+class Missing(msgspec.Struct):
+    """Draws of a question that a model did not give, and why."""
+
+    question_id: str
+    model: str
+    purpose: str
+    missing: int
+    kind: str
+    reason: str
+    status: int | None
+
+
+class Counts(msgspec.Struct):
+    """What was sent to a model and what came of it, summed over the turns; see `Progress`."""
+
+    draws_new: int
+    draws_cached: int
+    calls: int
+    retries: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a run brought home.
+
+    `failures` has an entry per ask that could not be answered, `findings` names the model of each,
+    `skipped` counts second turns that had no answer to ask about. `stopped` says which
+    cap ended the sending, where one did; all that was paid for is in the table.
+    """
+
+    draws: pl.DataFrame
+    failures: list[Missing]
+    findings: list[tuple[str, Finding]]
+    skipped: dict[str, int]
+    counts: dict[str, Counts]
+    stopped: str | None = None
+
+
+async def collect(
+    inquiry: Inquiry,
+    ledger: Ledger,
+    *,
+    watch: ProgressWatch | None = None,
+    retry_failures: bool = False,
+    **patience: Any,
+) -> Collected:
+    """Ask every model everything that is wanted and not yet in the ledger.
+
+    Parameters
+    ----------
+    inquiry
+        What is asked of whom.
+    ledger
+        Where every draw is kept before it is used.
+    watch
+        Is told about progress.
+    retry_failures
+        Ask again for what earlier runs set aside for good.
+    **patience
+        How long to try; see `Dispatcher`.
+    """
+    run = _Run(inquiry, ledger, watch, {"retry_failures": retry_failures, **patience})
+    models = [_ModelRun(run, model) for model in inquiry.config.models]
+    for model in models:
+        await model.first_and_second_turn()
+    pools = inquiry.pools([model.subjects for model in models])
+    for model in models:
+        await model.pool_turn(pools)
+    names = [model.config.name for model in models]
+    return Collected(
+        draws=run.rows.frame(names, [question.question_id for question in inquiry.questions]),
+        failures=run.failures,
+        findings=[
+            (model.config.name, finding)
+            for model in models
+            for dispatcher in model.dispatchers
+            for finding in dispatcher.findings
+        ],
+        skipped=dict(run.skipped),
+        counts={model.config.name: model.counts() for model in models},
+        stopped=run.stopped,
+    )
+
+
+@dataclass
+class _Run:
+    """What the models of one run share."""
+
+    inquiry: Inquiry
+    ledger: Ledger
+    watch: ProgressWatch | None
+    how: Mapping[str, Any]
+    rows: DrawRows = field(default_factory=DrawRows)
+    failures: list[Missing] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    stopped: str | None = None
+
+
+class _ModelRun:
+    """One model's way through the turns."""
+
+    def __init__(self, run: _Run, config: ModelConfig) -> None:
+        self.run = run
+        self.config = config
+        self.asker = run.inquiry.asker(config)
+        self.wanted = self.asker.wanted
+        self.price = run.inquiry.prices[config.name]
+        self.dispatchers: list[Dispatcher] = []
+        self.elapsed_s = 0.0
+        self.greedy: dict[str, str] = {}
+        self.samples: dict[str, list[str]] = {}
+        self.subjects: dict[str, Subject] = {}
+
+    async def first_and_second_turn(self) -> None:
+        """Ask for answers, then ask about the greedy ones."""
+        questions = self.run.inquiry.questions
+        dispatcher = self._begin(len(questions) * self._draws(1, 2))
+        async for outcome in self._ask(dispatcher, self.asker.first_turn(questions)):
+            self._keep_answers(outcome)
+        self._find_subjects()
+        async for _ in self._ask(dispatcher, self.asker.second_turn(questions, self.subjects)):
+            pass
+
+    async def pool_turn(self, pools: Mapping[str, Sequence[str]]) -> None:
+        """Ask for a verdict on every candidate of the pool."""
+        if not self.wanted.probes(3):
+            return
+        dispatcher = self._begin(sum(map(len, pools.values())) * self._draws(3))
+        asks = self.asker.pool_turn(self.run.inquiry.questions, pools)
+        async for _ in self._ask(dispatcher, asks):
+            pass
+
+    def counts(self) -> Counts:
+        """Return what was sent and got, summed over the turns."""
+        seen = [dispatcher.progress for dispatcher in self.dispatchers]
+        counted = Counts.__struct_fields__[:-1]
+        sums = {name: sum(getattr(one, name) for one in seen) for name in counted}
+        return Counts(**sums, elapsed_s=self.elapsed_s)
+
+    def _draws(self, *turns: int) -> int:
+        """Return how many draws these turns want of one question (or candidate)."""
+        probes = (probe.name for turn in turns for probe in self.wanted.probes(turn))
+        return sum(self.wanted.draws[name] for name in probes)
+
+    def _begin(self, draws: int) -> Dispatcher:
+        """Return a dispatcher under the caps of the whole study."""
+        run = self.run
+        if run.watch is not None:
+            run.watch.start(self.config.name, draws, priced=self.price is not None)
+        dispatcher = Dispatcher(
+            run.inquiry.clients[self.config.name],
+            run.ledger,
+            caps=run.inquiry.config.budget.caps,
+            prices={} if self.price is None else {self.config.model: self.price},
+            max_concurrency=run.inquiry.config.concurrency,
+            progress=None if run.watch is None else run.watch.update,
+            **run.how,
+        )
+        if run.inquiry.config.methods is not None and self.wanted.logprobs:
+            # A study that names its methods would buy answers that they cannot use.
+            dispatcher.insist_on("logprobs")
+        self.dispatchers.append(dispatcher)
+        return dispatcher
+
+    async def _ask(self, dispatcher: Dispatcher, asks: Iterator[Ask]) -> AsyncIterator[Outcome]:
+        """Yield what was answered; a cap that is reached ends the sending, not the reading."""
+        started = time.monotonic()
+        # Only a run with caps can be cut short, and must know then what was left.
+        wanted = list(asks) if self.run.inquiry.config.budget.capped else None
+        done: set[int] = set()
+        try:
+            if self.run.stopped is None:
+                async for outcome in self._outcomes(dispatcher, wanted or asks):
+                    done.add(id(outcome.ask))
+                    yield outcome
+        except BudgetError as error:
+            self.run.stopped = str(error)
+        if self.run.stopped is not None:
+            left = [ask for ask in wanted or asks if id(ask) not in done]
+            async for outcome in self._outcomes(dispatcher, ledgered_asks(dispatcher, left)):
+                yield outcome
+        self.elapsed_s += time.monotonic() - started
+
+    async def _outcomes(
+        self, dispatcher: Dispatcher, asks: Iterable[Ask]
+    ) -> AsyncIterator[Outcome]:
+        asked = cast("AsyncGenerator[Outcome]", dispatcher.ask_all(asks))
+        async with aclosing(asked) as outcomes:
+            async for outcome in outcomes:
+                self.run.rows.add(self.config.name, outcome)
+                if (problem := outcome.problem) is not None:
+                    tag = Tag.of(outcome.ask)
+                    row = (tag.question.question_id, self.config.name, tag.probe.purpose)
+                    missing = outcome.ask.draws - len(outcome.draws)
+                    why = (problem.kind, problem.message, problem.status)
+                    self.run.failures.append(Missing(*row, missing, *why))
+                yield outcome
+
+    def _keep_answers(self, outcome: Outcome) -> None:
+        tag = Tag.of(outcome.ask)
+        texts = [draw.completion.text for draw in outcome.draws]
+        if tag.probe.name == "greedy" and texts:
+            self.greedy[tag.question.question_id] = texts[0]
+        elif tag.probe.name == "samples" and self._wants_candidates:
+            self.samples[tag.question.question_id] = texts
+
+    @property
+    def _wants_candidates(self) -> bool:
+        return self.wanted.judge_samples or any(
+            probe.candidates or probe.per_sample for probe in self.wanted.probes(2)
+        )
+
+    def _find_subjects(self) -> None:
+        """Find what second turns ask about; without an answer there is nothing to ask."""
+        for question in self.run.inquiry.questions:
+            name = question.question_id
+            answered = (self.greedy.get(name), self.samples.get(name, ()))
+            subject = self.asker.subject(question, *answered, self.run.inquiry.extract)
+            if subject is None:
+                self.run.skipped[self.config.name] += bool(self.wanted.probes(2))
+            else:
+                self.subjects[name] = subject
+
+
+def ledgered_asks(dispatcher: Dispatcher, asks: Sequence[Ask]) -> Iterator[Ask]:
+    """Yield the asks with as many draws as the ledger holds of each, without those it lacks.
+
+    They need no budget: after a cap is reached everything paid for still comes home.
+    """
+    stored = dispatcher.ledger.held([dispatcher.prepare(ask)[1] for ask in asks])
+    for ask, have in zip(asks, stored, strict=True):
+        whole = next((draw for draw in range(ask.draws) if draw not in have), ask.draws)
+        if whole:
+            yield msgspec.structs.replace(ask, draws=whole)

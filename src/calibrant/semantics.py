@@ -1,0 +1,5 @@
+"""The old name of `calibrant.answers.semantics`, for one release."""
+
+import sys
+
+sys.modules[__name__] = sys.modules["calibrant.answers.semantics"]

@@ -1,0 +1,331 @@
+"""Choose the policy to save: the best strategy on rows kept for choosing, mixed to the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.rng import named_stream
+from calibrant.metrics.stats.intervals import mean_estimate
+from calibrant.trust.deferral import mixing
+from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.strategies import (
+    STRATEGIES,
+    TOLERANT,
+    ChosenPolicy,
+    FittedStrategy,
+    StrategyOptions,
+    Target,
+    fit_strategies,
+)
+
+_FOLDS = 5
+_CERTIFY = 0.3
+FEWEST = 250
+# How many standard errors better another strategy must be to replace the default, and to make a
+# strategy that was asked for be refused.
+_REPLACES = 1.0
+_REFUSES = 1.96
+
+
+def per_question(mix: mixing.Mix, values: Floats) -> Floats:
+    """Return the expected value of each question under a mix, from those of the settings."""
+    return np.asarray((1 - mix.share) * values[mix.first] + mix.share * values[mix.second])
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A strategy fitted on all rows; worth and cost of its settings on rows it had not seen."""
+
+    fitted: FittedStrategy
+    right: Floats
+    spent: Floats
+
+    @property
+    def accuracy(self) -> Floats:
+        return np.asarray(self.right.mean(axis=1))
+
+    @property
+    def cost(self) -> Floats:
+        return np.asarray(self.spent.mean(axis=1))
+
+    def reach(
+        self, target: Target, largest_cost: Floats, largest: float, questions: int | None
+    ) -> tuple[mixing.Mix | None, str]:
+        """Return the mix that reaches the target, or comes closest, and what it reaches.
+
+        Parameters
+        ----------
+        target
+            What is to be reached.
+        largest_cost, largest
+            What the largest model costs on each question, and its accuracy.
+        questions
+            How many questions make the choice that these stand for, where they are a part of them.
+        """
+        cost, accuracy = self.cost, self.accuracy
+        if target.budget is not None:
+            careful = mixing.careful_costs(self.spent, largest_cost, target.budget, questions)
+            mix = mixing.at_budget(careful, accuracy, target.budget * float(largest_cost.mean()))
+            if mix is not None:
+                mix = mixing.mixed(mix.first, mix.second, mix.share, cost, accuracy)
+            return mix, "most accurate in budget"
+        wanted = largest if target.accuracy is None else target.accuracy
+        mix = mixing.at_accuracy(cost, accuracy, wanted)
+        if mix is not None:
+            return mix, "cheapest that is accurate enough"
+        most = mixing.at_budget(cost, accuracy, np.inf)
+        return most, "most accurate; the accuracy asked for is not reached"
+
+    def alone(self, at: int) -> mixing.Mix:
+        """Return one setting as a mix."""
+        return mixing.mixed(at, at, 0.0, self.cost, self.accuracy)
+
+
+# A strategy, the mix that comes closest to the target, and what that reaches.
+Reached = tuple[_Judged, mixing.Mix, str]
+
+
+def choose_policy(
+    answers: Answers, options: StrategyOptions, target: Target, *, seed: int
+) -> ChosenPolicy:
+    """Choose among all strategies by cross-fitting, and certify on further rows if asked.
+
+    Each fifth of the questions is judged by policies fitted on the others; the policy that is
+    returned is fitted on all of them. With a guarantee 30 % of the questions are kept apart.
+    """
+    n = len(answers)
+    _refuse_few(n)
+    order = named_stream(seed, "choose policy").permutation(n)
+    kept = round(n * _CERTIFY) if target.margin is not None else 0
+    choosing, apart = answers.rows(order[kept:]), answers.rows(order[:kept])
+    if target.margin is None:
+        return _best(_judged(choosing, [], options, seed), choosing, target, seed)
+    return _certified(_judged(choosing, [apart], options, seed), choosing, target, target.margin)
+
+
+def given_tolerance(
+    answers: Answers,
+    options: StrategyOptions,
+    tolerance: float,
+    *,
+    seed: int,
+    strategy: str | None = None,
+) -> ChosenPolicy:
+    """Measure a cascade of a given tolerance; refuse it where another does better at its cost."""
+    _refuse_few(len(answers))
+    tolerant = strategy if strategy in TOLERANT else "risk"
+    names = tuple(dict.fromkeys((*options.strategies, tolerant)))
+    judged = _judged(answers, [], replace(options, strategies=names, tolerance=tolerance), seed)
+    one = judged[tolerant]
+    mix = one.alone(len(one.cost) - 1)
+    given = one, mix, "the tolerance that was given"
+    target = Target(budget=mix.cost / float(answers.cost[:, -1].mean()))
+    for name, other in _reached(judged, answers, target)[0].items():
+        if name != tolerant and _lead(other, given, target) > _REFUSES:
+            better = f"{100 * (other[1].accuracy - mix.accuracy):.1f} points more accurate"
+            raise InputError(
+                f"the tolerance {tolerance:g} is not saved: at the same cost "
+                f"{STRATEGIES.get(name, 'always one model')} is {better}, on the same page",
+                hint=Hint("leave {tolerance} out, or give {budget}", budget=f"{target.budget:.2f}"),
+            )
+    return _chosen(given, judged["single"])
+
+
+def _refuse_few(n: int) -> None:
+    if n < FEWEST:
+        raise InputError(f"choosing a policy takes at least {FEWEST} questions; there are {n}")
+
+
+def _judged(
+    answers: Answers, apart: list[Answers], options: StrategyOptions, seed: int
+) -> dict[str, _Judged]:
+    """Return every strategy; its curves are those on rows kept apart."""
+    options = replace(options, strategies=(*options.strategies, "single"))
+    n = len(answers)
+    fold = named_stream(seed, "choose policy", "folds").permutation(n) % _FOLDS
+    right: dict[str, Floats] = {}
+    spent: dict[str, Floats] = {}
+    for number in range(_FOLDS):
+        inside = np.flatnonzero(fold == number)
+        train, judged = answers.rows(np.flatnonzero(fold != number)), answers.rows(inside)
+        for one in fit_strategies(train, [judged], options, seed, dials=train):
+            curve = one.curves[0]
+            for table, values in ((right, curve.right), (spent, curve.spent)):
+                table.setdefault(one.name, np.empty((len(values), n)))[:, inside] = values
+    fitted = fit_strategies(answers, apart, options, seed, dials=answers)
+    return {one.name: _Judged(one, right[one.name], spent[one.name]) for one in fitted}
+
+
+def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: int) -> ChosenPolicy:
+    reached, reasons = _reached(judged, answers, target)
+    if not reached:
+        raise InputError(_beyond_budget(answers, target.budget))
+    winner = _winner(reached, target)
+    best = reached[winner]
+    for name, (_, other, _) in reached.items():
+        if name != winner:
+            reasons[name] = _reason(other, best[1], winner)
+    asked = target.strategy
+    if asked is not None and asked != winner:
+        if asked not in reached:
+            raise InputError(f"the strategy {asked!r} cannot be saved: {reasons[asked]}")
+        if _lead(best, reached[asked], target) > _REFUSES:
+            raise InputError(
+                f"the strategy {asked!r} is not saved: {reasons[asked]}",
+                hint=f"save {winner!r}, which is better on the same page",
+            )
+        best = reached[asked]
+    measured = _on_unseen(judged, answers, target, best, seed)
+    return _chosen(best, judged["single"], measured, reasons)
+
+
+def _beyond_budget(answers: Answers, budget: float | None) -> str:
+    """Say why nothing is in budget: it is too dear, or these questions are too few to be sure."""
+    cost, largest = answers.cost.mean(axis=0), float(answers.cost[:, -1].mean())
+    at = int(cost.argmin())
+    text = (
+        f"no policy costs as little as {budget:g} of the largest model; the cheapest model alone, "
+        f"{answers.models[at]}, costs {cost[at] / largest:.3g}"
+    )
+    if budget is None or cost[at] > budget * largest:
+        return text
+    high = mixing.careful_costs(answers.cost[:, [at]].T, answers.cost[:, -1], budget)[0] / largest
+    return f"{text}, and by {len(answers):,} questions it may be {high:.3g}: costs differ too much"
+
+
+def _reached(
+    judged: dict[str, _Judged], answers: Answers, target: Target, questions: int | None = None
+) -> tuple[dict[str, Reached], dict[str, str]]:
+    """Return the mix of each strategy that comes closest to the target, or why there is none."""
+    largest = answers.cost[:, -1], float(judged["single"].accuracy[-1])
+    reached: dict[str, Reached] = {}
+    reasons: dict[str, str] = {}
+    for name, one in judged.items():
+        mix, how = one.reach(target, *largest, questions)
+        if mix is None:
+            reasons[name] = "every setting costs more than the budget"
+        else:
+            reached[name] = (one, mix, how)
+    return reached, reasons
+
+
+def _on_unseen(
+    judged: dict[str, _Judged], answers: Answers, target: Target, whole: Reached, seed: int
+) -> tuple[Floats, Floats]:
+    """Return worth and cost of each question under a choice that the other half made.
+
+    The choice that matches a target on some questions looks better there than elsewhere, so each
+    half of the questions is measured with strategy and mix chosen on the other.
+    """
+    n = len(answers)
+    first = named_stream(seed, "choose policy", "halves").permutation(n) < n // 2
+    right, spent = np.empty(n), np.empty(n)
+    for side in (first, ~first):
+        rows, others = np.flatnonzero(side), np.flatnonzero(~side)
+        half = {
+            name: _Judged(one.fitted, one.right[:, rows], one.spent[:, rows])
+            for name, one in judged.items()
+        }
+        reached, _ = _reached(half, answers.rows(rows), target, n)
+        name = target.strategy or (_winner(reached, target) if reached else "")
+        one, mix = (judged[name], reached[name][1]) if name in reached else whole[:2]
+        right[others] = per_question(mix, one.right[:, others])
+        spent[others] = per_question(mix, one.spent[:, others])
+    return right, spent
+
+
+def _chosen(
+    reached: Reached,
+    singles: _Judged,
+    measured: tuple[Floats, Floats] | None = None,
+    reasons: dict[str, str] | None = None,
+    certified: int | None = None,
+) -> ChosenPolicy:
+    """Describe what was chosen; unless measured elsewhere, by the questions that judged it."""
+    one, mix, how = reached
+    right, spent = measured or (per_question(mix, one.right), per_question(mix, one.spent))
+    return ChosenPolicy(
+        one.fitted.name,
+        one.fitted.policy,
+        (one.fitted.dials[mix.first], one.fitted.dials[mix.second]),
+        mix.share,
+        mix,
+        mean_estimate(right),
+        mixing.cost_estimate(spent),
+        mean_estimate(right - singles.right[-1]),
+        reasons or {},
+        certified,
+        how,
+    )
+
+
+def _winner(strategies: dict[str, Reached], target: Target) -> str:
+    """Return the best strategy; the default is replaced only by one that is clearly better."""
+    reached = {name: how for name, (_, _, how) in strategies.items() if "not reached" not in how}
+    names = list(reached) or list(strategies)
+    best = max(names, key=lambda name: _rank(strategies[name][1], target, bool(reached)))
+    default = "value"
+    if best == default or default not in names:
+        return best
+    return best if _lead(strategies[best], strategies[default], target) > _REPLACES else default
+
+
+def _rank(mix: mixing.Mix, target: Target, reached: bool) -> tuple[float, float]:
+    """Return what is compared: cost where all are accurate enough, else accuracy."""
+    if target.budget is None and reached:
+        return (-mix.cost, mix.accuracy)
+    if target.budget is None and target.accuracy is not None:
+        return (min(mix.accuracy, target.accuracy), -mix.cost)
+    return (mix.accuracy, -mix.cost)
+
+
+def _lead(one: Reached, other: Reached, target: Target) -> float:
+    """Return by how many standard errors one strategy is better, question by question."""
+    costs = target.budget is None and "not reached" not in one[2]
+    first, second = (
+        per_question(mix, -of.spent if costs else of.right) for of, mix, _ in (one, other)
+    )
+    gap = first - second
+    error = float(gap.std(ddof=1)) / len(gap) ** 0.5
+    return float(gap.mean()) / error if error > 0 else 0.0
+
+
+def _reason(other: mixing.Mix, mix: mixing.Mix, winner: str) -> str:
+    gap, extra = other.accuracy - mix.accuracy, other.cost / mix.cost - 1
+    dear, good = ("more" if size > 0 else "less" for size in (extra, gap))
+    taken = STRATEGIES.get(winner, "always one model")
+    return (
+        f"it costs {100 * abs(extra):.0f} % {dear} than {taken} "
+        f"and is {100 * abs(gap):.1f} points {good} accurate, on the questions kept for choosing"
+    )
+
+
+def _certified(
+    judged: dict[str, _Judged], answers: Answers, target: Target, margin: float
+) -> ChosenPolicy:
+    """Test the settings of one strategy in the order of their accuracy on other rows."""
+    one, singles = judged[target.strategy or next(iter(judged))], judged["single"]
+    certifying = one.fitted.curves[0]
+    largest_cost = float(answers.cost[:, -1].mean())
+    passed = mixing.certified_settings(
+        certifying.right,
+        certifying.spent,
+        singles.fitted.curves[0].right[-1],
+        np.argsort(-one.accuracy, kind="stable").tolist(),
+        margin=margin,
+        delta=target.delta,
+        budget=None if target.budget is None else target.budget * largest_cost,
+        dearest=float(answers.cost.max(axis=0).sum()),
+    )
+    if not passed:
+        largest = singles.alone(len(answers.models) - 1)
+        reached = singles, largest, "nothing is certified: always the largest model"
+        return _chosen(reached, singles, certified=0)
+    at = min(passed, key=lambda setting: one.cost[setting])
+    reached = one, one.alone(at), "cheapest setting whose guarantee holds"
+    return _chosen(reached, singles, certified=len(passed))

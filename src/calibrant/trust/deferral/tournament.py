@@ -1,0 +1,303 @@
+"""Strategies against each other over many splits, with intervals and an honest verdict."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from msgspec.structs import replace
+
+from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.findings.documents.decisions import (
+    CascadeColumns,
+    CascadeEntry,
+    CascadeModel,
+    CascadePolicy,
+    CascadeVerdict,
+    ChosenPoint,
+    Comparison,
+    CurvePoint,
+    LearningPoint,
+    Strategy,
+)
+from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.split_intervals import SplitMeans
+from calibrant.trust.deferral.stage import Aim
+from calibrant.trust.deferral.strategies import (
+    STRATEGIES,
+    Curve,
+    StrategyOptions,
+    fit_strategies,
+    pareto,
+)
+
+BUDGETS = (0.25, 0.5, 0.75, 1.0)
+# With fewer, a part that fits, chooses or measures may hold no question at all.
+_FEWEST = 20
+# Accuracy of a setting, its gain over the largest model, and its cost as a share of that one's.
+Measured: TypeAlias = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPlan:
+    """How queries are dealt: a test part, and within the rest a part that picks the settings."""
+
+    splits: int = 20
+    test_share: float = 0.5
+    choice_share: float = 0.2
+    learning_splits: int = 5
+    level: float = 0.95
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What one split gave: curves on the test part, and numbers by model, strategy and setting.
+
+    `paths`: what the cheapest and the dearest path cost, as shares of the largest model's cost.
+    """
+
+    curves: dict[str, Curve]
+    accuracy: Floats
+    cost: Floats
+    paths: dict[str, Floats]
+    areas: dict[str, float]
+    points: dict[str, dict[str, Measured]]
+
+    @property
+    def relative_cost(self) -> Floats:
+        """What each model costs, as a share of the largest one's cost."""
+        return np.asarray(self.cost / self.cost[-1])
+
+
+def tournament(
+    answers: Answers,
+    options: StrategyOptions,
+    plan: SplitPlan,
+    *,
+    mapper: Callable[..., Iterable[Any]] = map,
+) -> CascadeEntry:
+    """Return models, curves, chosen points, comparisons and a verdict; no policy is chosen yet.
+
+    Splits are independent; `mapper` runs them, here or elsewhere, and keeps their order.
+    """
+    if plan.splits < 2:
+        raise InputError(f"at least 2 splits are needed for an interval, got {plan.splits}")
+    if len(answers) < _FEWEST:
+        raise InputError(
+            f"a cascade takes at least {_FEWEST} questions that all models answered; there are "
+            f"{len(answers)}",
+            hint="add questions, or leave out a model that lacks many",
+        )
+    runs: list[_Run] = list(mapper(partial(_run, answers, options, plan), range(plan.splits)))
+    n = round(len(answers) * plan.test_share)
+    means = SplitMeans(n, plan.test_share, plan.level)
+    strategies = _marked([_strategy(name, runs, means) for name in options.strategies], runs)
+    first, *others = options.strategies
+    leads = ((other, [run.areas[first] - run.areas[other] for run in runs]) for other in others)
+    comparisons = [Comparison(a=first, b=other, area=means.plain(lead)) for other, lead in leads]
+    after = {name for table in answers.answer_features.values() for name in table.columns}
+    return CascadeEntry(
+        n=len(answers),
+        n_test=n,
+        splits=plan.splits,
+        models=_models(answers, runs, means),
+        features=CascadeColumns(question=answers.features.columns, answer=sorted(after)),
+        strategies=strategies,
+        comparisons=comparisons,
+        largest=answers.models[-1],
+        learning_curve=_learning(answers, options, plan),
+        verdict=_verdict(strategies, comparisons),
+        policy=CascadePolicy(rule=None, tolerance=None, chosen="", promise=None, path=None),
+        measure="worth" if options.costs is not None else "accuracy",
+    )
+
+
+def _run(
+    answers: Answers, options: StrategyOptions, plan: SplitPlan, turn: int, most: int | None = None
+) -> _Run:
+    """Fit on one part, pick the settings on another, measure on the third."""
+    order = named_stream(plan.seed, "tournament", turn).permutation(len(answers))
+    cut = round(len(answers) * plan.test_share)
+    test, rest = order[:cut], order[cut:][:most]
+    apart = round(len(rest) * plan.choice_share)
+    choice, train = answers.rows(rest[:apart]), answers.rows(rest[apart:])
+    judged = answers.rows(test)
+    fitted = fit_strategies(train, [choice, judged], options, turn)
+    aim = Aim.of(options)
+    accuracy = aim.worth(judged.confidence, judged.correct).mean(axis=0)
+    cost = judged.cost.mean(axis=0)
+    wanted = float(aim.worth(choice.confidence, choice.correct)[:, -1].mean())
+    paths = {
+        "cascade": (judged.cost[:, 0].mean(), judged.cost.sum(axis=1).mean()),
+        "router": (judged.cost.min(axis=1).mean(), judged.cost.max(axis=1).mean()),
+    }
+    largest = float(accuracy[-1]), float(cost[-1])
+    return _Run(
+        curves={one.name: one.curves[1] for one in fitted},
+        accuracy=accuracy,
+        cost=cost,
+        paths={name: np.array(ends) / cost[-1] for name, ends in paths.items()},
+        areas={one.name: _area(one.curves, float(cost.min()), largest[1]) for one in fitted},
+        points={one.name: _points(one.curves, wanted, *largest) for one in fitted},
+    )
+
+
+def _within(curves: list[Curve], budget: Floats) -> Floats:
+    """Return the accuracy that a strategy reaches with each budget, on the test part.
+
+    Settings that another one beats in cost and accuracy are left out, as the choice part shows
+    it; between two settings queries are dealt at random so that the mean cost is the budget.
+    """
+    choice, judged = curves
+    kept = pareto(choice.cost, choice.accuracy)
+    order = np.argsort(judged.cost[kept], kind="stable")
+    return np.asarray(np.interp(budget, judged.cost[kept][order], judged.accuracy[kept][order]))
+
+
+def _area(curves: list[Curve], low: float, high: float) -> float:
+    """Return the mean accuracy over budgets between the cheapest and the largest model."""
+    if not high > low:
+        return float("nan")
+    return float(_within(curves, np.linspace(low, high, 200)).mean())
+
+
+def _points(
+    curves: list[Curve], wanted: float, largest: float, largest_cost: float
+) -> dict[str, Measured]:
+    """Return settings picked on the choice part, as measured on the test part."""
+    choice, judged = curves
+    settings: dict[str, int | None] = {}
+    settings["best"] = int(np.lexsort((choice.cost, -choice.accuracy))[0])
+    enough = np.flatnonzero(choice.accuracy >= wanted)
+    settings["match"] = int(enough[np.argmin(choice.cost[enough])]) if enough.size else None
+    zero = np.flatnonzero(choice.dial == 0.0)
+    if zero.size and choice.dial[0] == -1.0:
+        settings["zero"] = int(zero[0])
+    reached = _within(curves, np.array(BUDGETS) * largest_cost)
+    dearest = float(judged.cost.max() / largest_cost)
+    points = {
+        f"budget_{budget:g}": (accuracy, accuracy - largest, min(budget, dearest))
+        for budget, accuracy in zip(BUDGETS, reached, strict=True)
+    }
+    for name, at in settings.items():
+        right = math.nan if at is None else judged.accuracy[at]
+        spent = math.nan if at is None else judged.cost[at]
+        points[name] = (right, right - largest, spent / largest_cost)
+    return points
+
+
+def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
+    picked = [run.curves[name] for run in runs]
+    relative = np.array([one.cost / run.cost[-1] for one, run in zip(picked, runs, strict=True)])
+    accuracy = np.array([curve.accuracy for curve in picked])
+    dial = np.mean([curve.dial for curve in picked], axis=0)
+    kind = "router" if name.startswith("router") else "cascade"
+    least, most = np.array([run.paths[kind] for run in runs]).T
+    return Strategy(
+        name=name,
+        words=STRATEGIES[name],
+        area=means.share([run.areas[name] for run in runs]),
+        points={
+            point: _point([run.points[name][point] for run in runs], point, least, most, means)
+            for point in runs[0].points[name]
+        },
+        curve=[
+            CurvePoint(
+                dial=float(dial[at]),
+                relative_cost=means.between(relative[:, at], least, most),
+                accuracy=means.share(accuracy[:, at]),
+                pareto=False,
+            )
+            for at in range(len(dial))
+        ],
+    )
+
+
+def _point(
+    runs: list[Measured], point: str, least: Floats, most: Floats, means: SplitMeans
+) -> ChosenPoint:
+    """Return one chosen setting: accuracy and cost keep to their range, a gain has either sign."""
+    accuracy, gain, cost = np.array(runs).T
+    spent = np.isfinite(cost)
+    # A budget is set, not found: it is the same in all splits, or cannot be spent in some.
+    fixed = point.startswith("budget") and np.ptp(cost) == 0
+    return ChosenPoint(
+        accuracy=means.share(accuracy),
+        gain=means.plain(gain),
+        relative_cost=means.plain(cost)
+        if fixed
+        else means.between(cost[spent], least[spent], most[spent]),
+        splits=int(np.isfinite(gain).sum()),
+    )
+
+
+def _marked(strategies: list[Strategy], runs: list[_Run]) -> list[Strategy]:
+    """Mark the settings that no setting of any strategy nor any single model beats."""
+    points = [point for strategy in strategies for point in strategy.curve]
+    singles = np.mean([run.cost for run in runs], axis=0)
+    largest = np.mean([run.cost[-1] for run in runs])
+    cost = [*(point.relative_cost.numbers[0] for point in points), *(singles / largest)]
+    alone = np.mean([run.accuracy for run in runs], axis=0)
+    accuracy = [*(point.accuracy.numbers[0] for point in points), *alone]
+    kept = iter(pareto(np.array(cost), np.array(accuracy)).tolist())
+    return [
+        replace(one, curve=[replace(point, pareto=next(kept)) for point in one.curve])
+        for one in strategies
+    ]
+
+
+def _models(answers: Answers, runs: list[_Run], means: SplitMeans) -> list[CascadeModel]:
+    return [
+        CascadeModel(
+            model=name,
+            accuracy=means.share([run.accuracy[position] for run in runs]),
+            relative_cost=means.positive([run.relative_cost[position] for run in runs]),
+            mean_cost=float(answers.cost[:, position].mean()),
+            without_confidence=int(np.isnan(answers.confidence[:, position]).sum()),
+        )
+        for position, name in enumerate(answers.models)
+    ]
+
+
+def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> list[LearningPoint]:
+    """Return the areas as the number of labelled queries grows."""
+    tested = round(len(answers) * plan.test_share)
+    most, splits = len(answers) - tested, min(plan.splits, plan.learning_splits)
+    means = SplitMeans(tested, plan.test_share, plan.level)
+    result: list[LearningPoint] = []
+    for size in (250, 500, 1000, 2000, 4000, 8000, 16000, 32000, most):
+        if size > most or splits < 2 or (result and result[-1].labels == size):
+            continue
+        try:
+            runs = [_run(answers, options, plan, turn, most=size) for turn in range(splits)]
+        except InputError:
+            continue
+        areas = {name: means.share([run.areas[name] for run in runs]) for name in runs[0].areas}
+        result.append(LearningPoint(labels=size, areas=areas))
+    return result
+
+
+def _verdict(strategies: list[Strategy], comparisons: list[Comparison]) -> CascadeVerdict:
+    """Say which strategy has the highest area and what is really shown."""
+    areas = {one.name: one.area.numbers[0] for one in strategies}
+    ranked = {name: -math.inf if math.isnan(area) else area for name, area in areas.items()}
+    shown = {}
+    for pair in comparisons:
+        _, low, high = pair.area.numbers
+        shown[pair.b] = "better" if low > 0 else "worse" if high < 0 else "even"
+    point = strategies[0].points["best"]
+    gains = point.gain.numbers[1] > 0
+    return CascadeVerdict(
+        highest_area=max(ranked, key=lambda name: ranked[name]),
+        compared=strategies[0].name,
+        against=shown,
+        beats_largest=gains,
+        beats_largest_at_half_cost=gains and point.relative_cost.numbers[2] <= 0.5,
+        best_gain=point.gain,
+        best_relative_cost=point.relative_cost,
+    )

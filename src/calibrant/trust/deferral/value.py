@@ -1,0 +1,265 @@
+"""The value of asking one more model: what it would add to the answer, less what it costs.
+
+For every set of models that may have been asked, ridge regressions say how likely each model is to
+be right and what asking it costs. The rule looks one step ahead: ask the model whose chance less
+its price exceeds the chance of the best answer at hand; else that answer is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.stored import Stored
+from calibrant.data.mend.learned_score import Columns
+from calibrant.metrics.stats.logistic import intercept_free, ridge_logistic
+from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.stage import Aim
+from calibrant.trust.linear import ridge_linear
+from calibrant.trust.policy_file import Row
+
+Asked = tuple[int, ...]
+
+_RIDGE = 5.0
+_EDGE = 1e-4
+_FARTHEST = 4.0
+_BEND = 0.7
+# An expected cost is never taken to be less than this share of the model's mean cost.
+_CHEAPEST = 0.1
+
+
+def asked_sets(count: int) -> list[Asked]:
+    """Return all sets of models that may have been asked, smallest first.
+
+    Examples
+    --------
+    >>> asked_sets(2)
+    [(), (0,), (1,), (0, 1)]
+    """
+    return [asked for size in range(count + 1) for asked in combinations(range(count), size)]
+
+
+class Prepared(NamedTuple):
+    """Rows with the chances and costs of every model in every state."""
+
+    answers: Answers
+    chance: dict[Asked, Floats]
+    cost: dict[Asked, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class State(Stored):
+    """What is expected once a set of models was asked: coefficients per model.
+
+    Of the chance of being right, and of the cost of asking.
+    """
+
+    asked: Asked
+    chance: Floats
+    cost: Floats
+
+
+@dataclass(eq=False, repr=False)
+class ValueModel(Stored):
+    """Chances and costs of every model, given any set of models asked, as plain coefficients.
+
+    Parameters
+    ----------
+    models
+        Names, cheapest first.
+    aim
+        What counts as a right answer.
+    """
+
+    stored = ("models", "aim", "question_", "said_", "answers_", "price_", "states_")
+
+    models: tuple[str, ...]
+    aim: Aim
+    question_: Columns = field(init=False)
+    said_: list[tuple[float, float]] = field(init=False)
+    answers_: dict[str, Columns] = field(init=False)
+    price_: Floats = field(init=False)
+    states_: list[State] = field(init=False)
+
+    def fit(self, answers: Answers) -> ValueModel:
+        """Learn from questions that all models have answered."""
+        self.question_ = Columns().fit(answers.features)
+        self.said_ = [self._learn_said(answers, at) for at in range(len(self.models))]
+        self.answers_ = {name: Columns().fit(t) for name, t in answers.answer_features.items()}
+        self.price_ = answers.cost.mean(axis=0)
+        worth = self.aim.worth(answers.confidence, answers.correct)
+        self.states_ = []
+        parts = self._parts(answers)
+        for asked in asked_sets(len(self.models)):
+            design = self._design(parts, asked)
+            gram, penalty = design.T @ design, intercept_free(design, _RIDGE)
+            chance = [ridge_logistic(design, column, penalty, gram=gram) for column in worth.T]
+            cost = ridge_linear(design, answers.cost, _RIDGE).T
+            self.states_.append(State(asked, np.stack(chance), cost))
+        return self
+
+    def _learn_said(self, answers: Answers, at: int) -> tuple[float, float]:
+        z = _logit(1.0 - self.aim.doubt(answers.confidence[:, at]))
+        z = z[np.isfinite(z)]
+        return (float(z.mean()), float(z.std()) or 1.0) if len(z) else (0.0, 1.0)
+
+    def _parts(self, answers: Answers) -> list[Floats]:
+        """Return the columns of the question, then those of each model's answer."""
+        numbers, categories = self.question_.parts(answers.features)
+        first = [np.ones((len(answers), 1)), categories, numbers, numbers**2]
+        parts = [np.concatenate(first, axis=1)]
+        for at, name in enumerate(self.models):
+            z = _logit(1.0 - self.aim.doubt(answers.confidence[:, at]))
+            missing = ~np.isfinite(z)
+            centre, spread = self.said_[at]
+            z = np.where(missing, 0.0, np.clip((z - centre) / spread, -_FARTHEST, _FARTHEST))
+            more = np.zeros((len(answers), 0))
+            if name in self.answers_:
+                more = self.answers_[name].parts(answers.answer_features[name])[0]
+            columns = [z, z**2, np.maximum(z - _BEND, 0), missing.astype(np.float64)]
+            columns += [*more.T, *(more**2).T, *(more * z[:, None]).T]
+            parts.append(np.column_stack(columns))
+        return parts
+
+    def _design(self, parts: list[Floats], asked: Asked) -> Floats:
+        columns = [parts[0], *(parts[1 + at] for at in asked)]
+        for one, other in combinations(asked, 2):
+            # All products of a column of one with a column of the other.
+            a, b = self._raw(parts, one)[:, :, None], self._raw(parts, other)[:, None, :]
+            columns.append((a * b).reshape(len(a), -1))
+        return np.concatenate(columns, axis=1)
+
+    def _raw(self, parts: list[Floats], at: int) -> Floats:
+        """Return z and the numbers of one answer, without squares and products."""
+        return parts[1 + at][:, [0, *range(4, self._end(at))]]
+
+    def _end(self, at: int) -> int:
+        """Return where the numbers of one answer end among its columns."""
+        extra = self.answers_.get(self.models[at])
+        return 4 if extra is None else 4 + len(extra.numbers_)
+
+    def prepare(self, answers: Answers) -> Prepared:
+        """Compute chances and costs of all states once, for many settings of the price."""
+        parts = self._parts(answers)
+        chance, cost = {}, {}
+        for state in self.states_:
+            design = self._design(parts, state.asked)
+            chance[state.asked] = expit(design @ state.chance.T)
+            cost[state.asked] = np.maximum(design @ state.cost.T, _CHEAPEST * self.price_)
+        return Prepared(answers, chance, cost)
+
+    def run(self, prepared: Prepared, money: float, *, direct: bool) -> tuple[Ints, Floats]:
+        """Return who answers each question and what was spent.
+
+        Parameters
+        ----------
+        prepared
+            The rows.
+        money
+            How much of a chance of being right one unit of cost is worth.
+        direct
+            Whether the first model is chosen by the question; else the cheapest is asked first.
+        """
+        answer, spent = self.run_many(prepared, np.array([money]), direct=direct)
+        return answer[0], spent[0]
+
+    def run_many(self, prepared: Prepared, money: Floats, *, direct: bool) -> tuple[Ints, Floats]:
+        """Return who answers and what was spent, shape (prices, rows), for many prices at once."""
+        n = len(prepared.answers)
+        spent, answer = np.zeros((len(money), n)), np.full((len(money), n), -1)
+        here: dict[Asked, Mask] = {(): np.ones((len(money), n), dtype=bool)}
+        for asked in prepared.chance:
+            if asked not in here:
+                continue
+            step = self._next(prepared, asked, money, direct=direct)
+            if asked:
+                best = prepared.chance[asked][:, list(asked)].argmax(axis=1)
+                stops = here[asked] & (step < 0)
+                answer = np.where(stops, np.array(asked)[best], answer)
+            for j in range(max(asked) + 1 if asked else 0, len(self.models)):
+                going = here[asked] & (step == j)
+                if going.any():
+                    spent += np.where(going, prepared.answers.cost[:, j], 0.0)
+                    state = (*asked, j)
+                    here[state] = here[state] | going if state in here else going
+        return answer, spent
+
+    def _next(self, prepared: Prepared, asked: Asked, money: Floats, *, direct: bool) -> Ints:
+        """Return the model to ask next, -1 where the best answer at hand is given."""
+        n = len(prepared.answers)
+        if not asked and not direct:
+            return np.zeros((len(money), n), dtype=np.int64)
+        first = max(asked) + 1 if asked else 0
+        if first >= len(self.models):
+            return np.full((len(money), n), -1)
+        chance, cost = prepared.chance[asked], prepared.cost[asked]
+        best = np.full((len(money), n), first)
+        value = chance[:, first] - money[:, None] * cost[:, first]
+        for j in range(first + 1, len(self.models)):
+            other = chance[:, j] - money[:, None] * cost[:, j]
+            best = np.where(other > value, j, best)
+            value = np.maximum(value, other)
+        at_hand = chance[:, list(asked)].max(axis=1) if asked else np.full(n, -np.inf)
+        return np.where(value > at_hand, best, -1)
+
+    @cached_property
+    def _plain(self) -> dict[Asked, tuple[list[list[float]], list[list[float]]]]:
+        """Coefficients as plain lists: one question is served without arrays."""
+        return {s.asked: (s.chance.tolist(), s.cost.tolist()) for s in self.states_}
+
+    def question_one(self, features: Row) -> list[tuple[int, float]]:
+        """Return the columns of one question that are not 0, with their values."""
+        numbers, codes = self.question_.parts_one(features)
+        both = [*numbers, *(value * value for value in numbers)]
+        places = enumerate(both, start=1 + self.question_.width)
+        return [(0, 1.0), *((1 + code, 1.0) for code in codes), *places]
+
+    def answer_one(self, at: int, confidence: float | None, row: Row) -> list[float]:
+        """Return the columns of one model's answer to one question."""
+        z = 0.0
+        if confidence is not None:
+            certain = 1.0 - float(self.aim.doubt(np.array([confidence]))[0])
+            centre, spread = self.said_[at]
+            z = (float(_logit(np.array([certain]))[0]) - centre) / spread
+            z = min(max(z, -_FARTHEST), _FARTHEST)
+        extra = self.answers_.get(self.models[at])
+        more = [] if extra is None else extra.parts_one(row)[0]
+        return [
+            z, z * z, max(z - _BEND, 0.0), float(confidence is None),
+            *more, *(value * value for value in more), *(value * z for value in more),
+        ]  # fmt: skip
+
+    def expected_one(
+        self, question: list[tuple[int, float]], answers: Mapping[int, list[float]]
+    ) -> tuple[list[float], list[float]]:
+        """Return chance and cost of every model, given the answers so far."""
+        asked = tuple(sorted(answers))
+        terms = list(question)
+        start = 1 + self.question_.width + 2 * len(self.question_.numbers_)
+        for at in asked:
+            terms += enumerate(answers[at], start)
+            start += len(answers[at])
+        for one, other in combinations(asked, 2):
+            raw = ([answers[at][0], *answers[at][4 : self._end(at)]] for at in (one, other))
+            crossed = [a * b for a, b in product(*raw)]
+            terms += enumerate(crossed, start)
+            start += len(crossed)
+        by_chance, by_cost = self._plain[asked]
+        chances = [float(expit(sum(w[k] * v for k, v in terms))) for w in by_chance]
+        costs = [
+            max(sum(w[k] * v for k, v in terms), _CHEAPEST * price)
+            for w, price in zip(by_cost, self.price_.tolist(), strict=True)
+        ]
+        return chances, costs
+
+
+def _logit(share: Floats) -> Floats:
+    inside = np.clip(share, _EDGE, 1 - _EDGE)
+    return np.asarray(np.log(inside / (1 - inside)))

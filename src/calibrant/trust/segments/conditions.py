@@ -1,0 +1,282 @@
+"""Rules that say who belongs to a group: written by people, listed for a search, applied alike."""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.arrays import Ints, Mask
+from calibrant.core.errors import InputError, require_known
+from calibrant.core.stored import Stored
+from calibrant.data.features import level_text
+from calibrant.trust.policy_file import Row
+
+_COMPARE: dict[str, Callable[[Any, float], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+_JOINED = re.compile(r"\s+and\s+", re.IGNORECASE)
+_PART = re.compile(r"^\s*(?P<name>.+?)\s*(?P<sign><=|>=|!=|==|<|>|=)\s*(?P<value>.+?)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition(Stored):
+    """One comparison: a column, ``<``, ``<=``, ``>``, ``>=``, ``=`` or ``!=``, and a value."""
+
+    column: str
+    sign: str
+    value: float | str
+
+    @property
+    def text(self) -> str:
+        """The comparison in words."""
+        value = f"{self.value:.10g}" if isinstance(self.value, float) else self.value
+        return f"{self.column} {self.sign} {value}"
+
+    def mask(self, frame: pl.DataFrame) -> Mask:
+        """Return which rows hold it."""
+        column = frame[self.column]
+        if isinstance(self.value, str):
+            same = (column.cast(pl.String) == self.value).to_numpy()
+            return same if self.sign == "=" else ~same
+        return np.asarray(_COMPARE[self.sign](column.cast(pl.Float64).to_numpy(), self.value))
+
+    def holds(self, row: Row) -> bool:
+        """Return whether one row holds it."""
+        value = row.get(self.column)
+        if value is None:
+            raise InputError(f"the column {self.column!r} is missing in this row")
+        if isinstance(self.value, str):
+            return (level_text(value) == self.value) == (self.sign == "=")
+        return bool(_COMPARE[self.sign](float(value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Stored):
+    """Conditions that must all hold; `name` is what people call the group."""
+
+    conditions: tuple[Condition, ...]
+    name: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        return " and ".join(condition.text for condition in self.conditions)
+
+    @property
+    def label(self) -> str:
+        """The name, or else the rule in words."""
+        return self.name or self.text
+
+    def mask(self, frame: pl.DataFrame) -> Mask:
+        """Return which rows belong to the group."""
+        inside = np.ones(frame.height, dtype=bool)
+        for condition in self.conditions:
+            inside &= condition.mask(frame)
+        return inside
+
+    def holds(self, row: Row) -> bool:
+        """Return whether one row belongs to the group."""
+        return all(condition.holds(row) for condition in self.conditions)
+
+
+def parse_rule(text: str, frame: pl.DataFrame) -> Rule:
+    """Return the rule that a person wrote, checked against the columns of `frame`.
+
+    A name may stand in front, followed by a colon.
+
+    Examples
+    --------
+    >>> people = pl.DataFrame({"age": [20, 40], "sex": ["F", "M"]})
+    >>> rule = parse_rule("young women: age<25 and sex=F", people)
+    >>> rule.name, rule.text, rule.mask(people).tolist()
+    ('young women', 'age < 25 and sex = F', [True, False])
+    """
+    name, body = None, text
+    head, colon, tail = text.partition(":")
+    if colon and not any(sign in head for sign in _COMPARE):
+        name, body = head.strip() or None, tail
+    parts = [_parse_part(part, frame, text) for part in _JOINED.split(body.strip())]
+    return Rule(tuple(parts), name)
+
+
+def _parse_part(part: str, frame: pl.DataFrame, whole: str) -> Condition:
+    pieces = _PART.match(part)
+    if pieces is None:
+        raise InputError(
+            f"the group {whole!r} cannot be read: {part!r} is no comparison",
+            hint='write it as "age<25 and sex=F"',
+        )
+    column, sign, value = pieces["name"], pieces["sign"].replace("==", "="), pieces["value"]
+    require_known(
+        [column], frame.columns, f"the group {whole!r} names the column {{}}, which is not there"
+    )
+    value = value.strip("\"'")
+    if frame[column].dtype.is_numeric():
+        return Condition(column, sign, _number(value, column, whole))
+    if sign not in ("=", "!="):
+        raise InputError(f"the group {whole!r} compares {column!r}, a category, with {sign!r}")
+    levels = frame[column].drop_nulls().cast(pl.String).unique().to_list()
+    require_known(
+        [value], levels, f"the group {whole!r} names {{}}, but {column!r} never has that value"
+    )
+    return Condition(column, sign, value)
+
+
+def _number(text: str, column: str, whole: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(
+            f"the group {whole!r} compares {column!r}, a number, with {text!r}"
+        ) from None
+    return value
+
+
+# Numbers with this few values are looked at value by value, as categories are.
+_FEW_VALUES = 10
+_CUTS = 8
+_CHUNK = 256
+MOST_PAIRS = 20_000
+# What two conditions on one column must be, so that they make an interval.
+_INTERVALS = ({"<=", ">"}, {"<=", ">="})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Rules of one or two conditions, kept as the conditions' masks.
+
+    Parameters
+    ----------
+    conditions
+        The single conditions.
+    masks
+        Their rows, shape (conditions, rows).
+    first, second
+        The conditions of each rule; equal where the rule has one.
+    dropped
+        Pairs that were left out because there are more than can be looked at.
+    """
+
+    conditions: tuple[Condition, ...]
+    masks: Mask
+    first: Ints
+    second: Ints
+    dropped: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def rule(self, at: int) -> Rule:
+        """Return one rule."""
+        parts = dict.fromkeys((int(self.first[at]), int(self.second[at])))
+        return Rule(tuple(self.conditions[part] for part in parts))
+
+    def mask(self, at: int) -> Mask:
+        """Return the rows of one rule."""
+        return np.asarray(self.masks[self.first[at]] & self.masks[self.second[at]])
+
+    def blocks(self, rows: Ints | None = None) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
+        """Yield the rules in blocks, each as a matrix (rules, rows) of 0 and 1."""
+        masks = self.masks if rows is None else self.masks[:, rows]
+        for start in range(0, len(self), _CHUNK):
+            part = slice(start, min(start + _CHUNK, len(self)))
+            both = masks[self.first[part]] & masks[self.second[part]]
+            yield part, both.astype(np.float32)
+
+
+def candidate_rules(frame: pl.DataFrame, min_group: int) -> Candidates:
+    """Return every value, every octile cut and all pairs with at least `min_group` rows.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"sex": ["f", "m"] * 60, "age": list(range(120))})
+    >>> found = candidate_rules(table, 30)
+    >>> [found.rule(at).text for at in range(3)]
+    ['sex = f', 'sex = m', 'age <= 29']
+    """
+    conditions: list[Condition] = []
+    masks: list[Mask] = []
+    for column in frame.get_columns():
+        for condition in _conditions(column):
+            mask = condition.mask(frame)
+            if min_group <= mask.sum() <= frame.height - min_group:
+                conditions.append(condition)
+                masks.append(mask)
+    stacked = np.array(masks, dtype=bool).reshape(-1, frame.height)
+    first, second, dropped = _pairs(conditions, stacked, min_group)
+    single = np.arange(len(conditions))
+    return Candidates(
+        tuple(conditions),
+        stacked,
+        np.concatenate([single, first]),
+        np.concatenate([single, second]),
+        dropped,
+    )
+
+
+def _conditions(column: pl.Series) -> list[Condition]:
+    name = column.name
+    if not column.dtype.is_numeric():
+        return [Condition(name, "=", v) for v in column.cast(pl.String).unique().sort().to_list()]
+    values = np.unique(column.cast(pl.Float64).to_numpy())
+    if len(values) <= _FEW_VALUES:
+        return [Condition(name, "=", float(value)) for value in values]
+    whole = bool((values == np.floor(values)).all())
+    places = np.quantile(column.cast(pl.Float64).to_numpy(), np.linspace(0, 1, _CUTS + 1)[1:-1])
+    conditions = []
+    for place in np.unique(places):
+        after = int(np.searchsorted(values, place, side="right"))
+        if not 0 < after < len(values):
+            continue
+        # Between two values that occur, so that the printed rule is the one that is computed.
+        cut = short_decimal(float(values[after - 1]), float(values[after]))
+        conditions.append(Condition(name, "<=", cut))
+        conditions.append(Condition(name, ">=", cut + 1) if whole else Condition(name, ">", cut))
+    return list(dict.fromkeys(conditions))
+
+
+def _pairs(conditions: list[Condition], masks: Mask, min_group: int) -> tuple[Ints, Ints, int]:
+    sizes = masks.sum(axis=1)
+    together = masks.astype(np.float32) @ masks.astype(np.float32).T
+    kept = []
+    for a, b in combinations(range(len(conditions)), 2):
+        one, other = conditions[a], conditions[b]
+        smaller = min_group <= together[a, b] < min(sizes[a], sizes[b])
+        if smaller and (one.column != other.column or {one.sign, other.sign} in _INTERVALS):
+            kept.append((a, b))
+    # Too many pairs: the largest groups are kept, where most can be shown.
+    dropped = max(0, len(kept) - MOST_PAIRS)
+    if dropped:
+        kept = sorted(kept, key=lambda pair: -together[pair])[:MOST_PAIRS]
+    pairs = np.array(kept, dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1], dropped
+
+
+def short_decimal(low: float, high: float) -> float:
+    """Return the number with the fewest digits in [low, high).
+
+    Examples
+    --------
+    >>> short_decimal(24.0, 25.0), short_decimal(0.12345, 0.12712)
+    (24.0, 0.124)
+    """
+    for digits in range(-12, 16):
+        step = 10.0**-digits
+        candidate = round(math.ceil(low / step) * step, max(digits, 0))
+        if low <= candidate < high:
+            return candidate
+    return low

@@ -1,0 +1,263 @@
+"""For whom is a confidence off, beyond what is wrong with it overall, and what corrects it?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from numpy.typing import ArrayLike
+
+from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.document import load_document
+from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.hints import Call, Hint
+from calibrant.core.rng import named_stream
+from calibrant.data.features import as_frame, checked_pair
+from calibrant.trust.linear import ConfidenceBasis, least_squares
+from calibrant.trust.policy_file import Row, SavedPolicy
+from calibrant.trust.segments.conditions import Candidates, Rule, candidate_rules, parse_rule
+from calibrant.trust.segments.group import Judged, describe, differences
+from calibrant.trust.segments.search import judge_groups, search_groups
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCorrector(SavedPolicy):
+    """Recalibrate a confidence over all rows and shift it within the groups that stand out.
+
+    Parameters
+    ----------
+    basis, coefficients
+        The recalibration over all rows.
+    rules, shifts
+        Groups and what is added within each.
+    made, n, fitted_on
+        Date, labels and origin, for the saved file.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> topic = rng.choice(["law", "maths"], size=3000)
+    >>> right = (rng.random(3000) < np.where(topic == "law", 0.5, 0.9)).astype(float)
+    >>> from calibrant.trust.segments.conditions import Condition
+    >>> law = Rule((Condition("topic", "=", "law"),))
+    >>> corrector = fit_corrector([law], {"topic": topic}, np.full(3000, 0.7), right)
+    >>> corrector.predict({"topic": ["law", "maths"]}, [0.7, 0.7]).round(1).tolist()
+    [0.5, 0.9]
+    >>> round(corrector.predict_one({"topic": "law"}, 0.7), 1)
+    0.5
+    """
+
+    stored_as = "corrector"
+
+    basis: ConfidenceBasis
+    coefficients: Floats
+    rules: tuple[Rule, ...]
+    shifts: tuple[float, ...]
+    made: str = ""
+    n: int = 0
+    fitted_on: Mapping[str, object] = field(default_factory=dict)
+
+    def recalibrated(self, confidence: npt.ArrayLike) -> Floats:
+        """Return the recalibrated confidence of a row that lies in none of the groups."""
+        f = np.asarray(confidence, dtype=np.float64)
+        return np.asarray(np.clip(self.basis.transform(f) @ self.coefficients, 0.0, 1.0))
+
+    def predict(self, features: Any, confidence: npt.ArrayLike) -> Floats:
+        """Return the corrected confidence per row."""
+        f = np.asarray(confidence, dtype=np.float64)
+        rates = self.basis.transform(f) @ self.coefficients
+        if self.rules:
+            frame = as_frame(features)
+            for rule, shift in zip(self.rules, self.shifts, strict=True):
+                rates = rates + shift * rule.mask(frame)
+        return np.clip(rates, 0.0, 1.0)
+
+    def predict_one(self, row: Row, confidence: float) -> float:
+        """Return the corrected confidence of one answer."""
+        if not 0.0 <= confidence <= 1.0:
+            raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
+        rate = float(self.basis.transform(np.array([confidence]))[0] @ self.coefficients)
+        for rule, shift in zip(self.rules, self.shifts, strict=True):
+            rate += shift if rule.holds(row) else 0.0
+        return min(max(rate, 0.0), 1.0)
+
+    @classmethod
+    def load(cls, path: str | Path) -> GroupCorrector:
+        """Read what `save` wrote; nothing in the file is run."""
+        data = load_document(path)
+        if data.get("kind") != cls.stored_as:
+            raise SchemaError("this is no corrected confidence", source=str(path))
+        try:
+            return cls.from_dict(data)
+        except (KeyError, TypeError) as error:
+            raise SchemaError(
+                f"it is damaged, or of another version: {type(error).__name__} {error}",
+                source=str(path),
+                hint=Hint("save it again: {call}", call=Call("groups", "TABLE", save=str(path))),
+            ) from None
+
+
+def fit_corrector(
+    rules: Sequence[Rule], features: Any, confidence: npt.ArrayLike, correct: npt.ArrayLike
+) -> GroupCorrector:
+    """Fit the recalibration and the shifts of the groups together, by least squares."""
+    f = np.asarray(confidence, dtype=np.float64)
+    y = np.asarray(correct, dtype=np.float64)
+    frame = as_frame(features)
+    basis = ConfidenceBasis().fit(f)
+    columns = basis.transform(f)
+    width = columns.shape[1]
+    fitted = least_squares(np.column_stack([columns, *(rule.mask(frame) for rule in rules)]), y)
+    shifts = tuple(fitted[width:].tolist())
+    return GroupCorrector(basis, fitted[:width], tuple(rules), shifts, n=len(y))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConfidenceGroups:
+    """Find groups that are over- or under-confident beyond the overall error.
+
+    All values, octile cuts and pairs of the features are candidates. Each is compared with rows
+    of equal confidence, so a model that is over-confident everywhere raises no flag. Intervals
+    and flags hold for all candidates at once.
+
+    Parameters
+    ----------
+    min_group
+        Fewest rows of a group.
+    alpha
+        Chance that anything is flagged where no group differs.
+    named
+        Rules to look at in any case, such as ``"age<25 and sex=F"``; a name may stand in front,
+        followed by a colon. Differences of all pairs of them are reported.
+    level
+        Coverage of the other intervals.
+    seed
+        Seed of the redrawn outcomes.
+
+    Attributes
+    ----------
+    groups_ : list of Group
+        Flagged groups, strongest first, then the named ones, then single values.
+    rules_ : list of Rule
+        Who belongs to each of them.
+    differences_ : list of GroupDifference
+        Named groups against each other.
+    corrector_ : GroupCorrector
+        The corrected confidence.
+    tested_ : int
+        Number of rules looked at.
+    left_out_ : int
+        Rows left out because their unit (question) has a row already.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> topic, size = rng.choice(["law", "art", "maths"], 4000), rng.random(4000)
+    >>> said = rng.uniform(0.5, 1.0, 4000)
+    >>> right = rng.random(4000) < said - 0.1 - 0.2 * (topic == "law")
+    >>> found = ConfidenceGroups().fit({"topic": topic, "size": size}, said, right)
+    >>> [group.rule for group in found.groups_ if group.flagged]
+    ['topic = law']
+    """
+
+    min_group: int = 50
+    alpha: float = 0.05
+    named: Sequence[str] = ()
+    level: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.min_group < 2:
+            raise InputError(f"min_group must be at least 2, got {self.min_group}")
+
+    def fit(
+        self, features: Any, confidence: ArrayLike, correct: ArrayLike, *, units: Ints | None = None
+    ) -> ConfidenceGroups:
+        """Search the groups; of several rows of one unit (question) one is drawn."""
+        frame = as_frame(features)
+        f, y = checked_pair(confidence, correct, frame)
+        if len(f) < 2 * self.min_group:
+            raise InputError(
+                f"groups need at least {2 * self.min_group} labelled rows; there are {len(f)}",
+                hint="label more rows, or lower the smallest group",
+            )
+        frame, f, y = self._one_per_unit(frame, f, y, units)
+        rules = candidate_rules(frame, self.min_group)
+        columns = ConfidenceBasis().fit(f).transform(f)
+        rng = named_stream(self.seed, "groups")
+        self.search_ = search_groups(
+            rules, columns, y, min_group=self.min_group, rng=rng, alpha=self.alpha
+        )
+        self.tested_ = int(self.search_.first.usable.sum())
+        self.pairs_dropped_ = rules.dropped
+        named = [parse_rule(text, frame) for text in self.named]
+        masks = [rule.mask(frame) for rule in named]
+        selected = self.search_.selected
+        judged = [
+            *(Judged(one, "found", rules.mask(one.position), True) for one in selected),
+            *self._named(named, masks, columns, y),
+            *self._values(rules),
+        ]
+        self.groups_ = [describe(one, f, y, self.level) for one in judged]
+        self.rules_ = [one.finding.rule for one in judged]
+        self.differences_ = differences(named, masks, f, y, self.level)
+        self.corrector_ = fit_corrector([one.rule for one in selected], frame, f, y)
+        return self
+
+    def _one_per_unit(
+        self, frame: pl.DataFrame, f: Floats, y: Floats, units: Ints | None
+    ) -> tuple[pl.DataFrame, Floats, Floats]:
+        self.left_out_ = 0
+        if units is None or len(np.unique(units)) == len(units):
+            return frame, f, y
+        order = named_stream(self.seed, "groups", "units").permutation(len(units))
+        _, first = np.unique(units[order], return_index=True)
+        rows = np.sort(order[first])
+        self.left_out_ = len(units) - len(rows)
+        return frame[rows], f[rows], y[rows]
+
+    def _values(self, rules: Candidates) -> Iterator[Judged]:
+        """Yield single conditions that are not flagged; of two sides of a cut, the lower one."""
+        taken = {finding.position for finding in self.search_.selected}
+        first = self.search_.first
+        # What the confidence alone decides has no gap at equal confidence.
+        usable = [at for at in range(len(rules.conditions)) if first.usable[at] and at not in taken]
+        singles = [at for at in usable if rules.conditions[at].sign not in (">", ">=")]
+        singles.sort(key=lambda at: -abs(float(first.statistic[at])))
+        for at in singles:
+            finding, mask = self.search_.redrawn.finding(rules.rule(at), at, first), rules.mask(at)
+            echo = self._echo_of(rules, mask) if finding.stands_out else None
+            yield Judged(finding, "value", mask, False, echo)
+
+    def _echo_of(self, rules: Candidates, mask: Mask) -> str | None:
+        """Return the flagged group that overlaps most with a group that is unusual without it."""
+        flagged = [(rules.mask(one.position), one.rule.label) for one in self.search_.selected]
+        overlaps = [((mask & of).sum() / (mask | of).sum(), label) for of, label in flagged]
+        return max(overlaps)[1] if overlaps else None
+
+    def _named(
+        self, rules: list[Rule], masks: list[Mask], columns: Floats, y: Floats
+    ) -> list[Judged]:
+        """Judge groups that were named beforehand: they answer for the named ones alone."""
+        for rule, mask in zip(rules, masks, strict=True):
+            if not 2 <= mask.sum() <= len(mask) - 2:
+                raise InputError(
+                    f"the group {rule.text!r} has {int(mask.sum())} of {len(mask)} rows"
+                )
+        rng = named_stream(self.seed, "groups", "named")
+        findings = judge_groups(rules, masks, columns, y, rng=rng, alpha=self.alpha)
+        for finding in findings:
+            if math.isnan(finding.gap):
+                raise InputError(
+                    f"the group {finding.rule.text!r} follows from the confidence alone: no "
+                    "answers of equal confidence are on both sides of it",
+                    hint="name groups by other columns than the confidence",
+                )
+        pairs = zip(findings, masks, strict=True)
+        return [Judged(of, "named", mask, of.stands_out) for of, mask in pairs]

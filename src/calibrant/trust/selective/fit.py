@@ -1,0 +1,374 @@
+"""Fit where to answer alone: learn a score where there are columns, certify, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.arrays import Floats, Ints
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import named_stream
+from calibrant.data.features import as_frame, checked_pair
+from calibrant.data.mend.learned_score import LearnedScore
+from calibrant.findings.documents.decisions import (
+    AnsweredGroup,
+    AskedGroup,
+    DecideCost,
+    DecideEntry,
+    DecidePromise,
+    MoreLabels,
+    ThresholdPoint,
+)
+from calibrant.metrics.stats.intervals import mean_estimate, wilson_estimate
+from calibrant.trust.policy_file import CONFIDENCE
+from calibrant.trust.selective.certify import (
+    AskingCosts,
+    Certified,
+    Outlook,
+    TrafficMix,
+    as_written,
+    cheapest,
+    error_curve,
+    threshold_grid,
+)
+from calibrant.trust.selective.labels import (
+    Labels,
+    asked_groups,
+    enough_labels,
+    group_codes,
+    group_entry,
+    of_known,
+    proportions,
+)
+from calibrant.trust.selective.policy import RawScore, Score, SelectivePolicy
+from calibrant.trust.traffic_shift import Profile
+
+_FEWEST = 30
+_FOLDS = 5
+
+
+class Selective:
+    """Find where a model may answer alone.
+
+    Give `max_error` for a promise: with probability 1 - `delta` over the labels drawn, at most
+    this share of the answers given is wrong. Give `costs` for the cheapest threshold. Given both,
+    the cheapest of the certified thresholds is taken.
+
+    Parameters
+    ----------
+    max_error
+        Largest share of wrong answers among those given.
+    delta
+        Largest chance that the promise does not hold.
+    costs
+        `AskingCosts`, or a mapping with ``wrong`` and ``ask``.
+    each
+        Promise it in every group at once, not for all of them together.
+    seed
+        Seed of the split: where a score is learned, a third of the labels fits it and the rest
+        certifies; else all labels certify.
+
+    Attributes
+    ----------
+    policy_ : SelectivePolicy
+        What to save and serve; it never answers where nothing is certified.
+    certified_ : Certified or None
+        The thresholds that passed; with `each`, None.
+    share_, error_ : Estimate
+        Share answered and error among the answered, on the certifying rows or for the traffic.
+    groups_ : list of AnsweredGroup
+        Per group: labels, threshold, share answered and error.
+    asked_ : list of AskedGroup
+        Groups that are always asked: labels, and share of the questions.
+    labels_needed_ : int or None
+        Where nothing is certified: about how many labels would certify something.
+    more_ : list of MoreLabels
+        What share more labels would allow.
+    cost_ : DecideCost or None
+        What it costs, where costs are given.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> said = rng.random(1500)
+    >>> right = rng.random(1500) < 0.5 + 0.5 * said
+    >>> found = Selective(max_error=0.2).fit(None, said, right)
+    >>> found.policy_.answers(0.9), found.policy_.answers(0.1)
+    (True, False)
+    """
+
+    policy_: SelectivePolicy
+    certified_: Certified | None
+    share_: Estimate
+    error_: Estimate
+    groups_: list[AnsweredGroup]
+    asked_: list[AskedGroup]
+    labels_needed_: int | None
+    more_: list[MoreLabels]
+    cost_: DecideCost | None
+    curve_: list[ThresholdPoint]
+
+    def __init__(
+        self,
+        *,
+        max_error: float | None = None,
+        delta: float = 0.1,
+        costs: Any = None,
+        each: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.costs = AskingCosts.of(costs)
+        if max_error is None and self.costs is None:
+            raise InputError("give a limit on the error or costs", hint="give max_error=0.05")
+        for name, value in (("max_error", max_error), ("delta", delta)):
+            if value is not None and not 0 < value < 1:
+                raise InputError(f"{name} must be between 0 and 1, got {value:g}")
+        if each and (max_error is None or costs is not None):
+            raise InputError("a promise in every group is about errors: give max_error alone")
+        self.max_error, self.delta, self.each, self.seed = max_error, delta, each, seed
+
+    def fit(
+        self,
+        features: Any,
+        confidence: npt.ArrayLike,
+        correct: npt.ArrayLike,
+        *,
+        groups: pl.Series | None = None,
+        traffic: pl.DataFrame | None = None,
+        beside: pl.DataFrame | None = None,
+        made: str | None = None,
+        fitted_on: dict[str, Any] | None = None,
+    ) -> Selective:
+        """Fit on graded answers, one row per question.
+
+        Parameters
+        ----------
+        features
+            None for the confidence alone, or a table of what else is known of each answer:
+            further confidences, its length, the topic.
+        confidence, correct
+            Confidence and grade per row.
+        groups
+            Group of each row, named by its column. Groups with under 15 labels are asked.
+        traffic
+            Unlabelled rows with confidence, group and features: the promise is for this mix.
+        beside
+            Further columns of the labelled rows that `check` looks at, such as the answer.
+        made, fitted_on
+            Date and origin that the saved policy names; the date is today's unless given.
+        """
+        f, y = checked_pair(confidence, correct)
+        frame = _with_confidence(features, f)
+        categories = enough_labels(frame, groups)
+        kept = of_known(frame, groups, categories)
+        order = named_stream(self.seed, "decide").permutation(len(f))
+        score, rest = self._score(frame, y, order[kept[order]])
+        values, wrong = score.predict(frame), 1 - y
+        names = categories[groups.name] if groups is not None else ()
+        codes = group_codes(groups, rest, names)
+        labels = Labels(values[rest], wrong[rest], codes, answerable=float(kept.mean()))
+        if traffic is not None:
+            labels = self._weighted(labels, score, traffic, categories, groups)
+        thresholds = self._thresholds(labels, names)
+        threshold = None if self.each else as_written(thresholds.get(""), labels.score)
+        self._describe(labels, thresholds, names)
+        seen = frame if beside is None else pl.concat([frame, beside], how="horizontal")
+        group, self.asked_ = None, []
+        if groups is not None:
+            group, coming = groups.name, groups if traffic is None else traffic[groups.name]
+            self.asked_ = asked_groups(groups, coming, names)
+            seen = seen if group in seen.columns else seen.with_columns(groups)
+        self.policy_ = SelectivePolicy(
+            score,
+            threshold,
+            self._promise(groups, traffic),
+            made or datetime.now(UTC).date().isoformat(),
+            len(rest),
+            fitted_on or {},
+            Profile.of(seen if traffic is None else traffic, group),
+            categories,
+            {name: at for name, at in thresholds.items() if at is not None} if self.each else None,
+        )
+        return self
+
+    def _score(self, frame: pl.DataFrame, y: Floats, order: Ints) -> tuple[Score, Ints]:
+        """Return the score, and the rows that certify: those that did not fit it."""
+        if len(order) < _FEWEST:
+            labels = "1 label is" if len(order) == 1 else f"{len(order)} labels are"
+            raise InputError(f"{labels} too few to certify anything; {_FEWEST} is the least")
+        if frame.columns == [CONFIDENCE]:
+            return RawScore(), np.sort(order)
+        fitting, rest = order[: len(order) // 3], order[len(order) // 3 :]
+        return LearnedScore().fit(frame[fitting], y[fitting]), rest
+
+    def _weighted(
+        self,
+        labels: Labels,
+        score: Score,
+        traffic: pl.DataFrame,
+        categories: Mapping[str, Sequence[str]],
+        groups: pl.Series | None,
+    ) -> Labels:
+        """Return the labels weighted to the traffic."""
+        if groups is None:
+            raise InputError("traffic is weighted by groups: name their column")
+        kept = of_known(traffic, None, categories)
+        rows = traffic.filter(pl.Series(kept))
+        if not rows.height:
+            raise InputError("no row of the traffic is in a group that has labels")
+        codes = group_codes(rows[groups.name], np.arange(rows.height), categories[groups.name])
+        mix = TrafficMix(labels.group, score.predict(rows), codes)
+        return replace(labels, mix=mix, answerable=float(kept.mean()))
+
+    def _thresholds(self, labels: Labels, names: Sequence[str]) -> dict[str, float | None]:
+        """Return the threshold of each group, or the one of all under the empty name."""
+        self.certified_ = None
+        if self.max_error is None:
+            assert self.costs is not None
+            grid = threshold_grid(labels.score)
+            return {"": cheapest(labels.score, labels.wrong, grid, self.costs)}
+        if self.each:
+            thresholds = {}
+            for number, name in enumerate(names):
+                group, level = labels.of_group(number), self.delta / len(names)
+                passed = group.certify(self.max_error, level).threshold
+                thresholds[name] = as_written(passed, group.score)
+            return thresholds
+        self.certified_ = labels.certify(self.max_error, self.delta)
+        if self.costs is None or self.certified_.threshold is None:
+            return {"": self.certified_.threshold}
+        return {"": cheapest(labels.score, labels.wrong, self.certified_.passed, self.costs)}
+
+    def _describe(
+        self, labels: Labels, thresholds: Mapping[str, float | None], names: Sequence[str]
+    ) -> None:
+        grid = threshold_grid(labels.score)
+        worth, errors = labels.curve(grid)
+        score = labels.score if labels.mix is None else labels.mix.score
+        reached = error_curve(score, np.zeros(len(score)), grid)[0]
+        shares = (labels.answerable * reached / len(score)).tolist()
+        points = zip(grid.tolist(), shares, proportions(errors, worth), strict=True)
+        self.curve_ = [ThresholdPoint(threshold=t, share=s, error=error) for t, s, error in points]
+        of_all = thresholds.get("")
+        cuts = np.array([_above(thresholds.get(name, of_all)) for name in names or [""]])
+        self._measure(labels, cuts)
+        self.groups_ = [
+            group_entry(name, labels.of_group(number), cuts[number])
+            for number, name in enumerate(names)
+        ]
+        self.labels_needed_, self.more_ = None, []
+        if self.max_error is not None and not self.each:
+            weighted = labels.score, labels.wrong, labels.weight
+            outlook = Outlook(*weighted, max_error=self.max_error, delta=self.delta)
+            if thresholds[""] is None:
+                self.labels_needed_ = outlook.labels_needed()
+            self.more_ = outlook.more()
+        self.cost_ = None if self.costs is None else self._cost(labels.score, labels.wrong)
+
+    def _measure(self, labels: Labels, cuts: Floats) -> None:
+        """Measure share and error; for a mix, of the traffic."""
+        given = labels.score >= cuts[labels.group]
+        n, inside = len(given), float(given.mean())
+        bad, answered = labels.wrong[given].sum(), float(given.sum())
+        if labels.mix is not None:
+            n = len(labels.mix.score)
+            inside = float((labels.mix.score >= cuts[labels.mix.traffic_group]).mean())
+            worth, errors = labels.curve(cuts[:1])
+            bad, answered = float(errors[0]), float(worth[0]) if np.isfinite(cuts[0]) else 0.0
+        self.share_ = wilson_estimate(labels.answerable * inside, n)
+        self.error_ = proportions(np.array([bad]), np.array([answered]))[0]
+
+    def _cost(self, score: Floats, wrong: Floats) -> DecideCost:
+        """Measure costs; the threshold is chosen anew without each fold."""
+        costs = self.costs
+        assert costs is not None
+        n = len(score)
+        fold = named_stream(self.seed, "decide folds").permutation(n) % _FOLDS
+        given = np.zeros(n, dtype=bool)
+        passed = None if self.certified_ is None else self.certified_.passed
+        for number in range(_FOLDS):
+            inside, others = fold == number, fold != number
+            grid = threshold_grid(score[others]) if passed is None else passed
+            at = cheapest(score[others], wrong[others], grid, costs) if len(grid) else None
+            given[inside] = score[inside] >= _above(at)
+        spent = costs.per_row(given, wrong)
+        answering = costs.wrong * wrong
+        best = answering if answering.mean() < costs.ask else np.full(n, costs.ask)
+        return DecideCost(
+            costs=costs.to_dict(),
+            policy=mean_estimate(spent),
+            always_answer=mean_estimate(answering),
+            always_ask=costs.ask,
+            saved=mean_estimate(best - spent),
+        )
+
+    def entry(
+        self, model: str, method: str, correct: Floats, path: str | None = None
+    ) -> DecideEntry:
+        """Return the entry of a document: what was found, of whom, and where it was saved."""
+        policy, promise = self.policy_, self.policy_.promise
+        return DecideEntry(
+            model=model,
+            method=method,
+            n=len(correct),
+            rate=float(correct.mean()),
+            max_error=self.max_error,
+            delta=None if self.max_error is None else self.delta,
+            certified=bool(promise["certified"]),
+            score=policy.score.kind,
+            needs=list(policy.needs),
+            threshold=policy.threshold,
+            promise=DecidePromise(
+                whose=promise["for"],
+                group=promise["group"],
+                traffic_rows=promise["traffic_rows"],
+                asked=self.asked_,
+                groups=self.groups_,
+            ),
+            answered=self.share_,
+            error=self.error_,
+            labels_needed=self.labels_needed_,
+            more_labels=self.more_,
+            cost=self.cost_,
+            curve=self.curve_,
+            path=path,
+        )
+
+    def _promise(self, groups: pl.Series | None, traffic: pl.DataFrame | None) -> dict[str, Any]:
+        limited = self.max_error is not None
+        passed = self.certified_ is not None and self.certified_.threshold is not None
+        promise: dict[str, Any] = {
+            "max_error": self.max_error,
+            "delta": self.delta if limited else None,
+            "certified": passed or any(group.certified for group in self.groups_ if self.each),
+            "for": "each" if self.each else "labelled" if traffic is None else "traffic",
+            "group": None if groups is None else groups.name,
+            "traffic_rows": None if traffic is None else traffic.height,
+            "share_answered": self.share_,
+            "error_among_answered": self.error_,
+        }
+        if self.costs is not None and self.cost_ is not None:
+            promise |= {"costs": self.costs.to_dict(), "cost_per_question": self.cost_.policy}
+        return promise
+
+
+def _above(threshold: float | None) -> float:
+    return float("inf") if threshold is None else threshold
+
+
+def _with_confidence(features: Any, confidence: Floats) -> pl.DataFrame:
+    stated = pl.DataFrame({CONFIDENCE: confidence})
+    if features is None:
+        return stated
+    frame = as_frame(features)
+    if frame.height != len(confidence):
+        raise InputError(f"{frame.height} rows of features for {len(confidence)} confidences")
+    others: Sequence[str] = [name for name in frame.columns if name != CONFIDENCE]
+    return pl.concat([stated, frame.select(others)], how="horizontal")

@@ -1,0 +1,1 @@
+"""One door: whatever a verb was given becomes an input."""

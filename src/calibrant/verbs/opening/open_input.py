@@ -1,0 +1,238 @@
+"""The one door: whatever a verb was given becomes an input that answers questions."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from msgspec.structs import asdict, replace
+
+from calibrant.core.errors import InputError, require_known
+from calibrant.core.hints import Call, Hint
+from calibrant.data import Scores, Study, load_scores
+from calibrant.data.formats import database_part, entries_below, is_fetched, is_study, store_path
+from calibrant.data.guesses import outcome_columns
+from calibrant.data.logs.recognise import recognise
+from calibrant.data.reading import FRACTION
+from calibrant.data.sources.input import Opened
+from calibrant.data.sources.objects import STDIN, plain_input
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.tables import OpenArrays, OpenStudy, OpenTables
+from calibrant.data.tables import collect, column_names, scan_table
+
+_LOG_ENDINGS = frozenset({".eval", ".html", ".json", ".jsonl", ".parquet"})
+
+
+def log_files(data: Any) -> Sequence[str | Path]:
+    """Return the logs that these data are: a path, a list of paths or a folder; none for tables.
+
+    Examples
+    --------
+    >>> log_files({"confidence": [0.5], "correct": [1]})
+    ()
+    """
+    if isinstance(data, str | Path):
+        return [data] if recognise(data) is not None else logs_in(data)
+    if not isinstance(data, list | tuple) or not data:
+        return ()
+    is_log = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
+    if any(is_log) and not all(is_log):
+        other = data[is_log.index(False)]
+        rule = f"logs and tables cannot be read in one go, got both (a table: {other})"
+        call = Call("import", "LOG", out="scores.parquet")
+        raise InputError(rule, hint=Hint("turn the logs into tables first: {call}", call=call))
+    return data if all(is_log) else ()
+
+
+def logs_in(folder: str | Path) -> list[Path]:
+    """Return the logs of one tool in a folder and its sub-folders, sorted by name.
+
+    None where the path is no folder, a study, or a folder of parquet files that are no logs: that
+    is a table. Files that are no log, such as totals beside samples, are passed over; logs of
+    several tools are refused, because one folder is read as one evaluation.
+    """
+    place = Path(folder)
+    if not place.is_dir() or is_study(place):
+        return []
+    entries = entries_below(place)
+    parquet = next((entry for entry in entries if entry.suffix == ".parquet"), None)
+    if parquet is not None and _kind_of(parquet) is None:
+        return []
+    logs: dict[str, list[Path]] = {}
+    runs: list[Path] = []
+    for entry in entries:
+        if any(run in entry.parents for run in runs):
+            continue
+        is_folder = os.path.isdir(entry)  # False where nobody may look, as below /proc
+        if is_folder or entry.suffix in _LOG_ENDINGS:
+            kind = _kind_of(entry)
+            if kind is not None:
+                logs.setdefault(kind, []).append(entry)
+                # The files of a folder that is one log, such as a run of HELM, are its parts.
+                runs += [entry] if is_folder else []
+    if len(logs) > 1:
+        counts = ", ".join(f"{len(files)} of {kind}" for kind, files in logs.items())
+        rule = f"the folder holds logs of several tools: {counts}"
+        hint = "give the logs of one tool, file by file or in a folder of their own"
+        raise InputError(rule, source=str(folder), hint=hint)
+    return next(iter(logs.values()), [])
+
+
+def _kind_of(place: Path) -> str | None:
+    try:
+        reader = recognise(place)
+    except (InputError, OSError):
+        return None
+    return None if reader is None else reader.kind
+
+
+def open_input(
+    data: Any,
+    outcomes: Any = None,
+    *,
+    scale: str | None = None,
+    ranked: bool = False,
+    labels: str | Path | None = None,
+    beside: bool = True,
+) -> Opened:
+    """Open arrays, tables, a study or logs.
+
+    Parameters
+    ----------
+    data
+        Confidences where outcomes are given; else a path, a study, a dataframe, a mapping of
+        columns, a list of these, a list of dictionaries, a data set, ``-`` for standard input, a
+        log of another tool or a folder of logs.
+    outcomes
+        Array of outcomes, the name of their column, or None.
+    scale
+        How a log writes confidences, ``fraction`` or ``percent``.
+    ranked
+        Keep scores of a log that only rank answers.
+    labels
+        Store of labels that people made of this pool; by default the one beside its file, where
+        the file itself does not have all outcomes.
+    beside
+        Whether to look for labels beside a file.
+
+    Examples
+    --------
+    >>> opened = open_input([0.8, 0.6], [1, 0])
+    >>> opened.head("audit", seed=0, settings={})["source"]
+    'arrays in memory'
+    """
+    path = isinstance(data, str | Path) and str(data) != STDIN
+    pool = Path(data) if path else data
+    correct = outcomes if isinstance(outcomes, str) else None
+    store = labels_of(pool, labels, correct) if beside or labels else None
+    if store is not None:
+        # Loaded here: few tables have labels beside them, and joining them needs the designs.
+        from calibrant.labels.open_labels import OpenLabels
+
+        return OpenLabels(data, store)
+    if isinstance(data, Study) or (path and is_study(data)):
+        return OpenStudy(data) if isinstance(data, Study) else OpenStudy(Study(data), data)
+    given, outcomes = (data, outcomes) if path else plain_input(data, outcomes)
+    if _is_array(given):
+        return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
+    logs = () if path and (is_fetched(data) or database_part(data)[1]) else log_files(given)
+    if not logs:
+        return OpenTables(given)
+    # Loaded here: a table needs nothing that opens a log.
+    from calibrant.answers.logs import OpenLog, foreign_tables
+    from calibrant.data.logs.json_text import ReadOptions
+
+    options = ReadOptions(scale=scale or FRACTION)
+    return OpenLog(foreign_tables(logs, options=options, ranked=ranked), given)
+
+
+def read_scores(
+    data: Any,
+    table: Mapping[str, Any],
+    *,
+    features: Sequence[str] | None = None,
+    ungraded: bool = False,
+) -> Scores:
+    """Read the scores that a verb works on, whatever they come in.
+
+    Parameters
+    ----------
+    data
+        As for `open_input`.
+    table
+        How the table is read, see `calibrant.data.load_scores`.
+    features
+        Further columns to keep; None keeps all.
+    ungraded
+        Keep rows without an outcome, and leave labels beside a file alone.
+    """
+    opened = open_input(data, table["correct"], scale=table["scale"], beside=not ungraded)
+    source, asked = opened.probabilities_table(ReadingOptions(**table))
+    if opened.whole_record:
+        asked = replace(asked, on_invalid=asked.on_invalid or "drop")
+    graded = "optional" if ungraded else "required"
+    return load_scores(source, **asdict(asked), features=features, labels=graded)
+
+
+def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) -> Path | None:
+    """Return the store with the labels of a pool: the one named, or the one beside its file.
+
+    A file in which every row has an outcome (column `correct`) needs no labels beside it.
+
+    Examples
+    --------
+    >>> labels_of("nowhere.csv", None) is None
+    True
+    """
+    if labels is not None:
+        place = Path(labels)
+        if not place.exists():
+            hint = Hint("label the pool first: {call}", call=Call("label serve", "TABLE"))
+            raise InputError("there is no store of labels here", source=str(labels), hint=hint)
+        return place
+    if isinstance(data, list | tuple) and len(data) == 1:
+        data = data[0]
+    if not isinstance(data, str | Path) or str(data) == "-":
+        return None
+    beside = store_path(data)
+    return beside if beside.is_file() and not _stands_alone(data, correct, beside) else None
+
+
+def _stands_alone(data: str | Path, correct: str | None, store: Path) -> bool:
+    """Return whether a file's own outcomes count: every row has one, or nobody has labelled yet."""
+    if Path(data).is_dir():
+        data = Path(data) / "scores.parquet"
+        if not data.is_file():
+            return False
+    table = scan_table(data)
+    names = column_names(table, data)
+    outcomes = [name for name in outcome_columns(names, correct) if name in names]
+    if not outcomes:
+        return False
+    lacking = table.select(outcomes).filter(pl.any_horizontal(pl.all().is_null())).head(1)
+    if collect(lacking, data).height == 0:
+        return True
+    from calibrant.data.label_store import LabelStore
+
+    return not LabelStore(store, create=False).history()
+
+
+def _is_array(given: Any) -> bool:
+    """Return whether this holds confidences themselves, not a table or several of them."""
+    if isinstance(given, np.ndarray):
+        return True
+    return isinstance(given, list | tuple) and not any(
+        isinstance(item, str | Path) or hasattr(item, "columns") for item in given
+    )
+
+
+def only_of(scores: Scores, **wanted: str | None) -> Scores:
+    """Return the rows of one model or method; None takes all."""
+    for column, name in wanted.items():
+        if name is not None:
+            names = sorted(scores.frame[column].unique().to_list())
+            require_known([name], names, f"there is no {column} {{}}")
+            scores = scores.only(**{column: [name]})
+    return scores

@@ -1,0 +1,88 @@
+"""The semantics step of a study: which tools cluster and grade its answers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import polars as pl
+
+from calibrant.answers.semantics.asking import ClientAsker
+from calibrant.answers.semantics.extract import extract_answer
+from calibrant.answers.semantics.llm_judge import LLMJudge, open_judge
+from calibrant.answers.semantics.options import Options
+from calibrant.data import Study
+from calibrant.models.endpoints.embeddings import open_embedder
+from calibrant.models.study.config import SemanticsConfig, StudyConfig
+from calibrant.models.study.endpoints import open_client
+from calibrant.models.study.plan import Question
+from calibrant.models.study.prices import load_prices, price_of
+
+
+def answer_in(question: Question, text: str) -> str | None:
+    """Return the final answer of a response; None where there is none."""
+    return extract_answer(text, kind=question.kind, choices=question.choices or None).answer
+
+
+def rules_of(chosen: SemanticsConfig) -> Options:
+    """Return the options of `annotate` without a judge."""
+    embedder = open_embedder() if chosen.embeddings else None
+    return Options(
+        clustering=chosen.clustering, grading=chosen.grading, embedder=embedder, math=chosen.math
+    )
+
+
+@contextmanager
+def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
+    """Yield the options of `annotate`; a judge asks through the study's ledger and its caps."""
+    chosen, common = config.semantics, rules_of(config.semantics)
+    judge = chosen.judge
+    if judge is None:
+        yield common
+        return
+    client = open_client(judge, source=str(study.config_path))
+    price = price_of(judge, load_prices(config.budget.prices))
+    with open_judge(
+        client,
+        judge.model,
+        study.ledger_path,
+        chosen.judge_batch,
+        caps=config.budget.caps,
+        prices={} if price is None else {judge.model: price},
+        max_concurrency=config.concurrency,
+    ) as speaker:
+        yield replace(common, judge=speaker, max_judge_calls=chosen.max_judge_calls)
+
+
+def check_semantics(config: StudyConfig, source: str) -> None:
+    """Check everything that clustering and grading will need, before a question is paid for.
+
+    Nothing is sent: the judge's client is opened, one request of each kind is written and held
+    against what its endpoint takes, and optional packages are looked for.
+    """
+    chosen = config.semantics
+    embedder = open_embedder() if chosen.embeddings else None
+    Options(clustering="rules", grading="rules", embedder=embedder, math=chosen.math)
+    if chosen.judge is None:
+        return
+    client = open_client(chosen.judge, source=source)
+    judge = LLMJudge(ClientAsker(client), chosen.judge.model)
+    try:
+        judge.check()
+    finally:
+        judge.run(client.close())
+        judge.close()
+
+
+def with_embeddings(draws: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Return the draws with an embedding of every sampled answer, where there is an embedder."""
+    if options.embedder is None:
+        return draws
+    sampled = (pl.col("purpose") == "answer") & (pl.col("temperature") > 0)
+    texts = draws.filter(sampled).select(text=pl.coalesce("answer", "text"))["text"].unique()
+    vectors = options.embedder.embed(texts.to_list())
+    table = pl.DataFrame({"embedded": texts, "embedding": vectors.tolist()})
+    return (
+        draws.with_columns(embedded=pl.when(sampled).then(pl.coalesce("answer", "text")))
+        .join(table, on="embedded", how="left", maintain_order="left")
+        .drop("embedded")
+    )

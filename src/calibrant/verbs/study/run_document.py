@@ -1,0 +1,173 @@
+"""What a run says about itself: the study, what it will spend, and who has to agree."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.version import __version__
+from calibrant.models.study.config import ModelConfig, StudyConfig
+from calibrant.models.study.forecast import Forecast
+from calibrant.models.study.plan import Inquiry
+
+
+@dataclass(frozen=True)
+class Prepared(Inquiry):
+    """A study that is checked and ready to be asked.
+
+    Parameters
+    ----------
+    table
+        Its questions.
+    unavailable
+        By model: the methods that it cannot serve, and why.
+    """
+
+    table: pl.DataFrame
+    unavailable: Mapping[str, Mapping[str, str]]
+
+
+def run_document(prepared: Prepared, expected: Forecast | None, *, dry_run: bool) -> dict[str, Any]:
+    """Return the part of the document that is known before anything is sent."""
+    config, clients, prices = prepared.config, prepared.clients, prepared.prices
+    # An embedded or replayed model has no price that anybody could check.
+    checked = [model.name for model in config.models if model.client not in _UNPAID]
+    shown = {name: asdict(price) for name in checked if (price := prices[name]) is not None}
+    return {
+        "schema": "calibrant.run/1",
+        "version": __version__,
+        "study": str(config.folder),
+        "name": config.name,
+        "seed": config.seed,
+        "dry_run": dry_run,
+        "questions": len(prepared.questions),
+        "models": [
+            {
+                "model": model.name,
+                "client": model.client,
+                "name_at_endpoint": model.model,
+                "endpoint": clients[model.name].endpoint,
+                "endpoints": getattr(clients[model.name], "endpoints", None),
+                "priced": prices[model.name] is not None,
+                "price": shown.get(model.name),
+                "unavailable": dict(prepared.unavailable[model.name]),
+            }
+            for model in config.models
+        ],
+        "sampling": {"draws": config.sampling.draws, "temperature": config.sampling.temperature},
+        "plan": None if expected is None else expected.to_dict(),
+        "results": [],
+    }
+
+
+CAP_REACHED = 3
+"""Exit status of a run that a cap ended."""
+_UNPAID = ("embedded", "replay")
+# Servers that people run themselves; on this machine nobody sends a bill for them.
+_OWN_SERVERS = ("vllm", "llamacpp", "ollama")
+_THIS_MACHINE = ("http://127.0.0.1", "http://localhost", "http://[::1]")
+
+
+def paid_models(config: StudyConfig) -> frozenset[str]:
+    """Return the models that may cost money: not embedded, replayed, or served on this machine.
+
+    Parameters
+    ----------
+    config
+        The study.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from calibrant.models.study.config import parse_config
+    >>> models = [{"name": "here", "client": "embedded"}, {"name": "gpt", "client": "openai"}]
+    >>> config = parse_config({"questions": "q.jsonl", "models": models},
+    ...                       folder=Path("study"), source="study.toml")
+    >>> sorted(paid_models(config))
+    ['gpt']
+    """
+    judge = config.semantics.judge
+    models = [*config.models, *([] if judge is None else [judge])]
+    return frozenset(model.name for model in models if not _costs_nothing(model))
+
+
+def _costs_nothing(model: ModelConfig) -> bool:
+    if model.client in _OWN_SERVERS:
+        given = model.options.get("base_url", _THIS_MACHINE[0])
+        addresses = [given] if isinstance(given, str) else list(given)
+        return all(str(address).startswith(_THIS_MACHINE) for address in addresses)
+    return model.client in _UNPAID
+
+
+def spending_question(
+    expected: Forecast, *, paid: Collection[str], limit: float | None = None, lost: int = 0
+) -> str | None:
+    """Return the question to ask before money is spent, or None where none is needed.
+
+    Parameters
+    ----------
+    expected
+        What is still to be sent.
+    paid
+        Models that may cost money.
+    limit
+        Dollars up to which nobody is asked; None: a known cost is never asked about.
+    lost
+        Answers that a damaged ledger has lost: they would be bought a second time.
+
+    Examples
+    --------
+    >>> from calibrant.models.study.forecast import ForecastRow
+    >>> row = ForecastRow("gpt", "verb", "verb", 200, 0, 200, 9000, 4000, 2.5)
+    >>> print(spending_question(Forecast((row,)), paid=["gpt"], limit=1.0))
+    This study sends up to 200 calls (13,000 tokens) to gpt. They cost at most $2.50, and the
+    study asks above $1.00. Send them?
+    >>> spending_question(Forecast((row,)), paid=["gpt"], limit=5.0) is None
+    True
+    """
+    rows = [row for row in expected.rows if row.calls and row.model in paid]
+    if not rows:
+        return None
+    names = ", ".join(dict.fromkeys(row.model for row in rows))
+    calls = sum(row.calls for row in rows)
+    tokens = sum(row.prompt_tokens + row.completion_tokens for row in rows)
+    again = f"The ledger has lost {lost:,} answers, which would be bought again. " if lost else ""
+    sends = f"{again}This study sends up to {calls:,} calls ({tokens:,} tokens) to {names}"
+    unpriced = list(dict.fromkeys(row.model for row in rows if row.cost is None))
+    if unpriced:
+        return f"{sends}. The price of {', '.join(unpriced)} is unknown. Send them?"
+    cost = sum(row.cost for row in rows if row.cost is not None)
+    if limit is None or cost <= limit:
+        return None
+    above = "" if lost else f", and the study asks above ${limit:,.2f}"
+    return f"{sends}. They cost at most ${cost:,.2f}{above}. Send them?"
+
+
+def agree(
+    config: StudyConfig, ahead: Forecast, confirm: Callable[[str], bool], *, lost: int
+) -> None:
+    """Ask for consent where one is needed, or refuse to go on."""
+    limit = 0.0 if lost else config.budget.ask_above
+    question = spending_question(ahead, paid=paid_models(config), limit=limit, lost=lost)
+    if question is not None and not confirm(question):
+        raise InputError(
+            f"nothing was sent. {question.removesuffix(' Send them?')}",
+            source=str(config.folder / "study.toml"),
+            hint=Hint("use {yes} to send them, or {dry_run} to see the plan first"),
+        )
+
+
+def cap_reached(document: Mapping[str, Any]) -> str | None:
+    """Say which cap ended a run, and what is missing because of it."""
+    stopped = document.get("stopped")
+    if not stopped:
+        return None
+    wanted = (document.get("plan") or {}).get("total", {}).get("draws_wanted")
+    got = sum(entry["draws_new"] + entry["draws_cached"] for entry in document["counts"])
+    missing = (
+        "" if wanted is None else f"; {max(0, wanted - got):,} of {wanted:,} draws are missing"
+    )
+    return f"stopped at a cap: {stopped}{missing}\n  -> raise it in [budget] and run again"

@@ -1,0 +1,134 @@
+"""`report`: render results as one HTML page, Markdown or figures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from calibrant.core.document import load_document
+from calibrant.core.errors import CalibrantError, InputError, SchemaError
+from calibrant.core.places import writing
+from calibrant.core.shared_options import Data, Seed, written
+from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.data import Study
+from calibrant.data.formats import is_study
+from calibrant.data.sources.provenance import document_head
+from calibrant.report import render_html, render_markdown
+from calibrant.report.charts import charts_of
+from calibrant.report.charts.draw import FORMATS, save_chart
+from calibrant.report.result import Result
+from calibrant.report.typed import ReportResult
+from calibrant.verbs.audit import audit
+from calibrant.verbs.study.analysis import analyse
+from calibrant.verbs.study.study_page import write_study_page
+
+
+@verb(example="calibrant report study --html report.html", outputs=("json",))
+def write_report(
+    inputs: Data,
+    *,
+    html: Annotated[str | Path | None, written()] = None,
+    markdown: Annotated[str | Path | None, written()] = None,
+    figures: Annotated[str | Path | None, written(metavar="DIR", place="folder")] = None,
+    formats: Sequence[str] = FORMATS,
+    title: Annotated[str | None, Option(metavar="TEXT", group=OUTPUT)] = None,
+    seed: Seed = 0,
+) -> ReportResult:
+    """Render results.
+
+    Parameters
+    ----------
+    inputs
+        A study folder, result documents (JSON), or a scores table, which is audited first.
+    html
+        Write a self-contained report.
+
+        A study has its own place for it.
+    markdown
+        Write the tables as Markdown.
+    figures
+        Write every figure as SVG, PNG and PDF.
+
+        In every one of `formats` (svg, png, pdf).
+    title
+        Title of the page.
+
+        A single study has its name, and its questions on the page.
+    seed
+        Seed of an audit that is made on the way.
+
+    Returns
+    -------
+    ReportResult
+        Document ``calibrant.report/1``: what was ``written``; the ``documents`` themselves where
+        nothing was, so that they are shown.
+    """
+    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not paths:
+        raise InputError("there is nothing to report on: name a study, a result or a table")
+    written: list[str] = []
+    documents: list[Result] = []
+    for path in paths:
+        if is_study(path):
+            documents += _study_documents(Study(path), seed, written if html is None else [])
+        elif str(path).endswith(".json"):
+            documents.append(_document(path))
+        else:
+            documents.append(audit(path, seed=seed))
+    if html is not None:
+        written.append(_write(html, _page(paths, documents, title)))
+    if markdown is not None:
+        written.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
+    if figures is not None:
+        written += _figures(documents, Path(figures), tuple(formats))
+    head = document_head("report", paths, seed=seed)
+    # With no place to write to, the tables themselves are what was asked for.
+    return ReportResult({**head, "written": written, "documents": [] if written else documents})
+
+
+def _document(path: str | Path) -> Result:
+    """Read a result document and make sure that it can be shown."""
+    if not Path(path).is_file():
+        raise InputError("there is no such file", source=str(path))
+    document = Result.of_plain(load_document(path))
+    try:
+        render_markdown(document)
+        charts_of(document)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        if isinstance(error, CalibrantError):
+            raise
+        raise SchemaError(
+            f"not a whole {document['schema']} document: {type(error).__name__} {error}",
+            source=str(path),
+            hint="write the document again with this version",
+        ) from None
+    return document
+
+
+def _study_documents(study: Study, seed: int, written: list[str]) -> list[Result]:
+    if not study.results() and study.has("scores"):
+        analyse(study.path, seed=seed)
+    written.append(str(write_study_page(study)))
+    return [Result.of_plain(document) for document in study.results().values()]
+
+
+def _page(paths: Sequence[str | Path], documents: Sequence[Result], title: str | None) -> str:
+    """Return the page: that of a single study has its questions and its own title."""
+    if len(paths) == 1 and is_study(paths[0]) and title is None:
+        return Study(paths[0]).report_path.read_text(encoding="utf-8")
+    return render_html(documents, title=title or "calibrant report")
+
+
+def _write(path: str | Path, text: str) -> str:
+    with writing(path):
+        Path(path).write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def _figures(documents: list[Result], folder: Path, formats: tuple[str, ...]) -> list[str]:
+    """Write the picture that answers, and every further chart, in a folder per document."""
+    written: list[Path] = []
+    for number, document in enumerate(documents, 1):
+        place = folder / f"{number}-{document.kind}"
+        for chart in charts_of(document):
+            written += save_chart(chart, place, formats=formats)
+    return [str(path) for path in written]
